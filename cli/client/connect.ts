@@ -13,9 +13,18 @@ export async function findService(environment = process.env): Promise<Place> {
   const { WINDLASS_URL: url = kept?.url, WINDLASS_TOKEN } = environment;
   // A token is not sent to another place than the one that it was made for.
   const token = WINDLASS_TOKEN ?? (url === kept?.url ? kept?.token : undefined);
-  if (url && token) return { url: normalizeUrl(url), token };
+  if (url && token) return { url: normalizeUrl(url), token: checkToken(token) };
   throw new CommandError(url ? `There is no login for ${url}.` : 'You are not logged in.', {
     hint: `Run: windlass login ${url ?? 'URL'}`,
+  });
+}
+
+/** Throws CommandError for what is no token. */
+export function checkToken(token: string): string {
+  // No header can have others (RFC 9110, 5.5), nor has a token.
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new CommandError('The token has a character that no token has, such as a line break.', {
+    hint: 'Check WINDLASS_TOKEN, or log in again: windlass login URL.',
   });
 }
 

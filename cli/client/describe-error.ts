@@ -1,8 +1,23 @@
-import type { WindlassError } from '../../clients/typescript/src/error.ts';
+import { WindlassError } from '../../clients/typescript/src/error.ts';
+import { CommandError, errnoOf } from '../command-error.ts';
 
 /** One line for people: what went wrong, and what to do. */
 export function describeError({ detail, hint, requestId, status }: WindlassError): string {
-  const next = status === 401 ? 'Log in again: windlass login URL.' : hint;
+  const next = status === 401 ? adviseLogin(detail) : hint;
   const request = status >= 500 && requestId ? `(request ${requestId})` : undefined;
   return [detail, next, request].filter(Boolean).join(' ');
+}
+
+/** Who has just mistyped a password has no other login to make. */
+const adviseLogin = (detail: string) =>
+  detail.includes('password is wrong') ? undefined : 'Log in again: windlass login URL.';
+
+/** One line for whatever a command may fail with; undefined where the fault is the program's own. */
+export function describe(error: unknown): string | undefined {
+  if (error instanceof WindlassError) return describeError(error);
+  if (error instanceof CommandError) return [error.message, error.hint].filter(Boolean).join(' ');
+  // Such as `EACCES: permission denied, open '/etc/copied'`.
+  if (errnoOf(error) !== undefined && error instanceof Error && 'syscall' in error)
+    return `${error.message}.`;
+  return undefined;
 }

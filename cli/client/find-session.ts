@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { unwrap } from '../../clients/typescript/src/api.ts';
+import { WindlassError } from '../../clients/typescript/src/error.ts';
 import type { Challenge } from '../../clients/typescript/src/login.ts';
 import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
@@ -39,6 +40,8 @@ export async function findOrOpenSession(
   );
   const [present] = suitable.sort(bestFirst);
   if (present?.state === 'open') return windlass.session(present.sid);
+  // Nobody types a password for what is not there.
+  if (!present) await requireHost(windlass, host);
   const username = present?.username ?? user ?? userInfo().username;
   const credential = {
     ...(await readCredential({ host, username, key })),
@@ -52,6 +55,15 @@ export async function findOrOpenSession(
     return session;
   }
   return windlass.open(host, { username, ...credential, startup, answer });
+}
+
+async function requireHost({ api }: Windlass, name: string): Promise<void> {
+  try {
+    await unwrap(api.GET('/api/hosts/{name}', { params: { path: { name } } }));
+  } catch (error) {
+    if (!(error instanceof WindlassError) || error.status !== 404) throw error;
+    throw new CommandError(`There is no host ${name}.`, { hint: 'See: windlass host list.' });
+  }
 }
 
 /** The user's open sessions. */

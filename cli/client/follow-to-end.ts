@@ -1,18 +1,20 @@
 import type { Job } from '../../clients/typescript/src/jobs.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
-import { printChunks, printLines } from './print-output.ts';
+import { whenOutputIsLost } from '../lost-output.ts';
+import { describe } from './describe-error.ts';
+import { printChunks, printLines, write } from './print-output.ts';
 import { printable } from './printable.ts';
 
 export interface FollowChoice {
   /** Lines of JSON: one for each line of output, and the job's record at last. */
   json?: boolean;
-  /** Ctrl-C, SIGTERM and a reader that leaves cancel the job. */
+  /** Ctrl-C, SIGTERM and output that nobody takes cancel the job. */
   cancels?: boolean;
 }
 
 /** 128 and the number of the signal, as shells tell it. */
-const STATUS = { SIGINT: 130, SIGTERM: 143, SIGPIPE: 141 };
+const STATUS = { SIGINT: 130, SIGTERM: 143 };
 
 /** Prints a job's output until it has ended. The exit status that tells how it ended. */
 export async function followToEnd(
@@ -25,7 +27,7 @@ export async function followToEnd(
   const follow = windlass.follow(id);
   await (json ? printLines(follow.lines()) : printChunks(follow.chunks()));
   const ended = await windlass.wait(id);
-  if (json) process.stdout.write(`${JSON.stringify(ended)}\n`);
+  if (json) await write(process.stdout, `${JSON.stringify(ended)}\n`);
   return tellEnd(ended, interruption?.status);
 }
 
@@ -48,18 +50,19 @@ export function tellEnd({ state, result, error }: Job, interrupted?: number): nu
  */
 function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>): { status?: number } {
   const interruption: { status?: number } = {};
-  const cancel = async (signal: keyof typeof STATUS) => {
-    if (interruption.status !== undefined) process.exit(STATUS[signal]);
-    interruption.status = STATUS[signal];
+  const cancel = async (status: number) => {
+    if (interruption.status !== undefined) process.exit(status);
+    interruption.status = status;
     try {
       await windlass.cancel(await job);
     } catch (error) {
-      process.stderr.write(`windlass: the job could not be cancelled: ${String(error)}\n`);
+      const said = `the job could not be cancelled: ${describe(error) ?? String(error)}`;
+      process.stderr.write(`windlass: ${printable(said)}\n`);
       process.exit(OUR_FAULT);
     }
   };
-  process.on('SIGINT', () => void cancel('SIGINT'));
-  process.on('SIGTERM', () => void cancel('SIGTERM'));
-  process.stdout.on('error', () => void cancel('SIGPIPE'));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => void cancel(STATUS[signal]));
+  whenOutputIsLost(status => void cancel(status));
   return interruption;
 }

@@ -16,13 +16,21 @@ function listOpeners({ BROWSER, DISPLAY, WAYLAND_DISPLAY }: NodeJS.ProcessEnv): 
   return DISPLAY || WAYLAND_DISPLAY ? [...chosen, ['xdg-open']] : chosen;
 }
 
+/** A browser that fails does so at once; one that runs after that is there. */
+const FAILS_WITHIN_MS = 1_000;
+
 function starts(program: string, args: string[]): Promise<boolean> {
   return new Promise(resolve => {
     const child = spawn(program, args, { detached: true, stdio: 'ignore' });
-    child.once('error', () => resolve(false));
-    child.once('spawn', () => {
+    const timer = setTimeout(() => {
       child.unref();
       resolve(true);
-    });
+    }, FAILS_WITHIN_MS);
+    const end = (isThere: boolean) => {
+      clearTimeout(timer);
+      resolve(isThere);
+    };
+    child.once('error', () => end(false));
+    child.once('exit', code => end(code === 0));
   });
 }

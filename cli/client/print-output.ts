@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
 import type { Chunk, Line } from '../../clients/typescript/src/lines.ts';
+import { isOutputLost, loseOutput } from '../lost-output.ts';
 
 /** Writes each stream to that of this process, no faster than it is read there. */
 export async function printChunks(chunks: AsyncIterable<Chunk>): Promise<void> {
@@ -11,9 +14,29 @@ export async function printLines(lines: AsyncIterable<Line>): Promise<void> {
   for await (const line of lines) await write(process.stdout, `${JSON.stringify(line)}\n`);
 }
 
-/** A reader that is gone is no error here: who cares listens to the stream's errors. */
+/** Where it takes no more, what lost-output.ts says is done, and this writes nothing. */
 export async function write(target: NodeJS.WriteStream, bytes: Uint8Array | string): Promise<void> {
-  if (target.destroyed || target.writableEnded || target.errored) return;
-  if (target.write(bytes)) return;
-  await Promise.race([once(target, 'drain'), once(target, 'close')]).catch(() => {});
+  if (isOutputLost()) return;
+  if (!(target instanceof Socket)) return writeWhole(target, bytes);
+  if (!target.write(bytes)) await drained(target);
+}
+
+/** Node's own stream for files passes over that a disk took only the beginning. */
+function writeWhole(target: { fd: number }, given: Uint8Array | string): void {
+  const bytes = typeof given === 'string' ? Buffer.from(given) : given;
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(target.fd, bytes, at);
+  } catch (error) {
+    loseOutput(error as Error);
+  }
+}
+
+async function drained(target: NodeJS.WriteStream): Promise<void> {
+  const over = new AbortController();
+  const { signal } = over;
+  // An error is told to the listener for all of them.
+  await Promise.race([once(target, 'drain', { signal }), once(target, 'close', { signal })]).catch(
+    () => {},
+  );
+  over.abort();
 }

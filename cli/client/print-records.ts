@@ -14,9 +14,14 @@ export async function printRecords<T>(
     return;
   }
   const cells = records.map(record => Object.values(columns).map(cell => cell(record)));
+  await printTable(Object.keys(columns), cells);
+}
+
+/** Cells below the names of their columns, for people. */
+export async function printTable(head: string[], cells: string[][]): Promise<void> {
   // A terminal that does not know its width says 0.
   const width = process.stdout.columns || undefined;
-  await write(process.stdout, formatTable(Object.keys(columns), cells, width));
+  await write(process.stdout, formatTable(head, cells, width));
 }
 
 /** What was done, of which people are told nothing. */

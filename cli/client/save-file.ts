@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { errnoOf } from '../command-error.ts';
+
+/** Throws where there is no folder for the file, before the work whose result it is to be. */
+export const requireFolder = (path: string): Promise<void> => access(dirname(path));
 
 /**
  * Writes the bytes to a file here, which is there whole or as before, with the mode that it had. A link is followed;

@@ -14,6 +14,14 @@ _windlass() {
 }
 if (( $+functions[compdef] )); then compdef _windlass windlass; fi
 `,
-  fish: `complete -c windlass -a '(windlass complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+  fish: `function __windlass_words
+  set -l found (windlass complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if set -q found[1]
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c windlass -f -a '(__windlass_words)'
 `,
 } as const;

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -93,6 +93,78 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     );
   });
 
+  async function makeModel(name: string): Promise<string> {
+    const project = (await print(['project', 'create', name])).trim();
+    return (await print(['model', 'create', project, name])).trim();
+  }
+
+  test('columns stay in the order of the table, whatever their names, and an empty one has a head', async () => {
+    const model = await makeModel('Years');
+    const file = join(line.home, 'years.csv');
+    writeFileSync(file, 'time,2020,2019\n1,20.5,19.5\n');
+    await print(['upload', file, '--model', model, '--aid', 'years']);
+    expect(await print(['rows', model, 'years'])).toBe('time  2020  2019\n1     20.5  19.5\n');
+    expect(await print(['rows', model, 'years', '--json'])).toBe(
+      '{"time":1,"2020":20.5,"2019":19.5}\n',
+    );
+    const none = ['--filter', 'time:gt:1'];
+    expect(await print(['rows', model, 'years', ...none])).toBe('time  2020  2019\n');
+  });
+
+  test('what comes through a pipe is uploaded whole, and no folder is', async () => {
+    const mid = await makeModel('Pipes');
+    const upload = (path: string, aid: string) => [
+      'upload',
+      path,
+      '--model',
+      mid,
+      '--parser',
+      'blob',
+      '--aid',
+      aid,
+    ];
+    const bytesOf = async (aid: string) =>
+      (await client.fetch(`/api/models/${mid}/files/${aid}`)).text();
+    await print(upload('/dev/stdin', 'standard'), 'standard input');
+    expect(await bytesOf('standard')).toBe('standard input');
+    const pipe = join(line.home, 'upload.pipe');
+    expect(spawnSync('mkfifo', [pipe]).status).toBe(0);
+    const uploading = print(upload(pipe, 'named'));
+    await writeFile(pipe, 'a named pipe');
+    await uploading;
+    expect(await bytesOf('named')).toBe('a named pipe');
+    expect(await windlass(upload(line.home, 'folder'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^windlass: .* is no regular file, .*\.\n$/),
+    });
+  });
+
+  test('how an upload is resumed is told when it begins, and not where it has ended', async () => {
+    const model = await makeModel('Resumed');
+    const file = join(line.home, 'resumed file.bin');
+    writeFileSync(file, Buffer.alloc((8 << 20) + 1));
+    const { stderr } = await windlass(['upload', file, '--model', model, '--parser', 'blob']);
+    const [, id = ''] = /^windlass: if .* go on with: windlass upload --resume (\w+) '.*'\n$/.exec(
+      stderr,
+    ) ?? [stderr];
+    expect(await print(['upload', '--resume', id, file])).toMatch(
+      /^Parsed: .*\. It had been sent before: nothing was sent now\.\n$/,
+    );
+    const bad = join(line.home, 'not numbers.csv');
+    writeFileSync(bad, 'a,b\n1,2\n3\n');
+    expect((await windlass(['upload', bad, '--model', model])).stderr).not.toContain('--resume');
+    const { items } = await client.get<{ items: { id: string }[] }>('/api/uploads');
+    const failed = items.map(upload => upload.id).find(one => one !== id) ?? '';
+    const other = await windlass(['upload', '--resume', failed, file, bad]);
+    expect(other).toMatchObject({ code: 1, stdout: '' });
+    expect(other.stderr).toBe(
+      `windlass: Upload ${failed} was begun with other files: 1, not 2. Resume it with the same files in the same order, or begin another one.\n`,
+    );
+    expect((await windlass(['upload', '--resume', 'nosuch', file])).stderr).toMatch(
+      /^windlass: Not found: there is no such upload session\..*\n$/,
+    );
+  });
+
   test('a video is made of a pattern, in natural order', async () => {
     const folder = join(sshd.home, 'frames');
     await drawFrames({ folder, count: 12 });
@@ -109,6 +181,16 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(job).toMatchObject({ state: 'succeeded', label: '12 frames, video/mp4' });
     const none = await windlass(['video', 'host', '-o', file, ...login(), '/nowhere/*.png']);
     expect(none.stderr).toContain('The host has no file like /nowhere/*.png.');
+    const nowhere = ['video', 'host', '-o', join(line.home, 'no/study.mp4'), `${folder}/*.dat`];
+    expect(await windlass(nowhere)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^windlass: ENOENT: .*\.\n$/),
+    });
+    const full = `ulimit -f 1; windlass video host -o full.mp4 '${folder}/*.dat'`;
+    expect(await line.runInShell(full)).toEqual({
+      ...{ code: 1, stdout: '', stderr: 'windlass: EFBIG: file too large, write.\n' },
+    });
+    expect(readdirSync(line.home).filter(name => name.includes('full.mp4'))).toEqual([]);
   });
 
   test('files are copied to a host and from it, whole, with their mode', async () => {
@@ -177,7 +259,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     }
     const run = `${stack.url}/console/run`;
     expect(await open([])).toEqual({ url: run, opened: false });
-    expect(await open([], { BROWSER: '/nowhere' })).toEqual({ url: run, opened: false });
+    for (const BROWSER of ['/nowhere', '/bin/false'])
+      expect(await open([], { BROWSER })).toEqual({ url: run, opened: false });
     expect(await print(['open'])).toBe(`${run}\n`);
     expect(await windlass(['open', 'nothing'])).toMatchObject({
       code: 1,
@@ -268,6 +351,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
 
   test('a worker is drained, of which the doctor speaks, and works again', async () => {
     expect((await windlass(['doctor'])).stdout).not.toContain('BAD');
+    for (const finding of await printJson(['doctor']))
+      expect(finding).toEqual({ what: expect.any(String) });
     const [{ id }] = await printJson(['worker', 'list']);
     await print(['worker', 'drain', id, '--password-stdin'], stack.password);
     expect(await print(['worker', 'list'])).toMatch(new RegExp(`^${id} .*draining`, 'm'));
@@ -338,7 +423,7 @@ source <(windlass completion zsh)
 words=(windlass user dis) CURRENT=3
 _windlass`,
     fish: `windlass completion fish | source
-complete -C 'windlass user dis'`,
+complete -C 'windlass user dis'; touch dish; complete -C 'windlass user dis'`,
   };
   for (const [shell, text] of Object.entries(cases)) {
     const missing = shell === 'bash' ? undefined : missingPrograms(shell as 'zsh' | 'fish');
@@ -350,7 +435,8 @@ complete -C 'windlass user dis'`,
             ...{ cwd: line.home, encoding: 'utf8' },
             env: { ...process.env, HOME: line.home, PATH: `${bin}:${process.env.PATH}` },
           });
-          expect({ stdout, stderr }).toEqual({ stdout: 'disable\n', stderr: '' });
+          const times = shell === 'fish' ? 2 : 1;
+          expect({ stdout, stderr }).toEqual({ stdout: 'disable\n'.repeat(times), stderr: '' });
         } finally {
           await line.stop();
         }

@@ -149,6 +149,70 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     expect(items.map(({ state }) => state)).toEqual(['cancelled']);
   });
 
+  test('Ctrl-C cancels the command of a service that is just away', async () => {
+    const name = 'cancelled later';
+    const { child, said, ended } = start(
+      ['run', 'host', '--name', name, '--', 'echo begun; sleep 600'],
+      {},
+    );
+    await waitFor(() => said.stdout === 'begun\n', { what: 'the output' });
+    stack.kill('windlass-api');
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, stdout: 'begun\n' });
+    const { items } = await client.get<{ items: { state: string }[] }>(
+      `/api/jobs?name=${encodeURIComponent(name)}`,
+    );
+    expect(items.map(({ state }) => state)).toEqual(['cancelled']);
+  });
+
+  test('output that a disk takes only in part, or not at all, is a fault', async () => {
+    const fault = /^windlass: the output cannot be written: (ENOSPC|EFBIG): .*\.\n$/;
+    const print = "windlass run host -n -- 'seq 100000; sleep 600'";
+    for (const [text, code] of [
+      ['windlass jobs >/dev/full', 1],
+      ['windlass jobs --json >/dev/full', 1],
+      [`${print} >/dev/full`, 255],
+      [`(ulimit -f 100; ${print} >part)`, 255],
+    ] as const)
+      expect([text, await line.runInShell(text)]).toEqual([
+        text,
+        { code, stdout: '', stderr: expect.stringMatching(fault) },
+      ]);
+  });
+
+  test('a reader that has its first line ends what goes on', async () => {
+    const id = (await run('while sleep 0.1; do echo line; done', '-d')).stdout.trim();
+    const status = '; echo $PIPESTATUS';
+    for (const text of [
+      'jobs --watch',
+      'jobs --watch --json',
+      `logs -f ${id}`,
+      `logs -f --json ${id}`,
+    ])
+      expect([
+        text,
+        await line.runInShell(`windlass ${text} | head -1 >/dev/null${status}`),
+      ]).toEqual([text, { code: 0, stdout: '141\n', stderr: '' }]);
+    await windlass(['cancel', id]);
+  });
+
+  test('long output for a slow reader comes without a warning', async () => {
+    const { stdout, stderr } = await line.runInShell(
+      `windlass run host -n -- 'head -c 20000000 /dev/zero | tr "\\0" x' | (sleep 1; wc -c)`,
+    );
+    expect({ bytes: Number(stdout), stderr }).toEqual({ bytes: 20_000_000, stderr: '' });
+  });
+
+  test('who gives no standard input is told that it is waited for', async () => {
+    const { child, said, ended } = start(['run', 'host', '--', 'cat; echo end'], { input: '' });
+    await waitFor(() => said.stderr !== '', { what: 'a word' });
+    child.stdin?.end();
+    expect(await ended).toEqual({
+      ...{ code: 0, stdout: 'end\n' },
+      stderr: 'windlass: this waits for the end of standard input. Add -n if there is none.\n',
+    });
+  });
+
   test('a reader that leaves ends the command', async () => {
     const { child, said, ended } = start(['run', 'host', '--', 'yes'], {});
     await waitFor(() => said.stdout.length > 0, { what: 'output' });
@@ -170,11 +234,23 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
 
   test('what is wrong is one line with the next step', async () => {
     expect(
-      await windlass(['run', 'nowhere', '--user', 'x', '--key', join(line.home, 'none'), 'true']),
+      await windlass(['run', 'host', '--user', 'x', '--key', join(line.home, 'none'), 'true']),
     ).toMatchObject({
       code: 255,
       stderr: `windlass: The key ${line.home}/none cannot be read. Check --key.\n`,
     });
+    expect(await windlass(['run', 'nowhere', '--user', 'x', 'true'])).toMatchObject({
+      code: 255,
+      stderr: 'windlass: There is no host nowhere. See: windlass host list.\n',
+    });
+    expect(await windlass(['jobs'], { env: { WINDLASS_TOKEN: 'two\nlines' } })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^windlass: The token has a character .*\.\n$/),
+    });
+    const wrong = ['login', url, '--user', stack.username, '--password-stdin'];
+    expect((await windlass(wrong, { input: 'wrong' })).stderr).toBe(
+      'windlass: Credentials required: the user name or password is wrong.\n',
+    );
     expect(await windlass(['jbs'])).toMatchObject({
       code: 1,
       stderr: `windlass: unknown command 'jbs'\n(Did you mean jobs?)\nAdd --help to see how.\n`,

@@ -8,6 +8,7 @@ import { describeStack } from '../harness/forms.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { makeModel, readUpload } from '../harness/uploads.ts';
 import { UNLIMITED, useStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
 
 const MB = 1 << 20;
@@ -84,6 +85,47 @@ describeStack(undefined, '@windlass/client uploads', form => {
     // Once more: it is done.
     expect((await other.upload(new File([bytes], 'left.bin'), { resume: id })).id).toBe(job.id);
   });
+
+  test('parts get smaller where the link is cut before one is through, and another process goes on with them', async () => {
+    const bytes = randomBytes(20 * MB + 1);
+    const file = new File([bytes], 'smaller.bin');
+    const leave = new AbortController();
+    let id = '';
+    link.throttle('up', 5 * MB);
+    const cutting = new AbortController();
+    const cutOften = async () => {
+      for (let from = link.bytes.up; !cutting.signal.aborted; from = link.bytes.up) {
+        link.cutAfter('up', 3 * MB);
+        await waitFor(() => cutting.signal.aborted || link.bytes.up >= from + 3 * MB, {
+          what: 'the next cut',
+        });
+      }
+    };
+    const cut = cutOften();
+    const told: number[] = [];
+    const left = windlass.upload(file, {
+      ...{ mid, parser: 'blob', signal: leave.signal },
+      onBegin: upload => {
+        id = upload;
+      },
+      onProgress: ({ sent }) => {
+        told.push(sent);
+        if (sent >= 6 * MB) leave.abort(new Error('left'));
+      },
+    });
+    await expect(left).rejects.toThrow('left');
+    const { parts } = await readUpload(client, id);
+    expect(Math.max(...parts.map(({ size }) => size))).toBeLessThan(3 * MB);
+    const other = connectWindlass(stack, link.port);
+    const before = link.bytes.up;
+    expect((await other.upload(file, { resume: id })).state).toBe('succeeded');
+    cutting.abort();
+    await cut;
+    expect((await fileOf('smaller.bin')).equals(bytes)).toBe(true);
+    expect(told).toEqual(told.toSorted((a, b) => a - b));
+    // Most of it once, and no part for ever again.
+    expect(link.bytes.up - before).toBeLessThan(40 * MB);
+  }, 120_000);
 
   test('a part whose bytes are others by now is sent again', async () => {
     const { id } = await client.post<{ id: string }>('/api/uploads', {

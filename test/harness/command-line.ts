@@ -31,6 +31,8 @@ export interface CommandLine {
   start(args: string[], given?: Given): Started;
   /** Another program of that user. */
   startProgram(program: string, args: string[], given?: Given): Started;
+  /** The command, in a line of bash: `windlass jobs | head -1`, for instance. */
+  runInShell(line: string): Promise<Ended>;
   /** start() to its end. */
   run(args: string[], given?: Given): Promise<Ended>;
   /** On a terminal of its own, on which standard output is all that is shown. Needs the program `script`. */
@@ -54,6 +56,12 @@ export async function startCommandLine(): Promise<CommandLine> {
   return {
     ...{ home, start },
     startProgram: (program, args, given = {}) => spawnIn(program, args, given),
+    runInShell: text =>
+      spawnIn(
+        'bash',
+        ['-c', `windlass() { '${process.execPath}' '${PROGRAM}' "$@"; }\n${text}`],
+        {},
+      ).ended,
     run: (args, given) => start(args, given).ended,
     startOnTerminal: line =>
       spawnIn('script', ['-qefc', `'${process.execPath}' '${PROGRAM}' ${line}`, '/dev/null'], {

@@ -18,11 +18,10 @@ export async function examine({ json }: { json?: boolean }): Promise<void> {
   // Not again and again: that the service is away is what is to be found out.
   const windlass = connectTo({ ...service, patience: 2 });
   let isWell = true;
-  for await (const finding of examineService(windlass, service.url)) {
-    const { what, problem } = finding;
+  for await (const { what, problem } of examineService(windlass, service.url)) {
     if (problem !== undefined) isWell = false;
     const line = problem === undefined ? `ok   ${what}` : `BAD  ${what}: ${problem}`;
-    await write(process.stdout, json ? `${JSON.stringify(finding)}\n` : `${line}\n`);
+    await write(process.stdout, json ? `${JSON.stringify({ what, problem })}\n` : `${line}\n`);
   }
   if (!isWell) process.exitCode = 1;
 }

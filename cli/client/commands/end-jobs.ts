@@ -16,6 +16,6 @@ export async function cancelJobs(ids: string[], { json }: { json?: boolean }): P
 export async function waitForJob(id: string, { json }: { json?: boolean }): Promise<void> {
   const windlass = await connect();
   const job = await windlass.wait(id);
-  if (json) process.stdout.write(`${JSON.stringify(job)}\n`);
+  if (json) await printRecord(job, { json });
   process.exitCode = tellEnd(job);
 }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { CommandError } from '../../command-error.ts';
-import { connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
+import { checkToken, connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
 import { printDone, printRecord } from '../print-records.ts';
 import { readProfile, removeProfile, writeProfile } from '../profile.ts';
 import { readPassword, readSecretLine } from '../secret-input.ts';
@@ -36,7 +36,7 @@ interface Kept {
 }
 
 async function keepToken(url: string): Promise<Kept> {
-  const token = await readSecretLine('the token');
+  const token = checkToken(await readSecretLine('the token'));
   const { username } = await unwrap(connectTo({ url, token }).api.GET('/api/users/-'));
   return { username, path: await writeProfile(process.env, { url, username, token }) };
 }

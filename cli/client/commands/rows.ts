@@ -1,8 +1,9 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
-import type { Row } from '../../../clients/typescript/src/rows.ts';
+import type { RowsPage, Value } from '../../../clients/typescript/src/rows.ts';
+import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { connect } from '../connect.ts';
 import { write } from '../print-output.ts';
-import { type Columns, printRecord, printRecords } from '../print-records.ts';
+import { printTable } from '../print-records.ts';
 
 export interface RowsOptions {
   offset?: number;
@@ -14,6 +15,11 @@ export interface RowsOptions {
   json?: boolean;
 }
 
+type Query = Omit<RowsOptions, 'csv' | 'json'>;
+
+/** Of an answer. */
+const MOST_ROWS = 10_000;
+
 /** `windlass rows`: rows of a table of a model. */
 export async function printRows(
   mid: string,
@@ -22,13 +28,18 @@ export async function printRows(
 ): Promise<void> {
   const windlass = await connect();
   if (json) {
-    for await (const row of windlass.rows(mid, aid, query)) await printRecord(row, { json });
+    for await (const { columns, rows } of readPages(windlass, { mid, aid }, query))
+      for (const row of rows) await write(process.stdout, `${toJson(columns, row)}\n`);
     return;
   }
   if (!csv) {
-    const rows: Row[] = [];
-    for await (const row of windlass.rows(mid, aid, query)) rows.push(row);
-    return printRecords(rows, { columns: columnsOf(rows) });
+    let head: string[] = [];
+    const cells: string[][] = [];
+    for await (const { columns, rows } of readPages(windlass, { mid, aid }, query)) {
+      head = columns;
+      cells.push(...rows.map(row => row.map(value => String(value ?? ''))));
+    }
+    return printTable(head, cells);
   }
   // Its view has been made when its first row comes.
   for await (const _ of windlass.rows(mid, aid, { ...query, limit: 1 }));
@@ -43,7 +54,25 @@ export async function printRows(
     await write(process.stdout, piece);
 }
 
-function columnsOf([first = {}]: Row[]): Columns<Row> {
-  const cellOf = (name: string) => (row: Row) => String(row[name] ?? '');
-  return Object.fromEntries(Object.keys(first).map(name => [name, cellOf(name)]));
+/** Pages of rows beside the names of their columns, the first one of an empty table too. */
+async function* readPages(
+  windlass: Windlass,
+  { mid, aid }: { mid: string; aid: string },
+  { offset = 0, limit, ...view }: Query,
+): AsyncGenerator<RowsPage> {
+  for (let at = offset, end = offset + limit; at < end; ) {
+    const query = { ...view, offset: at, limit: Math.min(MOST_ROWS, end - at) };
+    const page = await windlass.rowsPage(mid, aid, query);
+    yield page;
+    at += page.rows.length;
+    end = Math.min(end, page.total);
+  }
+}
+
+/** In the order of the columns: an object of JavaScript moves names such as 2019 to its beginning. */
+function toJson(columns: string[], row: Value[]): string {
+  const members = columns.map(
+    (name, n) => `${JSON.stringify(name)}:${JSON.stringify(row[n] ?? null)}`,
+  );
+  return `{${members.join(',')}}`;
 }

@@ -35,10 +35,27 @@ export async function run(host: string, words: string[], options: RunOptions): P
   process.exitCode = await followToEnd(windlass, asked.job, { ...options, cancels: true });
 }
 
+/** Who waits so long for the first byte is told what for. */
+const SILENT_MS = 2_000;
+
 async function readStandardInput(): Promise<string | undefined> {
+  const timer = setTimeout(() => {
+    process.stderr.write(
+      'windlass: this waits for the end of standard input. Add -n if there is none.\n',
+    );
+  }, SILENT_MS);
+  try {
+    return await readAll(timer);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readAll(timer: NodeJS.Timeout): Promise<string | undefined> {
   const pieces: Buffer[] = [];
   let length = 0;
   for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    clearTimeout(timer);
     length += piece.length;
     if (length > MAX_STDIN)
       throw new CommandError('Standard input is larger than 1 MiB.', {

@@ -1,6 +1,8 @@
-import { type OpenedFile, openFile } from '../../../clients/typescript/src/node.ts';
+import { WindlassError } from '../../../clients/typescript/src/error.ts';
+import { quoteWord } from '../../../workers/host-agent/shell-quote.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
+import { type OpenedUpload, openUpload } from '../open-upload.ts';
 import { printRecord } from '../print-records.ts';
 import { ProgressLine } from '../progress.ts';
 
@@ -14,13 +16,23 @@ export interface UploadOptions {
   json?: boolean;
 }
 
+/** Less than that is sent again sooner than its id is typed. */
+const WORTH_RESUMING = 8 << 20;
+
 /** `windlass upload`: sends files in parts and waits until they are parsed. */
 export async function uploadFiles(paths: string[], options: UploadOptions): Promise<void> {
   const { model: mid, parser, aid: aids, resume, json } = options;
   const windlass = await connect();
+  const target = resume === undefined ? { mid: requireModel(mid), parser } : undefined;
   const files = await openAll(paths);
+  const canResume = !files.some(({ isPiped }) => isPiped);
   const line = new ProgressLine();
   let upload = resume;
+  let wasSent = false;
+  const sayHow = (what: string) => {
+    const again = ['windlass upload --resume', upload, ...paths.map(quoteIfNeeded)].join(' ');
+    process.stderr.write(`windlass: ${what}: ${again}\n`);
+  };
   try {
     const sending = {
       onProgress: ({ sent, total }: { sent: number; total: number }) =>
@@ -28,44 +40,55 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
     };
     const job = await windlass.upload(
       files,
-      resume === undefined
+      target
         ? {
             ...readParameters(options.set),
-            ...{ mid: requireModel(mid), parser, ...sending },
+            ...{ ...target, ...sending },
             ...(aids ? { aids } : {}),
             onBegin: id => {
               upload = id;
+              const total = files.reduce((sum, { size }) => sum + size, 0);
+              if (canResume && total > WORTH_RESUMING) sayHow('if this is interrupted, go on with');
             },
           }
-        : { resume, ...sending },
+        : {
+            ...{ resume: resume as string, ...sending },
+            onSentBefore: () => {
+              wasSent = true;
+            },
+          },
     );
     line.end();
-    await printRecord(job, { sentence: `Parsed: ${job.label ?? job.id}.`, json });
+    const before = wasSent ? ' It had been sent before: nothing was sent now.' : '';
+    await printRecord(job, { sentence: `Parsed: ${job.label ?? job.id}.${before}`, json });
+    if (wasSent && json) process.stderr.write(`windlass:${before}\n`);
   } catch (error) {
     line.end();
-    if (upload !== undefined)
-      process.stderr.write(
-        `windlass: what was sent is kept; go on with: windlass upload --resume ${upload} ${paths.join(' ')}\n`,
-      );
+    if (upload !== undefined && canResume && isOpenAfter(error))
+      sayHow('what was sent is kept; go on with');
     throw error;
   } finally {
     await Promise.all(files.map(file => file.close()));
   }
 }
 
+/** Whether the upload can be resumed after that error: not where it has ended, is gone, or was that of other files. */
+function isOpenAfter(error: unknown): boolean {
+  if (!(error instanceof WindlassError)) return true;
+  const { job, status, code } = error;
+  return job === undefined && ![404, 409].includes(status) && code !== 'other_files';
+}
+
+const quoteIfNeeded = (path: string) => (/^[\w./+=:,@-]+$/.test(path) ? path : quoteWord(path));
+
 function requireModel(mid: string | undefined): string {
   if (mid !== undefined) return mid;
   throw new CommandError('It is not said where the files go.', { hint: 'Give --model ID.' });
 }
 
-async function openAll(paths: string[]): Promise<OpenedFile[]> {
-  const files: OpenedFile[] = [];
-  for (const path of paths)
-    files.push(
-      await openFile(path).catch((cause: unknown) => {
-        throw new CommandError(`${path} cannot be read.`, { cause });
-      }),
-    );
+async function openAll(paths: string[]): Promise<OpenedUpload[]> {
+  const files: OpenedUpload[] = [];
+  for (const path of paths) files.push(await openUpload(path));
   return files;
 }
 

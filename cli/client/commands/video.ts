@@ -4,7 +4,7 @@ import { connect } from '../connect.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { printRecord } from '../print-records.ts';
 import { ProgressLine } from '../progress.ts';
-import { saveFile } from '../save-file.ts';
+import { requireFolder, saveFile } from '../save-file.ts';
 
 export interface VideoOptions extends LoginChoice {
   output: string;
@@ -23,6 +23,7 @@ export async function makeVideo(
   { output, user, key, jumpUser, jumpKey, json, ...options }: VideoOptions,
 ): Promise<void> {
   const contentType = typeOf(output);
+  await requireFolder(output);
   const windlass = await connect();
   const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
   const images = await expandOnHost(session, words);

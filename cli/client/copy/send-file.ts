@@ -38,6 +38,7 @@ const ATTEMPTS = 10;
 export function sendFile(given: Sending): Promise<number> {
   return startOver(async () => {
     const source = await openFile(given.file).catch((cause: unknown) => {
+      if (cause instanceof WindlassError) throw cause;
       throw new CommandError(`${given.file} cannot be read.`, { cause });
     });
     try {

@@ -1,5 +1,6 @@
 import createClient, { type Client } from 'openapi-fetch';
 import { errorOf } from './error.ts';
+import { requireJson } from './foreign-answer.ts';
 import type { Http } from './http.ts';
 import type { paths } from './schema.ts';
 
@@ -9,7 +10,12 @@ export type Api = Client<paths, Json>;
 type Json = `application/${string}json`;
 
 export function createApi(http: Http): Api {
-  return createClient<paths, Json>({ baseUrl: http.base, fetch: http.fetch });
+  const api = createClient<paths, Json>({ baseUrl: http.base, fetch: http.fetch });
+  api.use({
+    onResponse: ({ response, options: { parseAs } }) =>
+      parseAs === 'json' ? requireJson(response) : undefined,
+  });
+  return api;
 }
 
 /** The data of an answer of `api`. Throws WindlassError where there is an error instead. */

@@ -146,6 +146,16 @@ test('204 ends it, a refusal is an error, and a service that is away is asked ag
   await expect(following.events().next()).rejects.toMatchObject({ status: 500, code: 'http_500' });
 });
 
+test('a page that a proxy answers instead of the service is an error', async () => {
+  const following = await follow((_req, res) => {
+    res.writeHead(200, { 'Content-Type': 'text/html' }).end('<form>Log in</form>');
+  });
+  await expect(following.events().next()).rejects.toMatchObject({
+    ...{ name: 'WindlassError', code: 'foreign_answer' },
+    detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with no event stream\.$/),
+  });
+});
+
 test('a loop that is left closes its connection', async () => {
   let closed: Promise<unknown> | undefined;
   const following = await follow(async (_req, res) => {

@@ -1,5 +1,6 @@
 import type { WindlassError } from './error.ts';
 import { BrokenStream, readEvents } from './event-stream.ts';
+import { foreignAnswer } from './foreign-answer.ts';
 import { type Http, unreachable } from './http.ts';
 import { type Chunk, type Line, type OutputStream, toLines } from './lines.ts';
 import type { components } from './schema.ts';
@@ -75,6 +76,10 @@ export class Follow implements AsyncIterable<Line> {
         const response = await this.#http.request(path, { headers }, sending);
         // All has been told: the answer is 204.
         if (response.status === 204 || !response.body) return;
+        if (!/^text\/event-stream\b/i.test(response.headers.get('Content-Type') ?? '')) {
+          await response.body.cancel();
+          throw foreignAnswer(response, 'event stream');
+        }
         for await (const { event, data } of readEvents(response.body, silence * 1_000)) {
           attempt = 0;
           if (event === 'end') return;

@@ -2,6 +2,7 @@ import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import { escapePath } from './escape-path.ts';
+import { requireJson } from './foreign-answer.ts';
 import { readBytes } from './read-bytes.ts';
 import type { components } from './schema.ts';
 import type { Source } from './upload.ts';
@@ -97,7 +98,7 @@ export async function writeFile(
         { signal, isRepeatable: false, timeoutMs: ANSWER_MS },
       );
       onProgress?.({ sent: source.size, total: source.size });
-      return (await response.json()) as WrittenFile;
+      return (await (await requireJson(response)).json()) as WrittenFile;
     } catch (error) {
       const isLost = error instanceof WindlassError && (error.status === 0 || error.status >= 502);
       // A file that is there now may be the one that was sent.

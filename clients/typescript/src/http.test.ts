@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createApi, unwrap } from './api.ts';
 import type { WindlassError } from './error.ts';
 import { type ConnectionOptions, Http } from './http.ts';
-import { waitForEnd } from './jobs.ts';
+import { cancelJob, waitForEnd } from './jobs.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -166,6 +166,28 @@ test('waiting for a job asks for its next change, and goes on where that does no
   const conditions = asked.map(({ headers }) => [headers['if-none-match'], headers.prefer]);
   const poll = ['"1"', 'wait=25'];
   expect(conditions).toEqual([[undefined, undefined], poll, poll, poll]);
+});
+
+test('a page that a proxy answers instead of the service is an error, nothing is not', async () => {
+  const page: Answer = (_req, res) =>
+    res.writeHead(200, { 'Content-Type': 'text/html' }).end('<form>Log in</form>');
+  const { http, api } = connect();
+  answers = [page, page];
+  for (const asking of [unwrap(api.GET('/api/jobs')), waitForEnd({ http, api }, 'j')])
+    await expect(asking).rejects.toMatchObject({
+      ...{ name: 'WindlassError', code: 'foreign_answer' },
+      detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with no JSON\.$/),
+    });
+  answers = [(_req, res) => res.writeHead(200, { 'Content-Type': 'text/plain' }).end()];
+  expect(await unwrap(api.GET('/api/jobs'))).toBeUndefined();
+});
+
+test('a cancellation whose answer is lost is asked for again', async () => {
+  answers = [cut, json(202, { id: 'j' })];
+  expect(await cancelJob(connect(), 'j')).toBe(true);
+  expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual(
+    Array(2).fill('DELETE /base/api/jobs/j'),
+  );
 });
 
 test('a signal ends a request, and the time until it is sent again', async () => {

@@ -1,6 +1,7 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
+import { requireJson } from './foreign-answer.ts';
 import { ANSWER_MS } from './http.ts';
 import type { components } from './schema.ts';
 
@@ -34,7 +35,7 @@ export async function waitForEnd(
     const response = await http.request(pathOf(id), { headers }, sending);
     if (response.status === 304) continue;
     known = response.headers.get('ETag') ?? '';
-    const job = (await response.json()) as Job;
+    const job = (await (await requireJson(response)).json()) as Job;
     onChange?.(job);
     if (job.finished !== null) return job;
   }
@@ -47,9 +48,10 @@ export async function cancelJob(
   { signal }: { signal?: AbortSignal } = {},
 ): Promise<boolean> {
   try {
-    await unwrap(
-      api.DELETE('/api/jobs/{id}', { params: { path: { id } }, signal, timeoutMs: ANSWER_MS }),
-    );
+    const params = { path: { id } };
+    // A second request finds at most that the first has ended it.
+    const sending = { signal, timeoutMs: ANSWER_MS, isRepeatable: true };
+    await unwrap(api.DELETE('/api/jobs/{id}', { params, ...sending }));
     return true;
   } catch (error) {
     if (error instanceof WindlassError && error.code === 'conflict') return false;

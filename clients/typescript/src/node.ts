@@ -1,5 +1,6 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { WindlassError } from './error.ts';
 import type { Source } from './upload.ts';
 
 /** A file of this machine, to be given to upload(). It is open until close(). */
@@ -8,8 +9,13 @@ export interface OpenedFile extends Source {
   close(): Promise<void>;
 }
 
-/** Opens a file for upload(): parts of it are read when they are sent. Throws as node:fs does. */
+/**
+ * Opens a file for upload(): parts of it are read when they are sent. Throws as node:fs does, and WindlassError for what is no
+ * regular file.
+ */
 export async function openFile(path: string): Promise<OpenedFile> {
+  // Before it is opened: that waits for who writes into a pipe.
+  if (!(await stat(path)).isFile()) throw noRegularFile(path);
   const handle = await open(path);
   const { size } = await handle.stat();
   return {
@@ -20,7 +26,7 @@ export async function openFile(path: string): Promise<OpenedFile> {
         const bytes = new Uint8Array(end - start);
         for (let at = 0; at < bytes.length; ) {
           const { bytesRead } = await handle.read(bytes, at, bytes.length - at, start + at);
-          if (bytesRead === 0) throw new Error(`${path} has become shorter while it was sent.`);
+          if (bytesRead === 0) throw becameShorter(path);
           at += bytesRead;
         }
         return bytes.buffer;
@@ -29,3 +35,17 @@ export async function openFile(path: string): Promise<OpenedFile> {
     close: () => handle.close(),
   };
 }
+
+const noRegularFile = (path: string) =>
+  new WindlassError({
+    code: 'no_regular_file',
+    detail: `${path} is no regular file, whose size is known and whose parts can be read again.`,
+    hint: 'Give a file, or write what comes from there to one first.',
+  });
+
+const becameShorter = (path: string) =>
+  new WindlassError({
+    code: 'changed',
+    detail: `${path} has become shorter while it was sent.`,
+    hint: 'Send it when nothing writes to it.',
+  });

@@ -9,6 +9,11 @@ export class Turns {
   #alone = 0;
   #last: Promise<unknown> = Promise.resolve();
 
+  /** Whether nothing else is sent meanwhile. */
+  get isAlone(): boolean {
+    return this.#alone > 0;
+  }
+
   /** Sends at once, or when the others have had their turns. */
   async take<T>(send: () => Promise<T>): Promise<T> {
     if (this.#alone === 0) return this.#tell(send());

@@ -1,0 +1,32 @@
+import { errnoOf } from './command-error.ts';
+
+/** 128 and the number of SIGPIPE, as shells tell it: a reader that has what it wants is no fault. */
+const READER_LEFT = 141;
+
+type End = (status: number) => void;
+
+let isLost = false;
+let failureStatus = 1;
+let end: End = status => process.exit(status);
+
+/** Whether standard output takes no more. */
+export const isOutputLost = (): boolean => isLost;
+
+/** Ends the process where its output cannot be written: quietly where its reader has left, else with `failure`. */
+export function watchOutput(failure: number): void {
+  failureStatus = failure;
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', loseOutput);
+}
+
+/** Has something else done than to end at once; it ends the process with that status later. */
+export function whenOutputIsLost(instead: End): void {
+  end = instead;
+}
+
+export function loseOutput(error: Error): void {
+  if (isLost) return;
+  isLost = true;
+  const hasLeft = errnoOf(error) === 'EPIPE';
+  if (!hasLeft) process.stderr.write(`windlass: the output cannot be written: ${error.message}.\n`);
+  end(hasLeft ? READER_LEFT : failureStatus);
+}

@@ -1,0 +1,183 @@
+import type { Connection } from './connection.ts';
+import { requireJson } from './foreign-answer.ts';
+import { ANSWER_MS, isPassing } from './http.ts';
+import { Turns } from './turns.ts';
+import { isStored, keyOf, type Part, type StoredPart, type UploadPlan } from './upload-plan.ts';
+
+/** Bytes that are read in pieces: a File or Blob, or what openFile() of `@windlass/client/node` gives. */
+export interface Source {
+  readonly name?: string;
+  readonly size: number;
+  slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> };
+}
+
+export interface SendOptions {
+  /**
+   * Bytes of a part; 8 MiB, or more where a file is so large that there would be too many. Over links that are cut sooner they
+   * get smaller, down to 256 KiB.
+   */
+  partSize?: number;
+  /** So many parts are sent at once: 4. */
+  parallel?: number;
+  /** Told how many bytes the service has. */
+  onProgress?: (progress: { sent: number; total: number }) => void;
+  /** Ends it, with the signal's reason as error; it can be resumed. */
+  signal?: AbortSignal;
+}
+
+/** What a link is taken to bring at least, in bytes a ms. */
+const SLOWEST = 16;
+/** What is lost sooner was refused: its size is not why. */
+const CUT_MS = 250;
+/** So often a part that is sent alone is lost before parts get smaller. */
+const LOSSES = 2;
+
+/** A part is too large for the link. */
+class TooLarge extends Error {
+  readonly part: Part;
+
+  constructor(part: Part) {
+    super('The link is cut before a part is through.');
+    this.part = part;
+  }
+}
+
+export interface PartsToSend {
+  /** Of the upload. */
+  id: string;
+  files: Source[];
+  plan: UploadPlan;
+  options: SendOptions;
+}
+
+/** Sends the parts of an upload, several at once, and each again whose connection is lost. */
+export class PartSender {
+  readonly #connection: Connection;
+  readonly #given: PartsToSend;
+  readonly #turns = new Turns();
+  #stored = new Map<string, StoredPart>();
+  /** Of parts that were sent alone, in a row. */
+  #losses = 0;
+  #told = 0;
+
+  constructor(connection: Connection, given: PartsToSend) {
+    this.#connection = connection;
+    this.#given = given;
+  }
+
+  /** Until all is stored; what was stored before is compared by size and digest. */
+  async send(stored: StoredPart[]): Promise<void> {
+    const { plan } = this.#given;
+    this.#keep(stored);
+    this.#tell();
+    let mayDiffer = stored.length > 0;
+    while (!plan.isThrough) {
+      const tooLarge = await this.#sendRound();
+      if (tooLarge) await this.#makeSmaller(tooLarge);
+      mayDiffer ||= tooLarge !== undefined;
+      // A request that was given up may have been stored after what took the place of its part.
+      if (plan.isThrough && mayDiffer) plan.compare(await this.#list());
+    }
+  }
+
+  /** Sends what has not passed, until there is nothing more or parts must get smaller. */
+  async #sendRound(): Promise<Part | undefined> {
+    const { plan, options } = this.#given;
+    // The first part that cannot be sent ends the others.
+    const failed = new AbortController();
+    const signal = options.signal
+      ? AbortSignal.any([options.signal, failed.signal])
+      : failed.signal;
+    const sendParts = async () => {
+      for (let part = plan.next(); part; part = plan.next()) {
+        await this.#sendPart(part, signal);
+        plan.pass(part);
+        this.#tell();
+      }
+    };
+    const sending = Array.from({ length: options.parallel ?? 4 }, sendParts);
+    try {
+      await Promise.all(sending);
+      return undefined;
+    } catch (error) {
+      failed.abort(error);
+      await Promise.allSettled(sending);
+      if (error instanceof TooLarge) return error.part;
+      throw error;
+    }
+  }
+
+  async #makeSmaller({ size }: Part): Promise<void> {
+    const { plan } = this.#given;
+    const before = plan.sent;
+    plan.compare(await this.#list());
+    this.#losses = 0;
+    // The part may have come through, and its answer been lost.
+    if (plan.sent <= before && !plan.isThrough)
+      plan.shrink(Math.max(plan.least, Math.ceil(size / 2)));
+  }
+
+  async #sendPart(part: Part, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { id, files, plan } = this.#given;
+    const { http } = this.#connection;
+    const { fid, pid, start, size } = part;
+    const body = await (files[fid] as Source).slice(start, start + size).arrayBuffer();
+    part.digest = await digestOf(body);
+    part.isRead = true;
+    if (isStored(part, this.#stored.get(keyOf(part)))) return;
+    this.#stored.delete(keyOf(part));
+    const headers: Record<string, string> = { 'Content-Type': 'application/octet-stream' };
+    if (part.digest !== undefined) headers['Content-Digest'] = `sha-256=:${part.digest}:`;
+    const path = `/api/uploads/${id}/files/${fid}/parts/${pid}`;
+    // What is lost is sent again below.
+    const sending = { signal, patience: Infinity, timeoutMs: ANSWER_MS + size / SLOWEST };
+    let begun = 0;
+    let isAlone = false;
+    const put = () => {
+      begun = performance.now();
+      isAlone = this.#turns.isAlone;
+      return http.request(path, { method: 'PUT', headers, body }, sending);
+    };
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await (await this.#turns.take(put)).body?.cancel();
+        this.#losses = 0;
+        return;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isPassing(error)) throw error;
+        const isCut = error.code === 'unreachable' && performance.now() - begun > CUT_MS;
+        if (isCut && isAlone) this.#losses++;
+        if (this.#losses >= LOSSES && size > plan.least) throw new TooLarge(part);
+        await http.pause(attempt, { error, signal });
+      }
+    }
+  }
+
+  async #list(): Promise<StoredPart[]> {
+    const { id, options } = this.#given;
+    const sending = { signal: options.signal, timeoutMs: ANSWER_MS, patience: Infinity };
+    const response = await this.#connection.http.request(`/api/uploads/${id}`, {}, sending);
+    const { parts } = (await (await requireJson(response)).json()) as { parts: StoredPart[] };
+    this.#keep(parts);
+    return parts;
+  }
+
+  #keep(stored: StoredPart[]): void {
+    this.#stored = new Map(stored.map(part => [keyOf(part), part]));
+  }
+
+  /** Never less than before, though parts that get smaller are sent again. */
+  #tell(): void {
+    const { plan, options } = this.#given;
+    this.#told = Math.max(this.#told, plan.sent);
+    options.onProgress?.({ sent: this.#told, total: plan.total });
+  }
+}
+
+/** SHA-256 in base64; undefined in a page that was not loaded by https, where a browser computes none. */
+async function digestOf(bytes: ArrayBuffer): Promise<string | undefined> {
+  if (!crypto.subtle) return undefined;
+  return btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))));
+}
