@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ERRORS, WindlassError } from '../../shared/errors.ts';
 import { MAX_FILES, MAX_PARTS } from '../../shared/uploads.ts';
+import { checkIfMatch } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
@@ -12,6 +13,7 @@ import { acceptUpload } from '../uploads/accept-upload.ts';
 import { assertPartsAreSent } from '../uploads/begin-upload.ts';
 import { MAX_LISTED } from '../uploads/compare-parts.ts';
 import { findUpload, readUploadKey } from '../uploads/find-upload.ts';
+import { tagOf } from '../uploads/upload-record.ts';
 
 const finished = z
   .strictObject({
@@ -44,9 +46,9 @@ export default routes('json-body', (router, api) => {
       id: 'finishUpload',
       topic: 'uploads',
       summary: 'Say that all parts were sent, so that parsing begins',
-      details: `Where the counts differ from what has arrived: 400 with \`missing\` and \`excess\`, lists of [fid, pid] of at most ${MAX_LISTED} entries each (\`truncated\` where there are more). Parsing does not begin then.`,
+      details: `Where the counts differ from what has arrived: 400 with \`missing\` and \`excess\`, lists of [fid, pid] of at most ${MAX_LISTED} entries each (\`truncated\` where there are more). Parsing does not begin then. With the ETag of the upload as \`If-Match\` it begins only where no part has been stored since.`,
       body: finished,
-      headers: ['Idempotency-Key'],
+      headers: ['Idempotency-Key', 'If-Match'],
       answers: {
         202: answerWithLocation(
           'All is there: parsing begins.',
@@ -63,6 +65,7 @@ export default routes('json-body', (router, api) => {
         'conflict',
         'idempotency_conflict',
         'locked',
+        'precondition_failed',
       ],
       handle: async ({ req, res, body }) => {
         const key = readUploadKey(req, res);
@@ -70,7 +73,9 @@ export default routes('json-body', (router, api) => {
         const { uploaded, name } = body();
         try {
           const job = await startRequestedJob(api, req, res, async tx => ({
-            ...(await acceptUpload(tx, key, uploaded)),
+            ...(await acceptUpload(tx, key, uploaded, version =>
+              checkIfMatch(req, tagOf(version, null)),
+            )),
             name,
           }));
           res.status(202).location(`/api/jobs/${job.id}`).json({ missing: [], job: job.id });

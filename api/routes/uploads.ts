@@ -2,7 +2,7 @@ import { and, eq, inArray, isNull } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, members, models, projects, uploads } from '../../shared/database/schema.ts';
 import { MAX_FILES } from '../../shared/uploads.ts';
-import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -12,10 +12,10 @@ import { beginUpload, newUpload } from '../uploads/begin-upload.ts';
 import { endUpload, findParseJob } from '../uploads/end-upload.ts';
 import { findUpload, readUploadKey } from '../uploads/find-upload.ts';
 import {
-  type ParseJob,
   parseJobColumns,
   readParts,
   summaryColumns,
+  tagOf,
   toUploadRecord,
   toUploadSummary,
   uploadRecord,
@@ -114,6 +114,3 @@ function selectMine(db: Tx, owner: string) {
     )
     .leftJoin(jobs, eq(jobs.id, uploads.job));
 }
-
-const tagOf = (version: number, job: ParseJob | null) =>
-  entityTag(job ? `${version}.${job.version}` : version);

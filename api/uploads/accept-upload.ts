@@ -10,11 +10,12 @@ import { type Comparison, compareParts } from './compare-parts.ts';
 import { findUpload, type UploadKey } from './find-upload.ts';
 import { readParts } from './upload-record.ts';
 
-/** Closes the upload in the transaction that starts its job. */
+/** Closes the upload in the transaction that starts its job. `check` is told its version, and may throw. */
 export async function acceptUpload(
   tx: Tx,
   { uid, owner }: UploadKey,
   uploaded: number[],
+  check: (version: number) => void = () => {},
 ): Promise<RequestedJob> {
   const before = await findUpload(tx, { uid, owner });
   const { model, project } = await lockModel(tx, before.upload.model, {
@@ -23,6 +24,7 @@ export async function acceptUpload(
   });
   const found = await lockUpload(tx, uid);
   assertUploadOpen(found);
+  check(found.upload.version);
   await assertNoCopies(tx, uid);
   if (!(await hasCounts(tx, uid, uploaded)))
     assertCounts(compareParts(uploaded, await readParts(tx, uid)));

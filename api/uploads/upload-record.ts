@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type JobRow, jobs, parts, type UploadRow, uploads } from '../../shared/database/schema.ts';
 import { MAX_PARTS } from '../../shared/uploads.ts';
+import { entityTag } from '../http/conditional-requests.ts';
 
 const state = z.enum(['open', 'parsing', 'done', 'failed']);
 const reason = z
@@ -61,6 +62,10 @@ export const uploadRecord = uploadSummary
 type State = z.output<typeof state>;
 /** The columns of an upload's job; when that has no record any more, what stays of it is in the upload's `parseEnd`. */
 export type ParseJob = Pick<JobRow, 'state' | 'version' | 'error'>;
+
+/** The validator of an upload: another one after each part that is stored. */
+export const tagOf = (version: number, job: ParseJob | null): string =>
+  entityTag(job ? `${version}.${job.version}` : version);
 
 export const parseJobColumns = { state: jobs.state, version: jobs.version, error: jobs.error };
 const { uid, model, parser, input, job, parseEnd, created, accessed } = uploads;

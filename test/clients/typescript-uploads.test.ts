@@ -138,6 +138,30 @@ describeStack(undefined, '@windlass/client uploads', form => {
     expect(String(await fileOf('changed'))).toBe('new words');
   });
 
+  test('a part that was stored late, after all were compared, is sent again', async () => {
+    const { id } = await client.post<{ id: string }>('/api/uploads', {
+      ...{ mid, input: false, parser: 'blob', aids: ['late'] },
+    });
+    const path = `/api/uploads/${id}/files/0/parts/0`;
+    const put = (body: string) =>
+      client.fetch(path, {
+        ...{ method: 'PUT', body, headers: { 'Content-Type': 'application/octet-stream' } },
+      });
+    await put('old words');
+    let isLate = false;
+    const send: typeof fetch = async (...given) => {
+      const request = new Request(...given);
+      if (request.url.endsWith('/finished') && !isLate) {
+        isLate = true;
+        await put('old words');
+      }
+      return fetch(request);
+    };
+    const late = connectWindlass(stack, link.port, { fetch: send });
+    await late.upload(new Blob(['new words']), { resume: id });
+    expect([isLate, String(await fileOf('late'))]).toEqual([true, 'new words']);
+  });
+
   test('rows of a table come by the names of their columns, sorted and filtered, over pages', async () => {
     const lines = Array.from({ length: 25_000 }, (_, n) => `${n},${n % 7 ? 'clear' : 'rain'}\n`);
     const table = new File(['second,sky\n', ...lines], 'day');

@@ -18,6 +18,13 @@ export const useLink = (stack: Stack): TcpProxy =>
   });
 
 /** A client of the stack's administrator; `port` is that of a link. */
-export function connectWindlass({ url, username: user, password }: Stack, port?: number): Windlass {
-  return new Windlass({ url: port ? `http://127.0.0.1:${port}` : url, user, password });
+export function connectWindlass(
+  { url, username: user, password }: Stack,
+  port?: number,
+  options?: { fetch: typeof fetch },
+): Windlass {
+  return new Windlass({
+    ...{ url: port ? `http://127.0.0.1:${port}` : url, user, password },
+    ...options,
+  });
 }

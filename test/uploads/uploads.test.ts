@@ -229,6 +229,25 @@ describeStack(undefined, 'uploads', form => {
     expect((await readUpload(client, uid)).state).toBe('open');
   });
 
+  test('finished is accepted for the parts that were looked at, and for no others', async () => {
+    const uid = await begin('a');
+    await putPart(client, partPath(uid, 0, 0), someBytes(5));
+    const path = `/api/uploads/${uid}`;
+    const tag = (await client.fetch(path)).headers.get('ETag') ?? '';
+    // As of a request that was given up, and arrives late.
+    await putPart(client, partPath(uid, 0, 0), someBytes(6));
+    const finish = (tag: string) =>
+      client.fetch(`${path}/finished`, {
+        method: 'POST',
+        body: JSON.stringify({ uploaded: [1] }),
+        headers: { 'Content-Type': 'application/json', 'If-Match': tag },
+      });
+    await expectProblem(await finish(tag), 412, 'precondition_failed');
+    expect((await readUpload(client, uid)).state).toBe('open');
+    const now = (await client.fetch(path)).headers.get('ETag') ?? '';
+    expect((await finish(now)).status).toBe(202);
+  });
+
   test('finished is accepted once, begins the parse, and ends the taking of parts', async () => {
     const uid = await begin('whole');
     const bytes = someBytes(1_000_000);

@@ -5,6 +5,7 @@ import { WindlassError } from './error.ts';
 import { ANSWER_MS } from './http.ts';
 import { errorOfJob, waitForEnd } from './jobs.ts';
 import type { components, operations } from './schema.ts';
+import { strongTag } from './strong-tag.ts';
 
 type Query = NonNullable<operations['readRows']['parameters']['query']>;
 export type RowsPage = components['schemas']['TableRows'];
@@ -76,9 +77,6 @@ export async function readPage(
     if (job.state !== 'succeeded') throw errorOfJob(job);
   }
 }
-
-/** What a proxy has compressed has a weak one, which If-Match never matches (RFC 9110, 13.1.1). */
-const strongTag = (tag: string | null) => (tag?.startsWith('"') ? tag : undefined);
 
 const changed = (aid: string) =>
   new WindlassError({

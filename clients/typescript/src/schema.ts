@@ -1385,7 +1385,7 @@ export interface paths {
         put?: never;
         /**
          * Say that all parts were sent, so that parsing begins
-         * @description Where the counts differ from what has arrived: 400 with `missing` and `excess`, lists of [fid, pid] of at most 10000 entries each (`truncated` where there are more). Parsing does not begin then.
+         * @description Where the counts differ from what has arrived: 400 with `missing` and `excess`, lists of [fid, pid] of at most 10000 entries each (`truncated` where there are more). Parsing does not begin then. With the ETag of the upload as `If-Match` it begins only where no part has been stored since.
          */
         post: operations["finishUpload"];
         delete?: never;
@@ -17011,6 +17011,8 @@ export interface operations {
             header?: {
                 /** @description The same key again gives the same job, for 24 hours. */
                 "Idempotency-Key"?: string;
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
             };
             path: {
                 /** @description Upload session. */
@@ -17083,6 +17085,15 @@ export interface operations {
             };
             /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `conflict`: Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,6 +1,7 @@
 import type { Connection } from './connection.ts';
 import { requireJson } from './foreign-answer.ts';
 import { ANSWER_MS, isPassing } from './http.ts';
+import { strongTag } from './strong-tag.ts';
 import { Turns } from './turns.ts';
 import { isStored, keyOf, type Part, type StoredPart, type UploadPlan } from './upload-plan.ts';
 
@@ -59,6 +60,7 @@ export class PartSender {
   /** Of parts that were sent alone, in a row. */
   #losses = 0;
   #told = 0;
+  #tag: string | undefined;
 
   constructor(connection: Connection, given: PartsToSend) {
     this.#connection = connection;
@@ -67,10 +69,25 @@ export class PartSender {
 
   /** Until all is stored; what was stored before is compared by size and digest. */
   async send(stored: StoredPart[]): Promise<void> {
-    const { plan } = this.#given;
     this.#keep(stored);
     this.#tell();
-    let mayDiffer = stored.length > 0;
+    await this.#sendRest(stored.length > 0);
+  }
+
+  /** Compares all that is stored by now, and sends what it is not. */
+  async sendAgain(): Promise<void> {
+    this.#given.plan.compare(await this.#list());
+    await this.#sendRest(true);
+  }
+
+  /** Names the state of the upload in which all that is stored was compared; undefined where that was not needed. */
+  get tag(): string | undefined {
+    return this.#tag;
+  }
+
+  async #sendRest(isCompared: boolean): Promise<void> {
+    const { plan } = this.#given;
+    let mayDiffer = isCompared;
     while (!plan.isThrough) {
       const tooLarge = await this.#sendRound();
       if (tooLarge) await this.#makeSmaller(tooLarge);
@@ -161,6 +178,7 @@ export class PartSender {
     const response = await this.#connection.http.request(`/api/uploads/${id}`, {}, sending);
     const { parts } = (await (await requireJson(response)).json()) as { parts: StoredPart[] };
     this.#keep(parts);
+    this.#tag = strongTag(response.headers.get('ETag'));
     return parts;
   }
 

@@ -103,13 +103,22 @@ async function sendAll(
   const { partSize, signal } = options;
   const sizes = files.map(({ size }) => size);
   const plan = new UploadPlan(sizes, { partSize, stored });
-  await new PartSender(connection, { id, files, plan, options }).send(stored);
-  const params = { path: { uid: id } };
-  const body = { uploaded: plan.counts };
-  const { api } = connection;
-  return (
-    await unwrap(
-      api.POST('/api/uploads/{uid}/finished', { params, body, signal, timeoutMs: ANSWER_MS }),
-    )
-  ).job;
+  const sender = new PartSender(connection, { id, files, plan, options });
+  await sender.send(stored);
+  for (;;) {
+    const params = { path: { uid: id }, header: { 'If-Match': sender.tag } };
+    const body = { uploaded: plan.counts };
+    const { api } = connection;
+    try {
+      return (
+        await unwrap(
+          api.POST('/api/uploads/{uid}/finished', { params, body, signal, timeoutMs: ANSWER_MS }),
+        )
+      ).job;
+    } catch (error) {
+      // A request that was given up was stored just now.
+      if (!(error instanceof WindlassError && error.status === 412)) throw error;
+      await sender.sendAgain();
+    }
+  }
 }
