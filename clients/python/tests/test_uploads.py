@@ -6,12 +6,13 @@ import os
 import random
 import time
 from pathlib import Path
-from typing import List
+from typing import Dict, List
 
 import pytest
 
 import windlass
 from windlass import Client, UploadProgress
+from windlass._core.transport import drive
 
 from .conftest import Service
 
@@ -30,7 +31,6 @@ def make_file(folder: Path, size: int) -> Path:
 
 def fetch(client: Client, model: str, aid: str) -> bytes:
     from windlass._core.download import download
-    from windlass._core.transport import drive
 
     found = io.BytesIO()
     drive(download(client._api, f"/models/{model}/files/{aid}", found.write))
@@ -111,6 +111,32 @@ def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_p
     assert fetch(client, model, "run.dat") == path.read_bytes()
     # Once more finds it done.
     assert client.upload(path, model, resume=uid).job == upload.job
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        {0: 4, 1: 4, 2: 2, 3: 2},  # made smaller by another client
+        {0: 4, 1: 4, 3: 2, 4: 2},
+        {0: 4, 2: 4, 4: 4},
+        {9: 1},
+        {0: 3},
+    ],
+)
+def test_an_upload_whose_parts_differ_in_size_is_resumed(client: Client, lengths: Dict[int, int]) -> None:
+    data = bytes(range(20))
+    model = make_model(client)
+    body = {"mid": model, "aids": ["odd"], "parser": "blob", "input": True}
+    uid = client.request("POST", "/uploads", body=body)["id"]
+    begin = 0
+    for number, length in lengths.items():
+        content = data[begin : begin + length]
+        headers = {"Content-Type": "application/octet-stream"}
+        drive(client._api.request("PUT", f"/uploads/{uid}/files/0/parts/{number}", content=content, headers=headers))
+        begin += length
+    upload = client.upload(io.BytesIO(data), model, "odd", part_size=8, resume=uid)
+    assert fetch(client, model, "odd") == data
+    assert upload.id == uid
 
 
 def test_a_file_that_cannot_be_parsed(client: Client) -> None:

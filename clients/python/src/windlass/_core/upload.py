@@ -63,8 +63,7 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
             # Its end was accepted, and the answer lost.
             job = None if record["state"] == "open" else record.get("job")
         if job is None:
-            part_size = _choose_part_size(sending.part_size, size, stored)
-            count = await _Sender(api, file, uid, size, stored).send(part_size, sending)
+            count = await _Sender(api, file, uid, size, stored).send(sending)
             path = f"/uploads/{escape(uid)}/finished"
             job = (await api.json("POST", path, body={"uploaded": [count]}, keyed=True))["job"]
         if sending.wait:
@@ -94,17 +93,19 @@ class _Sender:
         self._alone = 0
         self._patience = api.patience()
         self._count = 0
+        self._begin = 0
         self._sent = 0
         self._is_at_end = False
         self._failure: Optional[BaseException] = None
 
-    async def send(self, part_size: int, sending: Sending) -> int:
+    async def send(self, sending: Sending) -> int:
         """The number of parts."""
+        cut = _Cut(sending.part_size, self._size, self._stored)
 
         async def work() -> None:
             while self._failure is None:
                 try:
-                    part = await self._read(part_size)
+                    part = await self._read(cut)
                     if part is None:
                         return
                     await self._send_part(*part)
@@ -120,16 +121,18 @@ class _Sender:
     def _stop(self) -> None:
         self._failure = self._failure or InterruptedError("The upload was interrupted.")
 
-    async def _read(self, part_size: int) -> Optional[Tuple[int, bytes]]:
+    async def _read(self, cut: _Cut) -> Optional[Tuple[int, bytes]]:
         """The next part; None at the end. An empty file is one empty part."""
         async with self._lock.hold():
             if self._is_at_end:
                 return None
+            number = self._count
+            part_size = cut.length(number, self._begin)
             data = await self._api.transport.call(lambda: _read_fully(self._file, part_size))
             self._is_at_end = len(data) < part_size
-            if not data and self._count > 0:
+            if not data and number > 0:
                 return None
-            number = self._count
+            self._begin += len(data)
             if number == MAX_PARTS:
                 raise ValueError(
                     f"The file is longer than {MAX_PARTS} parts of {part_size} bytes: give a larger part_size."
@@ -181,16 +184,38 @@ class _Sender:
                 progress(UploadProgress(self._uid, self._sent, self._size))
 
 
-def _choose_part_size(wanted: int, size: Optional[int], stored: Mapping[int, Tuple[int, str]]) -> int:
-    """That of what was stored before: parts are compared by their numbers, and none must be left over."""
-    least = wanted if size is None else max(wanted, -(-size // MAX_PARTS))
-    lengths = [length for length, _digest in stored.values()]
-    if not lengths:
-        return least
-    # The last part is shorter than the others: alone it says nothing.
-    is_told = len(lengths) > 1 or max(lengths) > least
-    is_past = size is not None and max(stored) * least >= size
-    return max(lengths) if is_told or is_past else least
+class _Cut:
+    """How a file is cut: as its stored parts were.
+
+    Parts are compared by their numbers, and none must be left over. A client that resumed before may have made
+    parts smaller from one on. A wrong guess only costs time.
+    """
+
+    def __init__(self, wanted: int, size: Optional[int], stored: Mapping[int, Tuple[int, str]]) -> None:
+        self._least = wanted if size is None else max(wanted, -(-size // MAX_PARTS))
+        self._size = size
+        self._lengths = {number: length for number, (length, _digest) in sorted(stored.items()) if length > 0}
+        self._highest = max(stored, default=-1)
+
+    def length(self, number: int, begin: int) -> int:
+        """Bytes of the part with this number, that begins there."""
+        length = self._lengths.get(number) or self._guess(number)
+        if self._size is None or number > self._highest:
+            return length
+        # So many parts are to come, as there are stored ones that cannot be removed.
+        left, count = self._size - begin, self._highest + 1 - number
+        return length if -(-left // length) >= count else max(1, left // count)
+
+    def _guess(self, number: int) -> int:
+        """As the stored parts around it: the last one of a file may be shorter, and alone says nothing."""
+        earlier = [length for other, length in self._lengths.items() if other < number]
+        later = [length for other, length in self._lengths.items() if other > number]
+        if len(later) > 1:
+            return max(later)
+        if len(earlier) > 1:
+            return earlier[-1] if earlier[-1] == earlier[-2] else earlier[-2]
+        around = earlier + later
+        return max(around) if len(around) > 1 else max([self._least, *around])
 
 
 def _open(source: Source) -> Tuple[IO[bytes], bool]:
