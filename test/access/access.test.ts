@@ -85,9 +85,11 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
       'agent',
       'created',
       'engines',
+      'env',
       'expires',
       'hostname',
       'sid',
+      'startup',
       'state',
       'username',
     ]);
