@@ -29,13 +29,17 @@ export async function startControlServer(
     cut: () => proxy.cut(),
     'cut-after': given =>
       proxy.cutAfter(given.get('direction') as Direction, Number(given.get('bytes'))),
+    throttle: given =>
+      proxy.throttle(given.get('direction') as Direction, Number(given.get('bytes'))),
     refuse: () => proxy.refuse(),
     blackhole: () => proxy.blackhole(),
     forget: () => proxy.forget(),
     heal: () => {
       proxy.heal();
-      for (const direction of ['up', 'down'] as const)
+      for (const direction of ['up', 'down'] as const) {
         proxy.cutAfter(direction, Number.POSITIVE_INFINITY);
+        proxy.throttle(direction, Number.POSITIVE_INFINITY);
+      }
     },
     /** For the host that asks for one. */
     'next-code': nextCode,

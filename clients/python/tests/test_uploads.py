@@ -139,6 +139,26 @@ def test_an_upload_whose_parts_differ_in_size_is_resumed(client: Client, lengths
     assert upload.id == uid
 
 
+def test_parts_get_smaller_where_the_link_is_cut_before_one_is_through(
+    service: Service, client: Client, tmp_path: Path
+) -> None:
+    path = make_file(tmp_path, 5 << 20)
+    model = make_model(client)
+    told: List[int] = []
+    service.control("heal")
+    service.control(f"throttle?direction=up&bytes={2 << 20}")
+    service.control(f"cut-after?direction=up&bytes={3 << 19}")
+    try:
+        with Client(service.proxied) as proxied:
+            upload = proxied.upload(path, model, progress=lambda progress: told.append(progress.sent))
+    finally:
+        service.control("heal")
+    assert fetch(client, model, "run.dat") == path.read_bytes()
+    assert told == sorted(told)
+    parts = client.request("GET", f"/uploads/{upload.id}")["parts"]
+    assert parts == [] or len(parts) > 3
+
+
 def test_a_file_that_cannot_be_parsed(client: Client) -> None:
     with pytest.raises(windlass.JobFailed) as raised:
         client.upload(io.BytesIO(b"a,b\n1,2\n3\n"), make_model(client), "bad", parser="csv")

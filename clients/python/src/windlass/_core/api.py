@@ -227,3 +227,9 @@ def is_passing(response: httpx.Response) -> bool:
 def escape(text: str) -> str:
     """A text as one segment of a path."""
     return quote(text, safe="")
+
+
+def strong_tag(response: httpx.Response) -> Optional[str]:
+    """What a proxy has compressed has a weak one, which If-Match never matches (RFC 9110, 13.1.1)."""
+    tag = response.headers.get("ETag", "")
+    return tag if tag.startswith('"') else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 from ..errors import WindlassError
 from ..records import Rows, TableInfo
-from .api import ANSWER_SECONDS, Api, escape
+from .api import ANSWER_SECONDS, Api, escape, strong_tag
 from .download import download
 from .jobs import POLL_SECONDS
 
@@ -48,7 +48,7 @@ async def fetch_table(
     while not pages or pages[-1].num_rows == PAGE_ROWS:
         query = {**to_query(columns, sort, where), "offset": len(pages) * PAGE_ROWS, "limit": PAGE_ROWS}
         response = await _get_rows(api, path, query, _ARROW, tag)
-        tag = _strong_tag(response)
+        tag = strong_tag(response)
         pages.append(await api.transport.call(partial(_read_arrow, response.content)))
     return pyarrow.concat_tables(pages)
 
@@ -100,12 +100,6 @@ async def _get_rows(
         if response.status_code != 202:
             return response
         await api.transport.sleep(0.2)
-
-
-def _strong_tag(response: httpx.Response) -> Optional[str]:
-    """What a proxy has compressed has a weak one, which If-Match never matches (RFC 9110, 13.1.1)."""
-    tag = response.headers.get("ETag", "")
-    return tag if tag.startswith('"') else None
 
 
 async def _fetch_parquet(api: Api, path: str) -> pyarrow.Table:

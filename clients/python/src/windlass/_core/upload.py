@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
+import time
 from typing import IO, Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ..errors import Unreachable, WindlassError
 from ..records import Upload, UploadProgress
-from .api import Api, escape, is_certain
+from .api import Api, escape, is_certain, strong_tag
 from .jobs import wait_for_job
 
 #: A file by its path, or one that is open for reading bytes.
@@ -17,6 +19,15 @@ PART_BYTES = 8 << 20
 MAX_PARTS = 100_000
 #: So many parts in a row must get through before several go at once again.
 ENOUGH = 8
+#: Parts get no smaller than that over a link that is cut.
+LEAST_BYTES = 256 << 10
+#: So often a part that is sent alone is lost before parts get smaller.
+LOSSES = 2
+#: What is lost sooner was refused: its size is not why.
+CUT_SECONDS = 0.25
+
+#: The length and the digest of each part that is stored, by its number.
+Stored = Mapping[int, Tuple[int, str]]
 
 
 class Wanted(NamedTuple):
@@ -55,17 +66,11 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
         if uid is None:
             body = {"mid": wanted.model, "aids": [aid], "parser": wanted.parser, "input": wanted.is_input}
             uid = str((await api.json("POST", "/uploads", body={**body, **wanted.options}))["id"])
-            stored: Dict[int, Tuple[int, str]] = {}
-            job = None
+            found = _Found({}, None, None)
         else:
-            record = await api.json("GET", f"/uploads/{escape(uid)}")
-            stored = {part["pid"]: (part["size"], part["digest"]) for part in record["parts"] if part["fid"] == 0}
-            # Its end was accepted, and the answer lost.
-            job = None if record["state"] == "open" else record.get("job")
-        if job is None:
-            count = await _Sender(api, file, uid, size, stored).send(sending)
-            path = f"/uploads/{escape(uid)}/finished"
-            job = (await api.json("POST", path, body={"uploaded": [count]}, keyed=True))["job"]
+            # Its end may have been accepted, and the answer lost.
+            found = await _look(api, uid)
+        job = found.job or await _send_all(_Sender(api, file, uid, size, found.stored), sending)
         if sending.wait:
             await wait_for_job(api, job, check=True)
         return Upload(uid, wanted.model, aid, job)
@@ -77,17 +82,70 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
             file.close()
 
 
+class _Found(NamedTuple):
+    """An upload as the service has it."""
+
+    stored: Stored
+    #: Names this state.
+    tag: Optional[str]
+    #: None while it is open.
+    job: Optional[str]
+
+
+async def _look(api: Api, uid: str) -> _Found:
+    response = await api.request("GET", f"/uploads/{escape(uid)}")
+    record = json.loads(response.content)
+    stored = {part["pid"]: (part["size"], part["digest"]) for part in record["parts"] if part["fid"] == 0}
+    return _Found(stored, strong_tag(response), None if record["state"] == "open" else record.get("job"))
+
+
+async def _send_all(sender: _Sender, sending: Sending) -> str:
+    """The job that parses it."""
+    while True:
+        count = await sender.send(sending)
+        tag = None
+        if sender.may_differ:
+            # A request that was given up may have been stored after what took the place of its part.
+            found = await _look(sender.api, sender.uid)
+            if any(found.stored.get(number) != part for number, part in sender.parts.items()):
+                await sender.begin_again(found.stored)
+                continue
+            tag = found.tag
+        path = f"/uploads/{escape(sender.uid)}/finished"
+        headers = {"If-Match": tag} if tag else {}
+        try:
+            answer = await sender.api.json("POST", path, body={"uploaded": [count]}, headers=headers, keyed=True)
+            return str(answer["job"])
+        except WindlassError as error:
+            if error.status != 412:
+                raise
+
+
+class _TooLarge(Exception):
+    """The link is cut before a part is through."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__(length)
+        self.length = length
+
+
 class _Sender:
     """Sends the parts of a file that the service has not stored."""
 
-    def __init__(
-        self, api: Api, file: IO[bytes], uid: str, size: Optional[int], stored: Mapping[int, Tuple[int, str]]
-    ) -> None:
-        self._api = api
+    def __init__(self, api: Api, file: IO[bytes], uid: str, size: Optional[int], stored: Stored) -> None:
+        self.api = self._api = api
         self._file = file
-        self._uid = uid
+        self.uid = self._uid = uid
         self._size = size
+        self._start = 0 if size is None else file.tell()
         self._stored = stored
+        self._cut: Optional[_Cut] = None
+        #: What was sent, as it must be stored.
+        self.parts: Dict[int, Tuple[int, str]] = {}
+        #: Whether another state of a part may be stored than the one that was sent here.
+        self.may_differ = bool(stored) and size is not None
+        self._losses = 0
+        self._told = 0
         self._lock = api.transport.lock()
         self._turn = api.transport.lock()
         self._alone = 0
@@ -100,7 +158,30 @@ class _Sender:
 
     async def send(self, sending: Sending) -> int:
         """The number of parts."""
-        cut = _Cut(sending.part_size, self._size, self._stored)
+        while True:
+            try:
+                await self._send_rest(sending)
+                return self._count
+            except _TooLarge as lost:
+                self.may_differ = True
+                self._losses = 0
+                found = await _look(self._api, self._uid)
+                await self.begin_again(found.stored, -(-lost.length // 2))
+
+    async def begin_again(self, stored: Stored, length: Optional[int] = None) -> None:
+        """From the beginning of the file; with a length, parts are made of it from the first on that is not stored."""
+        await self._api.transport.call(lambda: self._file.seek(self._start))
+        if length is not None and self._cut is not None:
+            missing = (number for number in range(self._count) if stored.get(number) != self.parts.get(number))
+            self._cut.shrink(max(LEAST_BYTES, length), next(missing, self._count), stored)
+        self._stored = stored
+        self.parts = {}
+        self._count = self._begin = self._sent = 0
+        self._is_at_end = False
+        self._failure = None
+
+    async def _send_rest(self, sending: Sending) -> None:
+        cut = self._cut = self._cut or _Cut(sending.part_size, self._size, self._stored)
 
         async def work() -> None:
             while self._failure is None:
@@ -116,7 +197,6 @@ class _Sender:
         await self._api.transport.together([work] * sending.parallel, self._stop)
         if self._failure is not None:
             raise self._failure
-        return self._count
 
     def _stop(self) -> None:
         self._failure = self._failure or InterruptedError("The upload was interrupted.")
@@ -142,19 +222,30 @@ class _Sender:
 
     async def _send_part(self, number: int, data: bytes) -> None:
         digest = await self._api.transport.call(lambda: base64.b64encode(hashlib.sha256(data).digest()).decode())
+        self.parts[number] = (len(data), digest)
         if self._stored.get(number) == (len(data), digest):
             return
         headers = {"Content-Type": "application/octet-stream", "Content-Digest": f"sha-256=:{digest}:"}
         path = f"/uploads/{escape(self._uid)}/files/0/parts/{number}"
 
+        begun = 0.0
+
         async def put() -> None:
+            nonlocal begun
+            begun = time.monotonic()
             await self._api.request("PUT", path, content=data, headers=headers, lost_once=True)
 
         while self._failure is None:
+            is_alone = self._alone > 0
             try:
                 await self._in_turn(put)
+                self._losses = 0
                 return
             except Unreachable as failure:
+                if is_alone and time.monotonic() - begun > CUT_SECONDS:
+                    self._losses += 1
+                if self._losses >= LOSSES and len(data) > LEAST_BYTES and self._size is not None:
+                    raise _TooLarge(len(data)) from failure
                 # A part may take longer than the patience lasts: that begins with the first loss.
                 if self._alone != ENOUGH:
                     self._patience.renew()
@@ -180,8 +271,10 @@ class _Sender:
     async def _tell(self, count: int, progress: Optional[Callable[[UploadProgress], object]]) -> None:
         async with self._lock.hold():
             self._sent += count
+            # Parts that get smaller are sent again.
+            self._told = max(self._told, self._sent)
             if progress is not None:
-                progress(UploadProgress(self._uid, self._sent, self._size))
+                progress(UploadProgress(self._uid, self._told, self._size))
 
 
 class _Cut:
@@ -191,15 +284,24 @@ class _Cut:
     parts smaller from one on. A wrong guess only costs time.
     """
 
-    def __init__(self, wanted: int, size: Optional[int], stored: Mapping[int, Tuple[int, str]]) -> None:
+    def __init__(self, wanted: int, size: Optional[int], stored: Stored) -> None:
         self._least = wanted if size is None else max(wanted, -(-size // MAX_PARTS))
         self._size = size
         self._lengths = {number: length for number, (length, _digest) in sorted(stored.items()) if length > 0}
         self._highest = max(stored, default=-1)
+        self._first: Optional[int] = None
+
+    def shrink(self, length: int, first: int, stored: Stored) -> None:
+        """Makes parts of this length from the first one on."""
+        self._least = length if self._size is None else max(length, -(-self._size // MAX_PARTS))
+        self._lengths = {number: length for number, (length, _digest) in stored.items() if number < first}
+        self._highest = max(stored, default=-1)
+        self._first = first
 
     def length(self, number: int, begin: int) -> int:
         """Bytes of the part with this number, that begins there."""
-        length = self._lengths.get(number) or self._guess(number)
+        is_new = number > self._highest or (self._first is not None and number >= self._first)
+        length = self._lengths.get(number) or (self._least if is_new else self._guess(number))
         if self._size is None or number > self._highest:
             return length
         # So many parts are to come, as there are stored ones that cannot be removed.
