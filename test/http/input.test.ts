@@ -118,7 +118,7 @@ describeStack(missingPrograms('sshd'), 'what clients send', form => {
         body,
       });
     const command = JSON.stringify({ sid, command: 'true' });
-    const large = JSON.stringify({ sid, command: 'x'.repeat(1 << 20) });
+    const large = JSON.stringify({ sid, command: 'x'.repeat(8 << 20) });
     await expectProblem(await post(large), 413, 'payload_too_large');
     const fits = JSON.stringify({ sid, command: 'x'.repeat(131_001) });
     await expectProblem(await post(fits), 400, 'invalid_input');

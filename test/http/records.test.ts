@@ -132,20 +132,21 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
   });
 
   test('a list of jobs takes no more memory where what they were asked is big', async () => {
+    const MADE = '0'.repeat(14);
     const mib = 1 << 20;
     const count = 200;
     const sql = openStackDatabase(stack);
     await sql`insert into jobs (id, kind, queue, owner, payload, state, finished)
-      select '0' || lpad(n::text, 25, '0'), 'video', 'video', ${stack.username},
+      select ${MADE} || lpad(n::text, 12, '0'), 'video', 'video', ${stack.username},
         jsonb_build_object('images', repeat('/', ${mib})), 'failed', now()
       from generate_series(1, ${count}) n`;
     try {
       const before = Math.max(...apiPeaks());
       const { items } = await client.get<{ items: Job[] }>('/api/jobs?limit=1000');
-      expect(items.filter(({ kind }) => kind === 'video')).toHaveLength(count);
+      expect(items.filter(({ id }) => id.startsWith(MADE))).toHaveLength(count);
       expect(Math.max(...apiPeaks()) - before).toBeLessThan((count / 2) * mib);
     } finally {
-      await sql`delete from jobs where kind = 'video'`;
+      await sql`delete from jobs where starts_with(id, ${MADE})`;
       await sql.end();
     }
   });

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors.ts';
 import type { RunEvent } from '../../workers/host-agent/protocol/run-event.ts';
+import type { Manner } from '../../workers/runs/manner.ts';
 import { SshError } from '../../workers/ssh/remote-session.ts';
 import type { Actor } from './actor.ts';
 
@@ -43,8 +44,9 @@ export class SimulatedHost {
 
   /** What a worker has of the session of a job, with and without an agent; commands are named after their jobs. */
   connect(actor: Actor, connectedAt: number): object {
+    const manner: Manner = { startup: 'once', env: {} };
     return {
-      connectedAt,
+      ...{ connectedAt, manner },
       agent: async () => this.#agent(actor),
       exec: (command: string, signal: AbortSignal, before: () => Promise<void>) =>
         this.#exec(actor, { job: this.idOf(command), signal, before }),

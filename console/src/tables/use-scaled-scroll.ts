@@ -2,8 +2,8 @@ import type { RefObject } from 'preact';
 import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks';
 import { ScrollScale } from '../log/scroll-scale.ts';
 
-/** So long browsers take at most for a scroll. */
-const HELD_MS = 1_000;
+/** So long browsers take at most for a scroll, on a busy machine too. */
+const HELD_MS = 5_000;
 /** What users scroll by. */
 const RELEASES = ['keydown', 'pointerdown', 'wheel'];
 

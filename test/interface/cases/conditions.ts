@@ -7,13 +7,17 @@ const at = (words: string) => `decisions, Everywhere: ${words}`;
 const BYTES = { 'Content-Type': 'application/octet-stream' };
 
 /** A record has an ETag: 304 without a body to who has it, all of it to who has another. */
-async function holdTag({ ask }: Tools, path: string): Promise<void> {
+async function holdTag(tools: Tools, path: string, tries = 5): Promise<void> {
+  const { ask } = tools;
   const first = await ask('GET', path);
   expectAnswer(first, 200);
   const tag = first.headers.etag ?? '';
   expect([path, tag]).toEqual([path, expect.stringMatching(/^"[^"]+"$/)]);
   for (const known of [tag, `"other", W/${tag}`]) {
     const again = await ask('GET', path, { headers: { 'If-None-Match': known } });
+    // Such as what a user stores: what other tests have left behind is removed meanwhile.
+    const isOther = again.status === 200 && again.headers.etag !== tag;
+    if (isOther && tries > 1) return holdTag(tools, path, tries - 1);
     expectAnswer(again, 304);
     expect([again.bytes.length, again.headers.etag]).toEqual([0, tag]);
   }
