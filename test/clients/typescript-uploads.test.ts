@@ -188,6 +188,12 @@ describeStack(undefined, '@windlass/client uploads', form => {
     expect((await rows.next()).value).toEqual({ a: 1 });
     await store(2);
     await expect(gather(rows)).rejects.toMatchObject({ code: 'changed' });
+    const { tag } = await windlass.rowsPage(mid, 'twice');
+    await windlass.rowsPage(mid, 'twice', { offset: 100, tag });
+    await store(1);
+    await expect(windlass.rowsPage(mid, 'twice', { offset: 200, tag })).rejects.toMatchObject({
+      code: 'changed',
+    });
   });
 
   test('what cannot be parsed fails with what the parser says', async () => {

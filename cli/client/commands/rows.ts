@@ -60,10 +60,12 @@ async function* readPages(
   { mid, aid }: { mid: string; aid: string },
   { offset = 0, limit, ...view }: Query,
 ): AsyncGenerator<RowsPage> {
+  let tag: string | undefined;
   for (let at = offset, end = offset + limit; at < end; ) {
-    const query = { ...view, offset: at, limit: Math.min(MOST_ROWS, end - at) };
+    const query = { ...view, offset: at, limit: Math.min(MOST_ROWS, end - at), tag };
     const page = await windlass.rowsPage(mid, aid, query);
     yield page;
+    tag = page.tag;
     at += page.rows.length;
     end = Math.min(end, page.total);
   }

@@ -34,7 +34,7 @@ export async function* readRows(
   let tag: string | undefined;
   for (let at = offset, end = offset + limit; at < end; ) {
     const query = { ...view, offset: at, limit: Math.min(PAGE, end - at) };
-    const page = await readPage(connection, { ...table, query, signal, tag });
+    const page = await readPage(connection, table, { ...query, signal, tag });
     const { columns, rows, total } = page;
     tag = page.tag;
     for (const row of rows)
@@ -44,11 +44,7 @@ export async function* readRows(
   }
 }
 
-interface Reading {
-  mid: string;
-  aid: string;
-  query: Query;
-  signal: AbortSignal | undefined;
+interface PageOptions extends RowsOptions {
   /** Of the page before: throws `changed` where it was of another table. */
   tag?: string | undefined;
 }
@@ -56,7 +52,8 @@ interface Reading {
 /** A page of a view, once the view is there; `tag` names the table that it is of. */
 export async function readPage(
   connection: Connection,
-  { query, signal, tag, ...path }: Reading,
+  path: { mid: string; aid: string },
+  { signal, tag, ...query }: PageOptions,
 ): Promise<RowsPage & { tag: string | undefined }> {
   for (;;) {
     const asked = connection.api.GET('/api/models/{mid}/tables/{aid}/rows', {

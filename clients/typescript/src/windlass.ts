@@ -118,13 +118,16 @@ export class Windlass {
     yield* readRows(this.#connection, { mid, aid }, options);
   }
 
-  /** One answer of rows with their number in all, at most 10,000 and 100 unless `limit` says so: what a page shows of a table. */
+  /**
+   * One answer of rows with their number in all, at most 10,000 and 100 unless `limit` says so: what a page shows of a table.
+   * With the `tag` of an answer it throws `changed` where another table has taken the place of that one.
+   */
   async rowsPage(
     mid: string,
     aid: string,
-    { signal, ...query }: RowsOptions = {},
-  ): Promise<RowsPage> {
+    options: RowsOptions & { tag?: string } = {},
+  ): Promise<RowsPage & { tag: string | undefined }> {
     const { readPage } = await import('./rows.ts');
-    return readPage(this.#connection, { mid, aid, query, signal });
+    return readPage(this.#connection, { mid, aid }, options);
   }
 }

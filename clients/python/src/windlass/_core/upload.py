@@ -133,9 +133,9 @@ class _Sender:
     """Sends the parts of a file that the service has not stored."""
 
     def __init__(self, api: Api, file: IO[bytes], uid: str, size: Optional[int], stored: Stored) -> None:
-        self.api = self._api = api
+        self.api = api
         self._file = file
-        self.uid = self._uid = uid
+        self.uid = uid
         self._size = size
         self._start = 0 if size is None else file.tell()
         self._stored = stored
@@ -165,12 +165,12 @@ class _Sender:
             except _TooLarge as lost:
                 self.may_differ = True
                 self._losses = 0
-                found = await _look(self._api, self._uid)
+                found = await _look(self.api, self.uid)
                 await self.begin_again(found.stored, -(-lost.length // 2))
 
     async def begin_again(self, stored: Stored, length: Optional[int] = None) -> None:
         """From the beginning of the file; with a length, parts are made of it from the first on that is not stored."""
-        await self._api.transport.call(lambda: self._file.seek(self._start))
+        await self.api.transport.call(lambda: self._file.seek(self._start))
         if length is not None and self._cut is not None:
             missing = (number for number in range(self._count) if stored.get(number) != self.parts.get(number))
             self._cut.shrink(max(LEAST_BYTES, length), next(missing, self._count), stored)
@@ -194,7 +194,7 @@ class _Sender:
                 except Exception as failure:
                     self._failure = self._failure or failure
 
-        await self._api.transport.together([work] * sending.parallel, self._stop)
+        await self.api.transport.together([work] * sending.parallel, self._stop)
         if self._failure is not None:
             raise self._failure
 
@@ -208,7 +208,7 @@ class _Sender:
                 return None
             number = self._count
             part_size = cut.length(number, self._begin)
-            data = await self._api.transport.call(lambda: _read_fully(self._file, part_size))
+            data = await self.api.transport.call(lambda: _read_fully(self._file, part_size))
             self._is_at_end = len(data) < part_size
             if not data and number > 0:
                 return None
@@ -221,19 +221,19 @@ class _Sender:
             return number, data
 
     async def _send_part(self, number: int, data: bytes) -> None:
-        digest = await self._api.transport.call(lambda: base64.b64encode(hashlib.sha256(data).digest()).decode())
+        digest = await self.api.transport.call(lambda: base64.b64encode(hashlib.sha256(data).digest()).decode())
         self.parts[number] = (len(data), digest)
         if self._stored.get(number) == (len(data), digest):
             return
         headers = {"Content-Type": "application/octet-stream", "Content-Digest": f"sha-256=:{digest}:"}
-        path = f"/uploads/{escape(self._uid)}/files/0/parts/{number}"
+        path = f"/uploads/{escape(self.uid)}/files/0/parts/{number}"
 
         begun = 0.0
 
         async def put() -> None:
             nonlocal begun
             begun = time.monotonic()
-            await self._api.request("PUT", path, content=data, headers=headers, lost_once=True)
+            await self.api.request("PUT", path, content=data, headers=headers, lost_once=True)
 
         while self._failure is None:
             is_alone = self._alone > 0
@@ -253,7 +253,7 @@ class _Sender:
                 seconds = self._patience.pause()
                 if seconds is None or (failure.__cause__ and is_certain(failure.__cause__)):
                     raise
-            await self._api.transport.sleep(seconds)
+            await self.api.transport.sleep(seconds)
 
     async def _in_turn(self, put: Callable[[], Awaitable[None]]) -> None:
         """Several parts at the same time while the link holds; after a loss one at a time.
@@ -274,7 +274,7 @@ class _Sender:
             # Parts that get smaller are sent again.
             self._told = max(self._told, self._sent)
             if progress is not None:
-                progress(UploadProgress(self._uid, self._told, self._size))
+                progress(UploadProgress(self.uid, self._told, self._size))
 
 
 class _Cut:
