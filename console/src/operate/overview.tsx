@@ -9,14 +9,16 @@ import { toSteps } from './steps.ts';
 import { TimePlot } from './time-plot.tsx';
 import { Workers } from './workers.tsx';
 
-const HOUR = 3_600;
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+/** In seconds, in some hundred steps, whatever the browser's clock says. */
+const DAY = { id: 'day', name: 'Day', seconds: 24 * HOUR, step: 15 * MINUTE };
 const RANGES = [
-  { id: 'hour', name: 'Hour', seconds: HOUR },
-  { id: 'day', name: 'Day', seconds: 24 * HOUR },
-  { id: 'week', name: 'Week', seconds: 7 * 24 * HOUR },
-  { id: 'month', name: 'Month', seconds: 30 * 24 * HOUR },
+  { id: 'hour', name: 'Hour', seconds: HOUR, step: MINUTE },
+  DAY,
+  { id: 'week', name: 'Week', seconds: 7 * 24 * HOUR, step: 2 * HOUR },
+  { id: 'month', name: 'Month', seconds: 30 * 24 * HOUR, step: 8 * HOUR },
 ];
-const [, DAY] = RANGES;
 const whole = (value: number) => value.toLocaleString(undefined, { maximumFractionDigits: 1 });
 const seconds = (value: number) =>
   value < 1 ? `${Math.round(value * 1_000)} ms` : formatDuration(value * 1_000);
@@ -27,7 +29,7 @@ export function Overview() {
   const range = RANGES.find(({ id }) => id === search.get('range')) ?? DAY;
   const kind = search.get('kind') ?? '';
   const workers = useWorkers();
-  const { data, error } = useStatistics(range?.seconds ?? 24 * HOUR);
+  const { data, error } = useStatistics(range);
   const kinds = useMemo(() => [...new Set(data?.items.map(item => item.kind))].sort(), [data]);
   const steps = useMemo(() => data && toSteps(data, kind, Date.now()), [data, kind]);
   return (
@@ -59,8 +61,8 @@ export function Overview() {
                 <input
                   type="radio"
                   name="range"
-                  checked={id === range?.id}
-                  onChange={() => change({ range: id === DAY?.id ? undefined : id })}
+                  checked={id === range.id}
+                  onChange={() => change({ range: id === DAY.id ? undefined : id })}
                 />
                 {name}
               </label>

@@ -38,13 +38,13 @@ export const useDrain = () =>
     onSettled: () => queries.invalidateQueries({ queryKey: ['workers'] }),
   });
 
-/** Of the last so many seconds. */
-export const useStatistics = (seconds: number) =>
+/** Of the last so many seconds, in steps of so many. */
+export const useStatistics = ({ seconds, step }: { seconds: number; step: number }) =>
   useQuery({
-    queryKey: ['statistics', seconds],
+    queryKey: ['statistics', seconds, step],
     queryFn: ({ signal }) => {
       const since = new Date(Date.now() - seconds * 1_000).toISOString();
-      return unwrap(windlass.api.GET('/api/stats', { params: { query: { since } }, signal }));
+      return unwrap(windlass.api.GET('/api/stats', { params: { query: { since, step } }, signal }));
     },
     refetchInterval: STATISTICS_MS,
     placeholderData: before => before,
