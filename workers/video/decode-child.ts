@@ -6,7 +6,13 @@ import { once } from 'node:events';
 import sharp, { type Sharp } from 'sharp';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { raiseOomScore } from '../sandbox/oom-score.ts';
-import { type Decoded, type PictureFormat, readRequest, writeAnswer } from './decode-protocol.ts';
+import {
+  type Decoded,
+  type DecodeRequest,
+  type PictureFormat,
+  readRequest,
+  writeAnswer,
+} from './decode-protocol.ts';
 import { findSizeProblem, MAX_PIXELS } from './frame-header.ts';
 
 /** The loaders of the formats that parseFrameHeader() names. All others are blocked, because some can open files. */
@@ -30,23 +36,25 @@ async function answerRequests(): Promise<void> {
     const request = await readRequest(reader).catch(() => undefined);
     // The end of standard input.
     if (!request) process.exit(0);
-    const answer = await decode(request.frame, request.format).catch(describeFailure);
+    const answer = await decode(request).catch(describeFailure);
     for (const bytes of writeAnswer(answer)) {
       if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
     }
   }
 }
 
-async function decode(frame: Buffer, format: PictureFormat): Promise<Decoded> {
+async function decode({ frame, format, pixels }: DecodeRequest): Promise<Decoded> {
   const options = { limitInputPixels: MAX_PIXELS, failOn: 'truncated', pages: 1 } as const;
   const image = sharp(frame, options).timeout({ seconds: TIMEOUT_SECONDS });
   const { width, height } = await image.metadata();
   const problem = findSizeProblem(width ?? 0, height ?? 0);
   if (problem) return { problem };
+  const withoutBytes = { width, height, bytes: Buffer.alloc(0) };
+  if (width * height > pixels) return withoutBytes;
   const picture = image.toColourspace('srgb').flatten({ background }).removeAlpha();
   const encoded = encode(picture, format);
   const { data, info } = await encoded.toBuffer({ resolveWithObject: true });
-  if (format === 'none') return { width: info.width, height: info.height, bytes: Buffer.alloc(0) };
+  if (format === 'none') return withoutBytes;
   // A grey picture has one channel in raw form; ffmpeg expects three.
   const bytes = format === 'raw' && info.channels === 1 ? tripleChannel(data) : data;
   return { width: info.width, height: info.height, bytes };

@@ -2,7 +2,7 @@ import type { ByteReader } from '../remote-files/byte-reader.ts';
 
 /**
  * The protocol between a worker and its decoder process.
- * Request: the picture's format (1 byte), the frame's length (32 bits), the frame.
+ * Request: the picture's format (1 byte), the most pixels that are decoded and the frame's length (32 bits each), the frame.
  * Answer: 1 for a picture or 0 for a problem, width, height and length (32 bits each), the picture's bytes or the
  * problem as text.
  * Hand-made, because Node's channels for child processes would copy frames of 256 MB through a serializer.
@@ -13,20 +13,27 @@ export type PictureFormat = (typeof FORMATS)[number];
 
 export type Decoded = { width: number; height: number; bytes: Buffer } | { problem: string };
 
-export function writeRequest(format: PictureFormat, frame: Buffer): Buffer[] {
-  const header = Buffer.alloc(5);
+export interface DecodeRequest {
+  frame: Buffer;
+  format: PictureFormat;
+  /** Of a picture that has more, the size alone is answered. */
+  pixels: number;
+}
+
+export function writeRequest({ frame, format, pixels }: DecodeRequest): Buffer[] {
+  const header = Buffer.alloc(9);
   header.writeUInt8(FORMATS.indexOf(format), 0);
-  header.writeUInt32BE(frame.length, 1);
+  header.writeUInt32BE(pixels, 1);
+  header.writeUInt32BE(frame.length, 5);
   return [header, frame];
 }
 
-export async function readRequest(
-  reader: ByteReader,
-): Promise<{ format: PictureFormat; frame: Buffer }> {
-  const header = await reader.readExactly(5);
+export async function readRequest(reader: ByteReader): Promise<DecodeRequest> {
+  const header = await reader.readExactly(9);
   const format = FORMATS[header.readUInt8(0)];
   if (!format) throw new Error('an unknown request');
-  return { format, frame: await reader.readExactly(header.readUInt32BE(1)) };
+  const frame = await reader.readExactly(header.readUInt32BE(5));
+  return { format, pixels: header.readUInt32BE(1), frame };
 }
 
 export function writeAnswer(decoded: Decoded): Buffer[] {

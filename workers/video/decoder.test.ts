@@ -71,6 +71,16 @@ describe('Decoder', () => {
     });
   });
 
+  it('reads only the size of one with more pixels than it may have', async () => {
+    const frame = await drawFrame({ width: 40, height: 30, kind: 'webp' });
+    expect(await decoder.decode(frame, 'raw', 1_199)).toEqual({
+      ...{ width: 40, height: 30 },
+      bytes: Buffer.alloc(0),
+    });
+    const { bytes } = (await decoder.decode(frame, 'raw', 1_200)) as { bytes: Buffer };
+    expect(bytes).toHaveLength(40 * 30 * 3);
+  });
+
   it('reports a problem when the child crashes, and starts another', async () => {
     const frame = await drawFrame({ width: 2000, height: 2000, kind: 'webp' });
     expect(await decoder.decode(frame, 'png')).toMatchObject({ width: 2000 });

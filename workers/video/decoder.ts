@@ -5,6 +5,7 @@ import { ByteReader } from '../remote-files/byte-reader.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
 import { type Decoded, type PictureFormat, readAnswer, writeRequest } from './decode-protocol.ts';
+import { MAX_PIXELS } from './frame-header.ts';
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/video/decode-child.js', packageRoot));
@@ -28,8 +29,11 @@ export class Decoder {
     this.#background = background;
   }
 
-  /** Decodes one picture at a time. Never throws: a problem is returned. */
-  async decode(frame: Buffer, format: PictureFormat): Promise<Decoded> {
+  /**
+   * Decodes one picture at a time; of one with more pixels than these only the size is read. Never throws: a problem is
+   * returned.
+   */
+  async decode(frame: Buffer, format: PictureFormat, pixels = MAX_PIXELS): Promise<Decoded> {
     const isolation = await findIsolation();
     if (this.#isClosed) return { problem: 'was not decoded' };
     const { child, reader } = this.#start(isolation);
@@ -40,7 +44,7 @@ export class Decoder {
     };
     const timer = setTimeout(end, MAX_SECONDS * 1_000, `it took more than ${MAX_SECONDS} s`);
     const watch = watchMemory(child, MAX_MEMORY, () => end('it needs too much memory'));
-    for (const bytes of writeRequest(format, frame)) child.stdin?.write(bytes);
+    for (const bytes of writeRequest({ frame, format, pixels })) child.stdin?.write(bytes);
     try {
       return await readAnswer(reader);
     } catch {

@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors.ts';
-import type { FrameInfo, FrameKind } from './frame-info.ts';
+import type { FrameInfo, FrameKind, Size } from './frame-info.ts';
 import { showPath } from './frame-path.ts';
 
 /** How many frames with problems the error lists. */
@@ -27,7 +27,12 @@ export class FrameValidator {
   /** Whether a worker must decode frames: they are of several kinds, or of one that ffmpeg does not read as it is. */
   needsDecode = false;
   readonly #reasons = new Map<number, FrameProblem>();
-  #size: { width: number; height: number } | undefined;
+  #size: Size | undefined;
+
+  /** That of the first frame of which it is known. */
+  get size(): Size | undefined {
+    return this.#size;
+  }
 
   get ok(): boolean {
     return this.#reasons.size === 0;
@@ -61,7 +66,7 @@ export class FrameValidator {
   }
 
   /** Checks the size of a frame; for one that was added before and has been decoded since. */
-  addSize(frame: Place, { width, height }: { width: number; height: number }): boolean {
+  addSize(frame: Place, { width, height }: Size): boolean {
     this.#size ??= { width, height };
     const wanted = this.#size;
     if (width === wanted.width && height === wanted.height) return true;
@@ -105,7 +110,8 @@ function fitsTogether(info: FrameInfo, first: FrameInfo): boolean {
 }
 
 /** Whether the worker's decoder reads the kind. */
-const isDecoded = ({ kind }: FrameInfo) => kind === 'other' || kind === 'png' || kind === 'jpeg';
+export const isDecoded = ({ kind }: FrameInfo) =>
+  kind === 'other' || kind === 'png' || kind === 'jpeg';
 
 const KIND_NAMES: Record<FrameKind, string> = {
   png: 'PNG',

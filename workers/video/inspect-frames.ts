@@ -1,12 +1,13 @@
 import type { JobContext } from '../context.ts';
 import { withSession } from '../ssh/reconnect.ts';
-import { Decoder } from './decoder.ts';
+import { decodeAhead } from './decode-ahead.ts';
+import { DecoderPool, picturesAtOnce } from './decoder-pool.ts';
 import { isLarge, type Pictures } from './frame-info.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
-import { FrameValidator, type Place } from './frame-validator.ts';
+import { FrameValidator, isDecoded, type Place } from './frame-validator.ts';
 import type { HostKind } from './host-encode-script.ts';
-import { checkFrame } from './normalize-frames.ts';
-import { readFrames } from './read-frames.ts';
+import { judgeFrame, type KnownFrame, readInfo } from './normalize-frames.ts';
+import { type Frame, type FrameFailure, readFrames } from './read-frames.ts';
 import { validateFrames } from './validate-frames.ts';
 
 type VideoContext = JobContext<'video'>;
@@ -44,18 +45,25 @@ export function examineFrames(
   const { signal } = context;
   return withSession(context, async session => {
     const validator = new FrameValidator();
-    const decoder = new Decoder();
-    const close = () => decoder.close();
+    const decoders = new DecoderPool();
+    const begin = (frame: Frame | FrameFailure): KnownFrame => {
+      const known = readInfo(frame);
+      const { info, damage } = known;
+      if ('problem' in info || 'problem' in frame || damage || !isDecoded(info)) return known;
+      return { ...known, decoding: decoders.decode(frame.bytes, 'none', validator.size) };
+    };
+    const close = () => decoders.close();
     signal.addEventListener('abort', close, { once: true });
     try {
       const stdout = await openFrameStream(session, frameStreamScript({ frames }), signal);
-      for await (const frame of readFrames(stdout, { frames, signal })) {
-        const info = checkFrame(frame, validator);
+      const read = readFrames(stdout, { frames, signal });
+      for await (const known of decodeAhead(read, begin, () => picturesAtOnce(validator.size))) {
+        const info = judgeFrame(known, validator);
         context.progress(0, `checking frames: ${validator.checked} of ${frames.length}`);
-        if (!info || 'problem' in frame || !['png', 'jpeg', 'other'].includes(info.kind)) continue;
-        const decoded = await decoder.decode(frame.bytes, 'none');
-        if ('problem' in decoded) validator.addProblem(frame, decoded.problem);
-        else validator.addSize(frame, decoded);
+        const decoded = info && (await known.decoding);
+        if (!decoded) continue;
+        if ('problem' in decoded) validator.addProblem(known.frame, decoded.problem);
+        else validator.addSize(known.frame, decoded);
       }
       return validator;
     } finally {

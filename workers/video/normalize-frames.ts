@@ -1,22 +1,29 @@
-import { Decoder } from './decoder.ts';
+import { decodeAhead } from './decode-ahead.ts';
+import type { Decoded } from './decode-protocol.ts';
+import { DecoderPool, picturesAtOnce } from './decoder-pool.ts';
 import { findDamage } from './find-damage.ts';
 import { parseFrameHeader } from './frame-header.ts';
-import { type FrameInfo, isLarge, type Pictures } from './frame-info.ts';
+import { type FrameInfo, isLarge, type ParsedHeader, type Pictures } from './frame-info.ts';
 import type { FrameValidator } from './frame-validator.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 
 type Picture = Pictures & { bytes: Buffer };
 
+interface BegunPicture extends KnownFrame {
+  format: 'raw' | 'png' | 'jpeg';
+}
+
 /**
  * Converts frames to pictures of one kind. If ffmpeg reads the first frame's kind, frames that do not go with it are decoded
- * and converted to it; otherwise all frames are decoded to raw pictures.
+ * and converted to it; otherwise all frames are decoded to raw pictures, several at once unless they are large.
  *
  * A bad frame ends it with `bad_frames`. Errors from reading the frames are thrown.
  */
 export class FrameNormalizer {
   readonly #frames: AsyncIterator<Frame | FrameFailure>;
+  readonly #begun: AsyncGenerator<BegunPicture>;
   readonly #validator: FrameValidator;
-  readonly #decoder: Decoder;
+  readonly #decoders: DecoderPool;
   /** Decodes every frame, also those that ffmpeg reads. */
   readonly #decodeAll: boolean;
   #first: Picture | undefined;
@@ -27,8 +34,13 @@ export class FrameNormalizer {
     { background, decodeAll = false }: { background?: string; decodeAll?: boolean } = {},
   ) {
     this.#frames = frames[Symbol.asyncIterator]();
+    this.#begun = decodeAhead(
+      this.#frames,
+      frame => this.#begin(frame),
+      () => picturesAtOnce(this.#first),
+    );
     this.#validator = validator;
-    this.#decoder = new Decoder(background);
+    this.#decoders = new DecoderPool(background);
     this.#decodeAll = decodeAll;
   }
 
@@ -50,27 +62,36 @@ export class FrameNormalizer {
 
   /** Stops decoding, and reading after the current frame. */
   close(): void {
-    this.#decoder.close();
+    this.#decoders.close();
     this.#frames.return?.().catch(() => undefined);
   }
 
   /** The next picture, or undefined at the end. */
   async #next(): Promise<Picture | undefined> {
-    const { done, value: frame } = await this.#frames.next();
+    const { done, value: begun } = await this.#begun.next();
     if (done) return undefined;
-    const picture = await this.#toPicture(frame);
+    const picture = await this.#toPicture(begun);
     this.#validator.assertUsable();
     return picture;
   }
 
-  async #toPicture(frame: Frame | FrameFailure): Promise<Picture | undefined> {
-    const info = checkFrame(frame, this.#validator);
-    if (!info || 'problem' in frame) return undefined;
+  #begin(frame: Frame | FrameFailure): BegunPicture {
+    const { info, damage } = readInfo(frame);
+    const begun = { frame, info, damage, format: 'raw' } as const;
+    if ('problem' in info || 'problem' in frame || damage) return begun;
     const target = this.#first?.kind ?? this.#targetOf(info);
-    if (info.kind !== 'other' && info.kind === target && this.#hasPlainColours(info))
-      return { ...info, bytes: frame.bytes };
+    if (info.kind !== 'other' && info.kind === target && this.#hasPlainColours(info)) return begun;
     const format = target === 'png' || target === 'jpeg' ? target : 'raw';
-    const decoded = await this.#decoder.decode(frame.bytes, format);
+    return { ...begun, format, decoding: this.#decoders.decode(frame.bytes, format, this.#first) };
+  }
+
+  /** Judges the frames in their order, whichever was decoded first. */
+  async #toPicture(begun: BegunPicture): Promise<Picture | undefined> {
+    const { frame, decoding, format } = begun;
+    const info = judgeFrame(begun, this.#validator);
+    if (!info || 'problem' in frame) return undefined;
+    if (!decoding) return info.kind === 'other' ? undefined : { ...info, bytes: frame.bytes };
+    const decoded = await decoding;
     if ('problem' in decoded) {
       this.#validator.addProblem(frame, decoded.problem);
       return undefined;
@@ -95,15 +116,28 @@ export class FrameNormalizer {
 
 const isDecodable = ({ kind }: FrameInfo) => kind === 'png' || kind === 'jpeg';
 
-/** Checks a whole frame without decoding it; undefined if it cannot be used. */
-export function checkFrame(
-  frame: Frame | FrameFailure,
+/** A frame, what it says of itself, and its picture, which may still be decoded. */
+export interface KnownFrame {
+  frame: Frame | FrameFailure;
+  info: ParsedHeader;
+  damage: string | undefined;
+  decoding?: Promise<Decoded>;
+}
+
+/** Reads what a whole frame says of itself, without decoding it. */
+export function readInfo(frame: Frame | FrameFailure): KnownFrame {
+  if ('problem' in frame) return { frame, info: { problem: frame.problem }, damage: undefined };
+  const info = parseFrameHeader(frame.bytes);
+  return { frame, info, damage: 'problem' in info ? undefined : findDamage(frame.bytes) };
+}
+
+/** Checks a frame beside those before it; undefined if it cannot be used. */
+export function judgeFrame(
+  { frame, info, damage }: KnownFrame,
   validator: FrameValidator,
 ): FrameInfo | undefined {
-  const info = 'problem' in frame ? { problem: frame.problem } : parseFrameHeader(frame.bytes);
-  if (!validator.add(frame, info) || 'problem' in info || 'problem' in frame) return undefined;
-  const damage = findDamage(frame.bytes);
-  if (!damage) return info;
+  if (!validator.add(frame, info) || 'problem' in info) return undefined;
+  if (damage === undefined) return info;
   validator.addProblem(frame, damage);
   return undefined;
 }

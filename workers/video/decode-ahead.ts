@@ -1,0 +1,31 @@
+/** A frame that is about to be used, and its decoding, if it is decoded. */
+export interface BegunFrame {
+  decoding?: Promise<unknown>;
+}
+
+/**
+ * The frames in their order, each begun and decoded. While one is decoded the next ones are read and begun, so that
+ * `atOnce()` are in memory; a frame that is not decoded is there alone. `begin` and the decoding must not throw.
+ */
+export async function* decodeAhead<Frame, Begun extends BegunFrame>(
+  frames: AsyncIterator<Frame>,
+  begin: (frame: Frame) => Begun,
+  atOnce: () => number,
+): AsyncGenerator<Begun> {
+  const begun: Begun[] = [];
+  try {
+    for (let isOver = false; ; ) {
+      while (!isOver && begun.length < (begun.at(-1)?.decoding ? atOnce() : 1)) {
+        const { done, value } = await frames.next();
+        if (done) isOver = true;
+        else begun.push(begin(value));
+      }
+      const next = begun.shift();
+      if (!next) return;
+      await next.decoding;
+      yield next;
+    }
+  } finally {
+    await frames.return?.();
+  }
+}
