@@ -1,14 +1,17 @@
+import { execFile } from 'node:child_process';
 import { constants, createWriteStream } from 'node:fs';
-import { chown, mkdtemp, open, readdir, rm, statfs } from 'node:fs/promises';
+import { chown, mkdtemp, open, readdir, rm, rmdir, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
 import { WindlassError } from '../../shared/errors.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { findIsolation } from './confine.ts';
 
 const CHECK_MS = 500;
+const run = promisify(execFile);
 
 /**
  * Creates a temporary folder and removes it after use. Also removes the folders of workers that have died, which packages
@@ -25,7 +28,7 @@ export async function withScratch<T>(
     await giveToDecoder(path);
     return await use(path);
   } finally {
-    await rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    await removeScratch(path);
   }
 }
 
@@ -108,11 +111,25 @@ export function diskFull(cause?: unknown): WindlassError {
   });
 }
 
+/**
+ * Removes a folder with what confined programs wrote, as their user: while root removed it, who may write there could put a
+ * link to files of others in the place of a folder.
+ */
+async function removeScratch(path: string): Promise<void> {
+  const { user } = await findIsolation();
+  if (!user) return rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+  // It may not remove the folder itself from every folder of temporary files.
+  const env = { PATH: process.env.PATH };
+  await run('rm', ['-rf', '--', path], { ...user, cwd: '/', env }).catch(() => {});
+  await rmdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+}
+
 async function removeOrphans(prefix: string): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];
-    if (pid && !isAlive(Number(pid)))
-      await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
+    if (pid && !isAlive(Number(pid))) await removeScratch(join(tmpdir(), name)).catch(() => {});
   }
 }
 

@@ -51,9 +51,10 @@ export interface EncodedVideo {
 }
 
 /**
- * Encodes a video from a stream of frames, with one frame in memory at a time. Settles when ffmpeg has exited. Throws
- * WindlassError `bad_frames`; `video_failed` with `extra.returncode` and `extra.stderr`; the errors of reading the frames;
- * the signal's reason. If this process dies, ffmpeg and the decoder end with their input and leave an incomplete file.
+ * Encodes a video from a stream of frames, with one frame in memory at a time, or as many as are decoded at once. Settles
+ * when ffmpeg has exited. Throws WindlassError `bad_frames`; `video_failed` with `extra.returncode` and `extra.stderr`; the
+ * errors of reading the frames; the signal's reason. If this process dies, ffmpeg and the decoders end with their input and
+ * leave an incomplete file.
  */
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
   const { frames, total, outputPath, stillPaths, limits, onProgress, signal, ...settings } =
