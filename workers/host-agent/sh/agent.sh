@@ -65,11 +65,11 @@ read_process() {
 is_alive() { read_process "$1" && [ "$start" = "$2" ]; }
 
 # detach COMMAND…: starts it in a session of its own, without `&`, whose children would ignore SIGINT and SIGQUIT, as
-# would their commands. The first setsid makes a group leader, so the second one forks and its parent exits at once.
-# Python ignores two signals by default.
+# would their commands. Without its option -f, the first setsid makes a group leader, so that a second one forks and its
+# parent exits at once. Python ignores two signals by default.
 detach() {
   case $tool in
-  setsid) setsid setsid "$@" ;;
+  setsid) setsid $forking "$@" ;;
   perl) perl -MPOSIX -e 'fork and exit; POSIX::setsid(); exec @ARGV' "$@" ;;
   *) python3 -c 'import os,sys,signal
 if os.fork(): os._exit(0)
@@ -88,6 +88,8 @@ lead_session() {
 }
 
 choose_detach_tool() {
+  forking=setsid
+  if setsid -f true; then forking=-f; fi
   for tool in setsid perl python3; do
     if command -v $tool >/dev/null 2>&1; then return 0; fi
   done

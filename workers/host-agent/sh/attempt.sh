@@ -100,7 +100,9 @@ child() {
   # clean_up_serve renames the serve's directory and then kills the children on record. The child records itself and then
   # checks the directory. So at least one of them sees the other.
   if [ ! -d "${fifo%/*}" ] || [ ! -s "$dir/child" ]; then exit 1; fi
-  environment=$(cat "${fifo%/*}/environment")
+  environment=''
+  # shellcheck source=/dev/null
+  . "${fifo%/*}/environment"
   if [ -z "$environment" ]; then exit 1; fi
   login=''
   if [ -e "${fifo%/*}/login" ]; then

@@ -292,7 +292,8 @@ serve() {
     rm -rf "$serve_dir"
     exit 1
   fi
-  printf '%s\n' "$environment" >"$serve_dir/environment"
+  # Quoted, so that an attempt reads it without a fork.
+  printf '%s\n' "$environment" | (LC_ALL=C sed "s/'/'\\\\''/g; 1s/^/environment='/; \$s/\$/'/") >"$serve_dir/environment"
   if [ "$startup" = each ]; then keep_login; fi
   count_cores
   identify_fences
