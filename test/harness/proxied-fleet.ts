@@ -5,6 +5,7 @@ import { startNginx, type TestNginx } from './nginx.ts';
 import { addHost, connectClient, openSession } from './remote.ts';
 import { startTestSshd, type TestSshd } from './sshd.ts';
 import { type Stack, type StackProcess, startStack } from './stack.ts';
+import { isProcessAlive } from './temp-dir.ts';
 import { waitFor } from './wait-for.ts';
 
 /** A fleet behind nginx, set up as docs/fleet.md says, with a session on a host. */
@@ -53,7 +54,10 @@ function findApi({ stack }: ProxiedFleet, port: number): StackProcess | undefine
     .find(({ name, pid }) => name === 'windlass-api' && readEnvironment(pid).PORT === String(port));
 }
 
-/** Sends the signal to the API on this port, and waits until that process is gone. */
+/**
+ * Sends the signal to the API on this port, and waits until that process is gone with all of its threads: a process that is
+ * killed looks ended while the others still hold its port, and a POST that gets there is answered 502, as it is not sent again.
+ */
 export async function endApi(
   fleet: ProxiedFleet,
   { port, signal }: { port: number; signal: NodeJS.Signals },
@@ -61,7 +65,7 @@ export async function endApi(
   const pid = findApi(fleet, port)?.pid;
   if (pid === undefined) throw new Error(`There is no API on port ${port}.`);
   process.kill(pid, signal);
-  await waitFor(() => fleet.stack.pids().every(entry => entry.pid !== pid), {
+  await waitFor(() => !isProcessAlive(pid), {
     what: `the API on port ${port} to end`,
     timeoutMs: 20_000,
   });

@@ -106,7 +106,7 @@ describe.each(SHELLS)('runs under %s', shell => {
     const outcome = await collect({ client, id, events });
     expect(outcome.last).toEqual({
       type: 'lost',
-      unsure: { stdout: 11, stderr: 2, stdoutBytes: 11, stderrBytes: 2 },
+      unsure: { stdout: 11, stderr: 2, isCut: false, stdoutBytes: 11, stderrBytes: 2 },
     });
     expect(outcome.stdout.toString()).toBe('begun\nover\n');
     expect(outcome.stderr.toString()).toBe('e\n');
@@ -114,25 +114,33 @@ describe.each(SHELLS)('runs under %s', shell => {
     expect((await follow(client, id)).last).toEqual(outcome.last);
   });
 
-  test('a run whose output was being copied by a process that was killed goes on, and tells what is sure', async () => {
+  test.each([
+    ['goes on', 'over\n'],
+    ['prints no more, and may have lost its last bytes', ''],
+  ])('a run whose output was being copied by a process that was killed %s', async (_, last) => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     const id = harness.newName();
-    const command = 'echo begun; until test -e go; do sleep 0.02; done; echo over; exit 4';
+    const command = `echo begun; until test -e go; do sleep 0.02; done; printf '${last}'; exit 4`;
     const events = client.run({ id, token: harness.newName(), command });
     expect(await events.next()).toMatchObject({ value: { type: 'running' } });
-    const segment = `of=${runDirectory(host, id)}/o.1`;
-    await waitFor(() => statSync(segment.slice(3) + '0'.repeat(15)).size === 6, { what: 'a line' });
-    const copies = processesOf(host).filter(line => line.includes(segment));
-    expect(copies).toHaveLength(1);
-    process.kill(Number.parseInt(copies[0] ?? '', 10), 'SIGKILL');
+    const segment = join(runDirectory(host, id), `o.1${'0'.repeat(15)}`);
+    await waitFor(() => statSync(segment).size === 6, { what: 'a line' });
+    const copies = () => processesOf(host).filter(line => line.includes(`of=${segment}`));
+    expect(copies()).toHaveLength(1);
+    process.kill(Number.parseInt(copies()[0] ?? '', 10), 'SIGKILL');
+    // One that waits for input while it is killed still reads what comes before it ends.
+    await waitFor(() => copies().length === 0, { what: 'the end of the one that was killed' });
     writeFileSync(join(host.account.home, 'go'), '');
     const outcome = await collect({ client, id, events });
-    expect(outcome.last).toMatchObject({
+    const stdoutBytes = 6 + last.length;
+    expect(outcome.last).toEqual({
       type: 'lost',
-      unsure: { code: 4, stdout: 6, stderr: 0, stderrBytes: 0 },
+      unsure: { code: 4, stdout: 6, stderr: 0, isCut: true, stdoutBytes, stderrBytes: 0 },
     });
-    expect(outcome.stdout.toString()).toBe('begun\nover\n');
+    expect(outcome.stdout.toString()).toBe(`begun\n${last}`);
+    const rest = await follow(client, id, { stdout: stdoutBytes, stderr: 0 });
+    expect(rest.last).toEqual(outcome.last);
   });
 
   test('a stop that meets nobody waits for the record of the end, which is kept', async () => {
@@ -146,7 +154,7 @@ describe.each(SHELLS)('runs under %s', shell => {
     process.kill(supervisor, 'SIGSTOP');
     writeFileSync(join(host.account.home, 'go'), '');
     const child = Number.parseInt(readFileSync(join(runDirectory(host, id), 'child'), 'utf8'), 10);
-    await waitFor(() => !/^\d+ .* [^ZX] /.test(readProc(`${child}`, 'stat')), {
+    await waitFor(() => !/^\d+ \(.*\) [^ZX] /.test(readProc(`${child}`, 'stat')), {
       what: 'the end of the command',
     });
     const stopped = client.stop(id);

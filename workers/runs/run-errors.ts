@@ -89,14 +89,13 @@ function unknown(detail: string, hint = LOOK): WindlassError {
 }
 
 /** The command has ended, and a process of the agent that had a part of the answer was killed, as by an OOM killer. */
-function unsureEnd({ code, stdout, stderr, stdoutBytes, stderrBytes }: UnsureEnd): WindlassError {
-  const isCut = stdout < stdoutBytes || stderr < stderrBytes;
+function unsureEnd({ code, stdout, stderr, isCut }: UnsureEnd): WindlassError {
   const status =
     code === undefined
       ? 'The command has ended, and its exit status is not known: the process of the agent that waited for it was killed.'
       : `The command has ended with exit status ${code}.`;
   const sure = isCut
-    ? `A process of the agent that kept its output was killed: the first ${stdout} bytes of standard output and ${stderr} of standard error are sure; what follows may have a gap.`
+    ? `A process of the agent that kept its output was killed: the first ${stdout} bytes of standard output and ${stderr} of standard error are sure; what came after them may be missing or have a gap.`
     : `All of its output is stored: ${stdout} bytes of standard output and ${stderr} of standard error are sure.`;
   return unknown(`${status} ${sure}`);
 }

@@ -6,9 +6,11 @@ const LOST_CAUSES = ['reboot', 'session_killed', 'no_heartbeat'] as const;
 export interface UnsureEnd {
   /** Undefined if the process that waited for the command was killed. */
   code?: number;
-  /** Bytes of each stream that are complete; more were sent if a process was killed that copied it. */
+  /** Bytes of each stream that are complete. */
   stdout: number;
   stderr: number;
+  /** Bytes after those may be missing, even if no more were spooled: a process was killed that copied a stream. */
+  isCut: boolean;
   /** Bytes that were spooled. */
   stdoutBytes: number;
   stderrBytes: number;
@@ -65,12 +67,17 @@ export function toEvent(verb: string, rest: string[]): RunEvent {
   }
 }
 
-/** `unsure-CODE-OUT-ERR` and the bytes of both streams; CODE may be a hyphen itself. */
+/**
+ * `unsure-CODE-OUT-ERR` or `unsure-CODE-OUT-ERR-cut`, and the bytes of both streams; CODE may be a hyphen itself. A record of
+ * the release before says `-cut` nowhere.
+ */
 function toUnsureEnd([code = '', stdoutBytes, stderrBytes]: string[]): RunEvent {
-  const [, status, stdout, stderr] = /^unsure-(-|\d+|full)-(\d+)-(\d+)$/.exec(code) ?? [];
+  const [, status, stdout, stderr, cut] =
+    /^unsure-(-|\d+|full)-(\d+)-(\d+)(-cut)?$/.exec(code) ?? [];
   const unsure: UnsureEnd = {
     stdout: Number(stdout),
     stderr: Number(stderr),
+    isCut: cut !== undefined || stdout !== stdoutBytes || stderr !== stderrBytes,
     stdoutBytes: Number(stdoutBytes),
     stderrBytes: Number(stderrBytes),
   };

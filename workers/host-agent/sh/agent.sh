@@ -100,7 +100,8 @@ choose_detach_tool() {
 sleep_fraction() { sleep "0.$1" 2>/dev/null || sleep 1; }
 
 # find_end: reads the end record of the run in $dir. Sets code, out, err; false if there is no record. Of a run whose end
-# is not sure, code is `unsure-CODE-OUT-ERR`: its status, or `-`, and how many bytes of each stream are complete.
+# is not sure, code is `unsure-CODE-OUT-ERR`: its status, or `-`, and how many bytes of each stream are complete; with `-cut`
+# where bytes after those may be missing.
 find_end() {
   set -- "$dir"/end.*
   if [ "${1##*/}" = 'end.*' ]; then
@@ -112,7 +113,7 @@ find_end() {
   set -- $record
   IFS=$fields
   code=$2 out=$3 err=$4
-  if [ "$1" = unsure ]; then code=unsure-$2-$5-$6; fi
+  if [ "$1" = unsure ]; then code=unsure-$2-$5-$6${7:+-$7}; fi
 }
 
 # has_waiter: whether the waiter of the attempt in $dir is alive: then its run lives on, though its supervisor was killed.

@@ -138,14 +138,17 @@ find_exit() {
   [ "$code" != '*' ]
 }
 
-# find_cut STREAM TOTAL: sets sure, up to where the stream is complete.
+# find_cut STREAM TOTAL: sets sure, up to where the stream is complete, and cut if bytes after that may be missing: also where
+# nothing came after them, since the bytes that a killed dd had read may have been the last.
 find_cut() {
   set -- "$2" "$dir/cut.$1".*
   sure=$1
   shift
   for file in "$@"; do
     file=${file##*.}
-    if [ "$file" != '*' ] && [ "$file" -lt "$sure" ]; then sure=$file; fi
+    if [ "$file" = '*' ]; then continue; fi
+    cut=.cut
+    if [ "$file" -lt "$sure" ]; then sure=$file; fi
   done
 }
 
@@ -164,13 +167,12 @@ record_end() {
     while is_alive "$pid" "$its_start"; do sleep 1; done
   fi
   if [ $spool = full ]; then code=full; fi
+  cut=''
   find_cut o "$at_o"
   sure_o=$sure
   find_cut e "$at_e"
   end=end.$code.$at_o.$at_e
-  if [ "$code" = - ] || [ "$sure_o.$sure" != "$at_o.$at_e" ]; then
-    end=unsure.$code.$at_o.$at_e.$sure_o.$sure
-  fi
+  if [ "$code" = - ] || [ -n "$cut" ]; then end=unsure.$code.$at_o.$at_e.$sure_o.$sure$cut; fi
   # The record is a file name, because a rename works on a full disk and a new file may not.
   if ! { true >"$dir/$end"; } 2>/dev/null; then mv "$dir/spare" "$dir/$end"; fi
   if [ -n "$handle" ] && find_end; then notify_emitter "done $handle $code $out $err"; fi
