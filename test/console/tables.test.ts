@@ -23,6 +23,24 @@ const ROWS = 10_000_000;
 /** One value that stands out: a plot that leaves rows out misses it. */
 const PEAK = 7_654_321;
 const MOST = ROWS.toLocaleString('en-US');
+/** Runs in the page: goes to the end, and to the row that is filled in when the address is about to be told that. */
+const GO_LATE = `(async () => {
+  const { setTimeout } = window;
+  let since = 0;
+  window.setTimeout = (...given) => {
+    if (given[1] === 400) since = performance.now();
+    return setTimeout(...given);
+  };
+  document.querySelector('.grid').dispatchEvent(new KeyboardEvent('keydown', { key: 'End' }));
+  const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
+  while (since === 0) await sleep(5);
+  window.setTimeout = setTimeout;
+  while (performance.now() < since + 380) await sleep(1);
+  document.querySelector('[name=row]').form.requestSubmit();
+  // It is drawn; then the machine is busy until after the end was to be told.
+  for (let n = 0; n < 20; n++) await undefined;
+  while (performance.now() < since + 450);
+})()`;
 
 describeStack(missingPrograms('chromium'), 'tables in the console', form => {
   const { stack, client } = useStack(form);
@@ -65,9 +83,17 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     return new Map(rows.map(([number, ...values]) => [number, values.join(' ')]));
   };
   const at = async (row: number) => (await shown()).get(row.toLocaleString('en-US'));
-  /** The first look at a view waits for the job that makes it. */
-  const rowIs = (row: number, values: string) =>
-    expect.poll(() => at(row), { timeout: 60_000 }).toBe(values);
+  /** The first look at a view waits for the job that makes it. An error tells where the grid stands instead. */
+  const rowIs = async (row: number, values: string) => {
+    try {
+      await expect.poll(() => at(row), { timeout: 60_000 }).toBe(values);
+    } catch (cause) {
+      const scrollTop = await grid().evaluate(element => element.scrollTop);
+      const seen = [...(await shown())].slice(0, 3);
+      const place = JSON.stringify({ url: page.url(), scrollTop, seen });
+      throw new Error(`Row ${row} is not "${values}": ${place}`, { cause });
+    }
+  };
   const parameter = (name: string) => new URL(page.url()).searchParams.get(name);
   const expectUsable = async () => {
     await expectAccessible(page);
@@ -103,6 +129,17 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await page.keyboard.press('Enter');
     await rowIs(PEAK + 1, `${PEAK} 90`);
     expect(parameter('row')).toBe(String(PEAK + 1));
+  });
+
+  test('a row that is asked for while the one before is told to the address is gone to', async () => {
+    await grid().focus();
+    await page.keyboard.press('Home');
+    await rowIs(1, '0 0');
+    await expect.poll(() => parameter('row')).toBe(null);
+    await page.getByLabel('Row', { exact: true }).fill(String(ROWS / 2));
+    await page.evaluate(GO_LATE);
+    await rowIs(ROWS / 2, `${ROWS / 2 - 1} 9`);
+    expect(parameter('row')).toBe(String(ROWS / 2));
   });
 
   test('rows are filtered and sorted, and downloaded as they are shown', async () => {

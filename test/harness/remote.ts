@@ -76,14 +76,19 @@ export async function historyOf(
   return (await client.get<{ items: [] }>(`/api/jobs/${id}/history`)).items;
 }
 
+/** The error of one that does not end tells how far it came, and what became of it so far. */
 export async function waitForEnd(client: Client, id: string, timeoutMs = 60_000): Promise<Job> {
-  return waitFor(
-    async () => {
-      const job = await client.get<Job>(`/api/jobs/${id}`);
-      return isEnded(job) ? job : undefined;
-    },
-    { what: `job ${id} to end`, timeoutMs },
-  );
+  let job: Job | undefined;
+  const hasEnded = async () => {
+    job = await client.get<Job>(`/api/jobs/${id}`);
+    return isEnded(job) ? job : undefined;
+  };
+  try {
+    return await waitFor(hasEnded, { what: `job ${id} to end`, timeoutMs });
+  } catch (cause) {
+    const history = await historyOf(client, id).catch(() => []);
+    throw new Error(`${(cause as Error).message} ${JSON.stringify({ job, history })}`, { cause });
+  }
 }
 
 export async function readOutput(

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/a11y/useSemanticElements: rows and cells stand where they are put, which those of a <table> do not.
 // biome-ignore-all lint/a11y/useFocusableInteractive: a table is read, and scrolled as a whole.
-import { useEffect, useMemo, useReducer, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from 'preact/hooks';
 import { type Column, lookAgain, readRowsOf, type TableKey, type View } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -57,15 +57,16 @@ export function TableGrid(props: TableGridProps) {
   const scroll = useScaledScroll(box, { rows: total, rowHeight: ROW, head: HEAD });
   const known = data.total;
   useEffect(() => onTotal(isPlain ? rows : known), [known, isPlain, rows, onTotal]);
-  // Where the address says, once there are so many rows.
+  // Where the address says, once there are so many rows. Both with what is drawn: on a busy machine other effects come later,
+  // and in between a row that somebody has left would be told to an address that has just got another one.
   const shown = useRef(-1);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (total === 0 || row === shown.current) return;
     shown.current = row;
     scroll.moveTo(row);
   });
   const { first, left, width } = scroll;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (first === shown.current || total === 0) return;
     const timer = setTimeout(() => {
       shown.current = first;
