@@ -46,7 +46,7 @@ export default routes('json-body', (router, api) => {
         200: { means: 'The stream of events.', types: ['text/event-stream'] },
         204: 'Last-Event-ID is that of `end`: there is no more.',
       },
-      errors: ['not_found'],
+      errors: ['invalid_input', 'not_found'],
       handle: async ({ req, res }) => {
         const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
         open.add(row.owner, res);
