@@ -33,6 +33,9 @@ test.each(commands)('the help of `%s` has an example of it', (name, command) => 
   command.outputHelp();
   const examples = help.split('\nExample:\n')[1] ?? '';
   expect(examples).toContain(`windlass ${name}`);
+  // As it is printed, it is one command for a shell.
+  const unquoted = examples.replaceAll(/'[^']*'/g, '').replace('source <(', '');
+  expect(unquoted).not.toMatch(/[;<>*$`]|(?<!&)&(?!&)/);
 });
 
 /** What is said to words that are wrong. */
@@ -96,6 +99,11 @@ test.each([
   ['retention ', ['show', 'remove', 'help']],
   ['retention remove --', ['--help', '--days', '--json']],
   ['close --j', ['--json']],
+  ['completion ', ['bash', 'zsh', 'fish']],
+  ['run --startup ', ['once', 'each']],
+  ['jobs --state failed --state q', ['queued']],
+  ['token create --scope r', ['read']],
+  ['jobs --host ', []],
 ])('a shell completes `%s`', async (begun, words) => {
   expect(await findWords(program, begun.split(' '), async () => [])).toEqual(words);
 });
