@@ -257,7 +257,11 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     });
     expect(await windlass(['jobs', '--state', 'done'])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^windlass: Invalid parameters: state.*"queued".*\n$/),
+      stderr: expect.stringMatching(/^windlass: option '--state <state>' .* queued, running, /),
+    });
+    expect(await windlass(['jobs', '--kind', 'done'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^windlass: Invalid parameters: kind.*"command".*\n$/),
     });
     expect(await windlass(['jobs'], { env: { WINDLASS_TOKEN: 'wrong' } })).toMatchObject({
       code: 1,
