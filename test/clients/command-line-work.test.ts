@@ -150,6 +150,12 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await print(['upload', '--resume', id, file])).toMatch(
       /^Parsed: .*\. It had been sent before: nothing was sent now\.\n$/,
     );
+    writeFileSync(file, Buffer.alloc((8 << 20) + 1, 'x'));
+    expect(await windlass(['upload', '--resume', id, file])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/ begun with other files: .* not the same ones\. [^\n]*\n$/),
+    });
     const bad = join(line.home, 'not numbers.csv');
     writeFileSync(bad, 'a,b\n1,2\n3\n');
     expect((await windlass(['upload', bad, '--model', model])).stderr).not.toContain('--resume');
