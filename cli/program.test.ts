@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { findWords } from './completion/find-words.ts';
+import { nameServiceCommands } from './name-service-commands.ts';
 import { createProgram } from './program.ts';
 import { addServiceCommands } from './service/add-service-commands.ts';
 
@@ -106,4 +107,16 @@ test.each([
   ['jobs --host ', []],
 ])('a shell completes `%s`', async (begun, words) => {
   expect(await findWords(program, begun.split(' '), async () => [])).toEqual(words);
+});
+
+test('the client alone says where the commands of the service are, and does not list them', async () => {
+  const client = createProgram(nameServiceCommands);
+  const theirs = createProgram(addServiceCommands).commands.map(command => command.name());
+  const known = client.commands.map(command => command.name());
+  expect(known.toSorted()).toEqual(theirs.toSorted());
+  expect(client.helpInformation()).not.toContain('backup');
+  for (const words of [['up'], ['backup', 'folder', '--json'], ['audit', 'verify']])
+    await expect(client.parseAsync(words, { from: 'user' })).rejects.toThrow(
+      `\`windlass ${words[0]}\` acts on the machine of the service.`,
+    );
 });
