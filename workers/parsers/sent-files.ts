@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { and, asc, eq, gt, or } from 'drizzle-orm';
+import { and, asc, eq, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
@@ -21,10 +21,8 @@ export async function describeSentFiles(db: Tx, upload: string): Promise<SentFil
       .where(
         and(
           eq(parts.upload, upload),
-          or(
-            gt(parts.file, after.file),
-            and(eq(parts.file, after.file), gt(parts.part, after.part)),
-          ),
+          // As rows they are compared by the index.
+          sql`(${parts.file}, ${parts.part}) > (${after.file}, ${after.part})`,
         ),
       )
       .orderBy(asc(parts.file), asc(parts.part))
