@@ -117,7 +117,9 @@ test.each([
 });
 
 const TOOLS =
-  'sh cat cut dd df find getconf grep mkdir mkfifo mv rm sed sleep touch tr uname wc cksum'.split(' ');
+  'sh cat cut dd df find getconf grep mkdir mkfifo mv rm sed sleep touch tr uname wc cksum'.split(
+    ' ',
+  );
 
 test.each([
   ['perl', ['-e', 'print $^X']],
