@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { findWords } from './completion/find-words.ts';
+import { nameServiceCommands } from './name-service-commands.ts';
 import { createProgram } from './program.ts';
 import { addServiceCommands } from './service/add-service-commands.ts';
 
@@ -33,6 +34,9 @@ test.each(commands)('the help of `%s` has an example of it', (name, command) => 
   command.outputHelp();
   const examples = help.split('\nExample:\n')[1] ?? '';
   expect(examples).toContain(`windlass ${name}`);
+  // As it is printed, it is one command for a shell.
+  const unquoted = examples.replaceAll(/'[^']*'/g, '').replace('source <(', '');
+  expect(unquoted).not.toMatch(/[;<>*$`]|(?<!&)&(?!&)/);
 });
 
 /** What is said to words that are wrong. */
@@ -96,6 +100,23 @@ test.each([
   ['retention ', ['show', 'remove', 'help']],
   ['retention remove --', ['--help', '--days', '--json']],
   ['close --j', ['--json']],
+  ['completion ', ['bash', 'zsh', 'fish']],
+  ['run --startup ', ['once', 'each']],
+  ['jobs --state failed --state q', ['queued']],
+  ['token create --scope r', ['read']],
+  ['jobs --host ', []],
 ])('a shell completes `%s`', async (begun, words) => {
   expect(await findWords(program, begun.split(' '), async () => [])).toEqual(words);
+});
+
+test('the client alone says where the commands of the service are, and does not list them', async () => {
+  const client = createProgram(nameServiceCommands);
+  const theirs = createProgram(addServiceCommands).commands.map(command => command.name());
+  const known = client.commands.map(command => command.name());
+  expect(known.toSorted()).toEqual(theirs.toSorted());
+  expect(client.helpInformation()).not.toContain('backup');
+  for (const words of [['up'], ['backup', 'folder', '--json'], ['audit', 'verify']])
+    await expect(client.parseAsync(words, { from: 'user' })).rejects.toThrow(
+      `\`windlass ${words[0]}\` acts on the machine of the service.`,
+    );
 });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { OUTPUT_STREAMS } from '../../shared/jobs/output.ts';
 import { readOutputTimes } from '../../shared/jobs/output-times.ts';
 import { ResponseQuota } from '../concurrency/response-quota.ts';
-import { queryInteger } from '../http/query-integer.ts';
+import { optionalQueryInteger, queryInteger } from '../http/query-integer.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -24,7 +24,7 @@ const outputQuery = z.strictObject({
   offset: queryInteger({ min: -MOST, max: MOST, default: 0 }).describe(
     'Of the first byte; a negative one counts from the end of what is stored.',
   ),
-  limit: queryInteger({ min: 1, max: MOST, default: MOST }).describe('Bytes at most.'),
+  limit: optionalQueryInteger({ min: 1, max: MOST }).describe('Bytes at most; else all.'),
 });
 
 /** The output of jobs, as events and as bytes. Only its owner sees a job. */
@@ -46,7 +46,7 @@ export default routes('json-body', (router, api) => {
         200: { means: 'The stream of events.', types: ['text/event-stream'] },
         204: 'Last-Event-ID is that of `end`: there is no more.',
       },
-      errors: ['not_found'],
+      errors: ['invalid_input', 'not_found'],
       handle: async ({ req, res }) => {
         const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
         open.add(row.owner, res);
@@ -96,7 +96,7 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
         const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
-        const { stream, offset, limit } = query();
+        const { stream, offset, limit = MOST } = query();
         open.add(row.owner, res);
         const size = stream === 'stdout' ? row.stdoutBytes : row.stderrBytes;
         const from = offset < 0 ? Math.max(0, size + offset) : offset;

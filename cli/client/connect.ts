@@ -45,17 +45,18 @@ export async function connectByPassword({ passwordStdin }: PasswordOptions): Pro
   return connectTo({ url: place.url, user, password });
 }
 
-export function connectTo(options: ConnectionOptions): Windlass {
+export const connectTo = (options: ConnectionOptions): Windlass =>
+  new Windlass({ ...options, onRetry: tellOfRetries() });
+
+/** Tells once on standard error that the service is away. */
+export function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {
   let isTold = false;
-  return new Windlass({
-    ...options,
-    onRetry: ({ error, seconds }) => {
-      // The first one may be nothing: a stream that its server ended in good order.
-      if (isTold || seconds < 1) return;
-      isTold = true;
-      process.stderr.write(`windlass: ${error.detail} Trying again.\n`);
-    },
-  });
+  return ({ error, seconds }) => {
+    // The first one may be nothing: a stream that its server ended in good order.
+    if (isTold || seconds < 1) return;
+    isTold = true;
+    process.stderr.write(`windlass: ${error.detail} Trying again.\n`);
+  };
 }
 
 /** Throws CommandError for what is no address of a service. */

@@ -12,10 +12,14 @@ export function describeError({ detail, hint, requestId, status }: WindlassError
 const adviseLogin = (detail: string) =>
   detail.includes('password is wrong') ? undefined : 'Log in again: windlass login URL.';
 
+/** As one line: a host or its batch system may have said several. */
+export const joinLines = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ');
+
 /** One line for whatever a command may fail with; undefined where the fault is the program's own. */
 export function describe(error: unknown): string | undefined {
-  if (error instanceof WindlassError) return describeError(error);
-  if (error instanceof CommandError) return [error.message, error.hint].filter(Boolean).join(' ');
+  if (error instanceof WindlassError) return joinLines(describeError(error));
+  if (error instanceof CommandError)
+    return joinLines([error.message, error.hint].filter(Boolean).join(' '));
   // Such as `EACCES: permission denied, open '/etc/copied'`.
   if (errnoOf(error) !== undefined && error instanceof Error && 'syscall' in error)
     return `${error.message}.`;

@@ -6,6 +6,7 @@ import type { Challenge } from '../../clients/typescript/src/login.ts';
 import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
+import { nearestWord } from './nearest-word.ts';
 import { printable } from './printable.ts';
 import { readPages } from './read-pages.ts';
 import { ask } from './terminal.ts';
@@ -62,7 +63,14 @@ async function requireHost({ api }: Windlass, name: string): Promise<void> {
     await unwrap(api.GET('/api/hosts/{name}', { params: { path: { name } } }));
   } catch (error) {
     if (!(error instanceof WindlassError) || error.status !== 404) throw error;
-    throw new CommandError(`There is no host ${name}.`, { hint: 'See: windlass host list.' });
+    const hosts = await readPages(query => unwrap(api.GET('/api/hosts', { params: { query } })));
+    const meant = nearestWord(
+      name,
+      hosts.map(host => host.name),
+    );
+    throw new CommandError(`There is no host ${name}.`, {
+      hint: meant ? `Did you mean ${meant}?` : 'See: windlass host list.',
+    });
   }
 }
 

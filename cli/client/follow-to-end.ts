@@ -2,7 +2,7 @@ import type { Job } from '../../clients/typescript/src/jobs.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
 import { whenOutputIsLost } from '../lost-output.ts';
-import { describe } from './describe-error.ts';
+import { describe, joinLines } from './describe-error.ts';
 import { printChunks, printLines, write } from './print-output.ts';
 import { printable } from './printable.ts';
 
@@ -39,7 +39,7 @@ export function tellEnd({ state, result, error }: Job, interrupted?: number): nu
   }
   if (interrupted === undefined) {
     const said = [error?.detail ?? `The job is ${state}.`, error?.hint].filter(Boolean);
-    process.stderr.write(`windlass: ${printable(said.join(' '))}\n`);
+    process.stderr.write(`windlass: ${printable(joinLines(said.join(' ')))}\n`);
   }
   return interrupted ?? OUR_FAULT;
 }

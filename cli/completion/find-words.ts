@@ -21,7 +21,8 @@ export async function findWords(
     const word = before[n] ?? '';
     const option = command.options.find(({ short, long }) => word === short || word === long);
     if (option) {
-      if (option.required && ++n === before.length) return [];
+      if (option.required && ++n === before.length)
+        return (option.argChoices ?? []).filter(choice => choice.startsWith(begun));
       continue;
     }
     if (word.startsWith('-')) continue;
@@ -41,7 +42,9 @@ export async function findWords(
   const isGroup = command.commands.length > 0;
   let found: string[] = [];
   if (begun.startsWith('-')) found = options();
-  else if (!isGroup) found = await wordsOf(command.registeredArguments[operands]?.name() ?? '');
-  else if (operands === 0) found = commands();
+  else if (!isGroup) {
+    const argument = command.registeredArguments[operands];
+    found = argument?.argChoices ?? (await wordsOf(argument?.name() ?? ''));
+  } else if (operands === 0) found = commands();
   return found.filter(word => word.startsWith(begun));
 }

@@ -61,6 +61,19 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
     expect((await ended).code).toBe(null);
     for (const direction of ['up', 'down'] as const) link.throttle(direction, Infinity);
   }
+  /** Cuts the link each time when so many bytes have passed, until it is over; how often. */
+  async function cutAtBytes(bytes: number, over: AbortSignal): Promise<number> {
+    for (let cuts = 0; ; cuts++) {
+      const from = link.bytes.up;
+      link.cutAfter('up', bytes);
+      await waitFor(() => over.aborted || link.bytes.up >= from + bytes, {
+        ...{ what: `${bytes} more bytes`, timeoutMs: 120_000, intervalMs: 5 },
+      });
+      if (!over.aborted) continue;
+      link.cutAfter('up', Infinity);
+      return cuts;
+    }
+  }
   /** Copies to the end; the bytes that passed the link in a direction. */
   async function copy(args: string[], direction: 'up' | 'down'): Promise<number> {
     const before = link.bytes[direction];
@@ -73,7 +86,8 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
       .map(name => join(folder, name));
   const received = () => partials(here).reduce((sum, path) => sum + statSync(path).size, 0);
   const pieces = () =>
-    partials(there).flatMap(path => readdirSync(path).filter(name => /^\d+$/.test(name))).length;
+    partials(there).flatMap(path => readdirSync(path).filter(name => /^\d+-\d+$/.test(name)))
+      .length;
 
   test('a copy from a host that was killed goes on where it was', async () => {
     const bytes = randomBytes(24 * MIB);
@@ -149,6 +163,26 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
     expect(readdirSync(folder)).toEqual(['file']);
   });
 
+  test.each([20, 6])(
+    'a copy to a host of %i MiB arrives over a link that is cut every 3 MiB',
+    async size => {
+      const bytes = randomBytes(size * MIB + 1);
+      const file = join(here, 'file');
+      writeFileSync(file, bytes, { mode: 0o640 });
+      link.throttle('up', SLOW);
+      const over = new AbortController();
+      const cutting = cutAtBytes(3 * MIB, over.signal);
+      const { code } = await line.run(['cp', ...login, file, `host:${there}/`]);
+      over.abort();
+      link.throttle('up', Infinity);
+      expect(await cutting).toBeGreaterThan(1);
+      expect(code).toBe(0);
+      expect(readFileSync(join(there, 'file')).equals(bytes)).toBe(true);
+      expect(statSync(join(there, 'file')).mode & 0o777).toBe(0o640);
+      expect(partials(there)).toEqual([]);
+    },
+  );
+
   test('a piece that is not what was sent is noticed, and the copy begins again', async () => {
     const bytes = randomBytes(24 * MIB);
     const file = join(here, 'file');
@@ -156,7 +190,7 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
     const args = [file, `host:${there}/`];
     await killInTheMiddle(args, () => pieces() > 0);
     const folder = partials(there)[0] ?? '';
-    const [piece = ''] = readdirSync(folder).filter(name => /^\d+$/.test(name));
+    const [piece = ''] = readdirSync(folder).filter(name => /^\d+-\d+$/.test(name));
     chmodSync(join(folder, piece), 0o600);
     writeFileSync(join(folder, piece), randomBytes(8 * MIB));
     await copy(args, 'up');

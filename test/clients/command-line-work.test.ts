@@ -150,6 +150,12 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await print(['upload', '--resume', id, file])).toMatch(
       /^Parsed: .*\. It had been sent before: nothing was sent now\.\n$/,
     );
+    writeFileSync(file, Buffer.alloc((8 << 20) + 1, 'x'));
+    expect(await windlass(['upload', '--resume', id, file])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/ begun with other files: .* not the same ones\. [^\n]*\n$/),
+    });
     const bad = join(line.home, 'not numbers.csv');
     writeFileSync(bad, 'a,b\n1,2\n3\n');
     expect((await windlass(['upload', bad, '--model', model])).stderr).not.toContain('--resume');
@@ -179,6 +185,10 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(labels.map(label => label.slice(2))).toEqual(names);
     const [job] = await printJson(['jobs', '--kind', 'video', '--limit', '1']);
     expect(job).toMatchObject({ state: 'succeeded', label: '12 frames, video/mp4' });
+    for (const frames of ['frames/*.dat', '~/frames/*.dat', '~/frames/frame %d.dat'])
+      expect(await print(['video', 'host', '-o', file, ...login(), frames])).toBe(
+        `${file}: 12 frames\n`,
+      );
     const none = await windlass(['video', 'host', '-o', file, ...login(), '/nowhere/*.png']);
     expect(none.stderr).toContain('The host has no file like /nowhere/*.png.');
     const nowhere = ['video', 'host', '-o', join(line.home, 'no/study.mp4'), `${folder}/*.dat`];

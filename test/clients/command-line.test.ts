@@ -243,6 +243,10 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       code: 255,
       stderr: 'windlass: There is no host nowhere. See: windlass host list.\n',
     });
+    expect(await windlass(['run', 'hots', '--user', 'x', 'true'])).toMatchObject({
+      code: 255,
+      stderr: 'windlass: There is no host hots. Did you mean host?\n',
+    });
     expect(await windlass(['jobs'], { env: { WINDLASS_TOKEN: 'two\nlines' } })).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^windlass: The token has a character .*\.\n$/),
@@ -257,7 +261,11 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     });
     expect(await windlass(['jobs', '--state', 'done'])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^windlass: Invalid parameters: state.*"queued".*\n$/),
+      stderr: expect.stringMatching(/^windlass: option '--state <state>' .* queued, running, /),
+    });
+    expect(await windlass(['jobs', '--kind', 'done'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^windlass: Invalid parameters: kind.*"command".*\n$/),
     });
     expect(await windlass(['jobs'], { env: { WINDLASS_TOKEN: 'wrong' } })).toMatchObject({
       code: 1,

@@ -84,6 +84,20 @@ describeStack(undefined, '@windlass/client uploads', form => {
     expect(link.bytes.up - before).toBeLessThan(11 * MB);
     // Once more: it is done.
     expect((await other.upload(new File([bytes], 'left.bin'), { resume: id })).id).toBe(job.id);
+    const resume = (...files: Uint8Array<ArrayBuffer>[]) =>
+      other.upload(
+        files.map(each => new File([each], 'left.bin')),
+        { resume: id },
+      );
+    await expect(resume(bytes.subarray(1))).rejects.toMatchObject({
+      code: 'other_files',
+      detail: `Upload ${id} was begun with other files: of left.bin ${bytes.length} bytes were sent, and it has ${bytes.length - 1}.`,
+    });
+    bytes[7 * MB] = (bytes[7 * MB] ?? 0) ^ 1;
+    await expect(resume(bytes)).rejects.toMatchObject({
+      code: 'other_files',
+      detail: expect.stringContaining('left.bin has as many bytes, and not the same ones'),
+    });
   });
 
   test('parts get smaller where the link is cut before one is through, and another process goes on with them', async () => {

@@ -6,7 +6,7 @@ import { Client } from '../../servers/api-client.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
-import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
@@ -275,10 +275,28 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
       'conflict',
     );
     await expectProblem(await client.fetch(`/api/jobs/${id}/result`), 404, 'not_found');
-    const events = await client.fetch(`/api/jobs/${id}/events`, {
-      headers: { 'Last-Event-ID': 'nonsense' },
-    });
-    await expectProblem(events, 400, 'invalid_input');
+    await expectNoEvent(id, 'nonsense');
+  });
+
+  const expectNoEvent = async (id: string, lastEvent: string) => {
+    const path = `/api/jobs/${id}/events`;
+    const answer = await client.fetch(path, { headers: { 'Last-Event-ID': lastEvent } });
+    const { fields } = await expectProblem(answer, 400, 'invalid_input');
+    expect(fields).toEqual([
+      { field: 'Last-Event-ID', problem: 'must be the id of an event of this job' },
+    ]);
+  };
+
+  test('an event that a job never had is refused, so that nobody misses what is to come', async () => {
+    const { id } = await launchAsync(client, sid, 'echo begun; sleep 600');
+    await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
+    for (const lastEvent of ['7-0', '0-1', '6-0-end', '0-0-end'])
+      await expectNoEvent(id, lastEvent);
+    await client.delete(`/api/jobs/${id}`);
+    await waitForEnd(client, id);
+    await expectNoEvent(id, '7-0');
+    const headers = { 'Last-Event-ID': '6-0-end' };
+    expect((await client.fetch(`/api/jobs/${id}/events`, { headers })).status).toBe(204);
   });
 
   const findJob = (which: (job: Job) => boolean) =>

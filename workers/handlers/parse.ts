@@ -14,6 +14,7 @@ import blob from '../parsers/blob.ts';
 import { convertFile } from '../parsers/convert-file.ts';
 import type { MadeArtifact, Parser } from '../parsers/parser.ts';
 import { promoteArtifacts } from '../parsers/promote-artifacts.ts';
+import { describeSentFiles } from '../parsers/sent-files.ts';
 import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
 
@@ -36,9 +37,10 @@ const parse: Handler<'parse'> = async context => {
     });
   const files = await listUploadedFiles(worker.database.db, row.upload.uid);
   checkCount(row.upload, files);
+  const sent = await describeSentFiles(worker.database.db, row.upload.uid);
   const { made, skipped } = await parseFiles(context, row.upload, files);
   return {
-    result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })) },
+    result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })), files: sent },
     promote: tx =>
       promoteArtifacts(tx, {
         upload: row.upload,

@@ -15,7 +15,7 @@ export function streamJobEvents(
   feeds: JobFeeds,
   { req, res, row }: { req: Request; res: Response; row: JobSummary },
 ): void {
-  const { at, isEnd } = readLastEventId(req);
+  const { at, isEnd } = readLastEventId(req, row);
   // An EventSource reconnects after every end but this answer (WHATWG HTML, 9.2.3).
   if (isEnd) return void res.status(204).end();
   res
@@ -34,15 +34,23 @@ export function streamJobEvents(
   feeds.add(stream, row);
 }
 
-function readLastEventId(req: Request): { at: OutputOffsets; isEnd: boolean } {
+/** Throws `invalid_input` for what no event of this job had: whoever went on from there would miss what is to come. */
+function readLastEventId(
+  req: Request,
+  { stdoutBytes, stderrBytes, finished }: JobSummary,
+): { at: OutputOffsets; isEnd: boolean } {
   const given = req.get('Last-Event-ID');
   if (given === undefined || given === '') return { at: { stdout: 0, stderr: 0 }, isEnd: false };
   const [, stdout, stderr, end] = /^(\d{1,15})-(\d{1,15})(-end)?$/.exec(given) ?? [];
-  if (stdout === undefined || stderr === undefined) {
+  const at = { stdout: Number(stdout), stderr: Number(stderr) };
+  const isEnd = end !== undefined;
+  // What a finished job had streamed to a reader goes after an hour, and the id of its end stays one.
+  const isOfJob = isEnd ? finished !== null : at.stdout <= stdoutBytes && at.stderr <= stderrBytes;
+  if (stdout === undefined || !isOfJob) {
     throw invalidInput(
       [{ field: 'Last-Event-ID', problem: 'must be the id of an event of this job' }],
       'Leave it out to begin at the start.',
     );
   }
-  return { at: { stdout: Number(stdout), stderr: Number(stderr) }, isEnd: end !== undefined };
+  return { at, isEnd };
 }

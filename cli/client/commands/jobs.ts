@@ -34,7 +34,7 @@ async function readJobs(
   windlass: Windlass,
   given: Omit<JobsOptions, 'watch' | 'json'>,
 ): Promise<ListedJob[]> {
-  // The service says which states and kinds there are.
+  // The service says which kinds there are.
   const filter = given as JobFilter;
   const jobs: ListedJob[] = [];
   for await (const job of windlass.jobs(filter)) jobs.push(job);

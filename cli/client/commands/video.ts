@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
@@ -26,14 +27,17 @@ export async function makeVideo(
   await requireFolder(output);
   const windlass = await connect();
   const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
-  const images = await expandOnHost(session, words);
-  const video = await session.video({ images, contentType, ...options });
+  const video = await session.video({
+    ...(await findFrames(session, words)),
+    ...{ contentType, ...options },
+  });
   const line = new ProgressLine();
   const job = await video
     .wait({ onChange: ({ progress, message }) => line.show(progress ?? 0, message ?? '') })
     .finally(() => line.end());
   await saveFile(output, video.chunks());
-  await printRecord(job, { sentence: `${output}: ${images.length} frames`, json });
+  const { frames } = job.result as { frames: number };
+  await printRecord(job, { sentence: `${output}: ${frames} frames`, json });
 }
 
 function typeOf(output: string): 'video/mp4' | 'video/webm' {
@@ -42,9 +46,26 @@ function typeOf(output: string): 'video/mp4' | 'video/webm' {
   throw new CommandError(`${output} is neither .mp4 nor .webm.`, { hint: 'Name it so.' });
 }
 
+/** In the name of a file, such as `%05d.png`. */
+const NUMBERED = /%\d*d[^/]*$/;
+
+/** Names that are numbered as ffmpeg writes them are looked for by the service, everything else by the account's shell. */
+async function findFrames(
+  session: Session,
+  words: string[],
+): Promise<{ pattern: string } | { images: string[] }> {
+  const [word = ''] = words;
+  if (words.length > 1 || !NUMBERED.test(word))
+    return { images: await expandOnHost(session, words) };
+  const [folder = ''] = await expandOnHost(session, [posix.dirname(word)]);
+  return { pattern: posix.join(folder, posix.basename(word)) };
+}
+
 /** The files that the shell of the account makes of words such as `~/frames/*.png`, in natural order. */
 async function expandOnHost(session: Session, words: string[]): Promise<string[]> {
-  const list = `for f in ${words.join(' ')}; do [ -e "$f" ] && printf '%s\\0' "$f"; done; true`;
+  const absolute = `case $f in /*) ;; *) f=$PWD/$f ;; esac`;
+  const print = `[ -e "$f" ] && printf '%s\\0' "$f"`;
+  const list = `cd || exit 1; for f in ${words.join(' ')}; do ${absolute}; ${print}; done; true`;
   // Whatever the account's shell is.
   const quoted = `'${list.replaceAll("'", `'\\''`)}'`;
   const { output, truncated } = await session.run(`sh -c ${quoted}`).wait();

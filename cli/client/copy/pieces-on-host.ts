@@ -8,9 +8,14 @@ export interface Pieces {
   folder: string;
   /** Absolute; where it was a link, what that names. */
   target: string;
-  /** Bytes of the pieces that are there, by name. */
-  stored: Map<string, number>;
+  /** Bytes of the whole pieces that are there, by where they begin in the file. */
+  stored: Map<number, number>;
 }
+
+/** The name of a piece says where it begins, and its bytes. */
+export const nameOf = (start: number, length: number) => `${start}-${length}`;
+/** So many names stand in one line of a script. */
+const NAMES = 100;
 
 interface Place {
   target: string;
@@ -47,13 +52,18 @@ done
 printf '=%s' "$t"
 `,
   );
-  const [, list = '', found = ''] = /^((?:\d+ +\d+\n)*)=(.*)$/s.exec(output) ?? [];
-  const stored = list.split('\n').map(line => line.split(/ +/, 2));
+  const [, list = '', found = ''] = /^((?:\S+ +\d+\n)*)=(.*)$/s.exec(output) ?? [];
   return {
     target: found,
     folder: `${found.replace(/\/[^/]*$/, '')}/${folder}`,
-    stored: new Map(stored.map(([name = '', size]) => [name, Number(size)])),
+    stored: new Map(list.split('\n').flatMap(readPiece)),
   };
+}
+
+/** What is not as long as its name says is not whole; of those that begin at the same place, the last is taken. */
+function readPiece(line: string): [number, number][] {
+  const [, start, length, size] = /^(\d+)-(\d+) +(\d+)$/.exec(line) ?? [];
+  return start !== undefined && length === size ? [[Number(start), Number(length)]] : [];
 }
 
 /**
@@ -64,7 +74,7 @@ printf '=%s' "$t"
 export async function joinPieces(
   session: Session,
   { folder, target }: Pieces,
-  { size, digest, mode }: { size: number; digest: string; mode: number },
+  { names, size, digest, mode }: { names: string[]; size: number; digest: string; mode: number },
 ): Promise<boolean> {
   const { output } = await runScript(
     session,
@@ -76,10 +86,11 @@ is_meant() {
   set -- $(sha256sum <"$1" 2>/dev/null || shasum -a 256 <"$1" 2>/dev/null || echo "$2")
   [ "$1" = ${digest} ]
 }
+all() ( cd "$p"${catsOf(names)} )
 end() { rm -rf "$p" 2>/dev/null; echo "$1"; exit 0; }
 umask 077
 copied= meant=
-{ cat "$p"/[0-9]* >"$w"; } 2>/dev/null && copied=1
+{ all >"$w"; } 2>/dev/null && copied=1
 [ "$copied" ] && is_meant "$w" ${digest} && meant=1
 if [ "$meant" ]; then
   chmod ${mode.toString(8).padStart(4, '0')} "$w" 2>/dev/null
@@ -89,9 +100,17 @@ fi
 rm -f "$w"
 is_meant "$t" '' && end whole
 [ -z "$meant" ] || refuse 'it cannot be replaced'
-[ "$copied" ] || [ "$(cat "$p"/[0-9]* 2>/dev/null | wc -c)" -ne ${size} ] || refuse 'there is no room for it'
+[ "$copied" ] || [ "$(all 2>/dev/null | wc -c)" -ne ${size} ] || refuse 'there is no room for it'
 end other
 `,
   );
   return output === 'whole\n';
+}
+
+/** In their order; a line of a shell may be only so long. */
+function catsOf(names: string[]): string {
+  let text = '';
+  for (let at = 0; at < names.length; at += NAMES)
+    text += ` &&\n  cat ${names.slice(at, at + NAMES).join(' ')}`;
+  return text;
 }

@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { basename, posix } from 'node:path';
-import { backoff, sleep } from '../../../clients/typescript/src/backoff.ts';
+import { basename } from 'node:path';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { isPassing } from '../../../clients/typescript/src/http.ts';
 import { type OpenedFile, openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
-import { Turns } from '../../../clients/typescript/src/turns.ts';
 import { CommandError } from '../../command-error.ts';
 import type { ProgressLine } from '../progress.ts';
-import { joinPieces, type Pieces, preparePieces } from './pieces-on-host.ts';
+import { LEAST_BYTES, PieceSender } from './piece-sender.ts';
+import { joinPieces, nameOf, type Pieces, preparePieces } from './pieces-on-host.ts';
 import { startOver } from './start-over.ts';
 
 export interface Sending {
@@ -25,11 +24,11 @@ export interface Sending {
 }
 
 const PIECE_BYTES = 8 << 20;
-/** Each is a job: of a file that would have more the pieces are larger. */
-const MOST_PIECES = 1_000;
+/** Each is a job: of a file that would have more the pieces are larger at first. */
+const FIRST_PIECES = 1_000;
 const PARALLEL = 4;
-/** How often a piece is sent again whose connection was lost. */
-const ATTEMPTS = 10;
+/** So often a file that is sent at once is lost before it is sent in pieces. */
+const LOSSES = 2;
 
 /**
  * Copies a file to a host: it is there whole, or as before. A large one goes in pieces, which stay there until they are all
@@ -42,36 +41,49 @@ export function sendFile(given: Sending): Promise<number> {
       throw new CommandError(`${given.file} cannot be read.`, { cause });
     });
     try {
-      const send = source.size > PIECE_BYTES ? sendInPieces : sendAtOnce;
-      await send(source, given);
-      return source.size;
+      const { size } = source;
+      const length = Math.max(PIECE_BYTES, Math.ceil(size / FIRST_PIECES));
+      if (size > PIECE_BYTES) await sendInPieces(source, given, length);
+      else if (!(await sendAtOnce(source, given)))
+        await sendInPieces(source, given, Math.ceil(size / 2));
+      return size;
     } finally {
       await source.close();
     }
   });
 }
 
+/** False where the link is cut before it is through, and pieces may be. */
 async function sendAtOnce(
   source: OpenedFile,
   { session, file, target, parents, line }: Sending,
-): Promise<void> {
-  await session.writeFile(target, source, {
-    ...{ parents, mode: statSync(file).mode & 0o777 },
-    onProgress: ({ sent, total }) => showSent(line, sent, total),
-  });
+): Promise<boolean> {
+  const isSmall = source.size <= LEAST_BYTES;
+  try {
+    await session.writeFile(target, source, {
+      ...{ parents, mode: statSync(file).mode & 0o777 },
+      attempts: isSmall ? Infinity : LOSSES - 1,
+      onProgress: ({ sent, total }) => showSent(line, sent, total),
+    });
+    return true;
+  } catch (error) {
+    if (isSmall || !isPassing(error)) throw error;
+    return false;
+  }
 }
 
-async function sendInPieces(source: OpenedFile, given: Sending): Promise<void> {
+/** Of this length at first. */
+async function sendInPieces(source: OpenedFile, given: Sending, length: number): Promise<void> {
   const { session, file, target, parents } = given;
   const before = stateOf(file);
   const what = shortHash(JSON.stringify([hostname(), realpathSync(file), target]));
   const folder = `.windlass-${what}-${shortHash(before)}`;
   const pieces = await preparePieces(session, { target, parents, folder });
-  const digest = await sendMissing(source, pieces, given);
+  const { names, digest } = await sendMissing(source, pieces, given, length);
   // Of two states no file is made.
   if (stateOf(file) !== before) throw changed(file);
   const mode = statSync(file).mode & 0o777;
-  const isWhole = await joinPieces(session, pieces, { size: source.size, digest, mode });
+  const isWhole = await joinPieces(session, pieces, { names, size: source.size, digest, mode });
   if (!isWhole) throw changed(file);
 }
 
@@ -81,39 +93,44 @@ function stateOf(file: string): string {
   return [ino, size, mtimeNs, ctimeNs].join(' ');
 }
 
-/** Sends what is not there, several pieces at once; the SHA-256 of the whole file. */
+/** Sends what is not there, several pieces at once. The names of all pieces in their order, and the file's SHA-256. */
 async function sendMissing(
   source: OpenedFile,
   { folder, stored }: Pieces,
   { session, file, line }: Sending,
-): Promise<string> {
+  length: number,
+): Promise<{ names: string[]; digest: string }> {
   const { size: total } = source;
-  const length = Math.max(PIECE_BYTES, Math.ceil(total / MOST_PIECES));
+  const sender = new PieceSender({ session, folder, length, total });
   const hash = createHash('sha256');
+  const names: { start: number; name: string }[] = [];
   let sent = 0;
+  const keep = (start: number, size: number) => {
+    names.push({ start, name: nameOf(start, size) });
+    sent += size;
+    showSent(line, sent, total);
+  };
   const underWay = new Set<Promise<void>>();
   const failed = new AbortController();
   const { signal } = failed;
-  const turns = new Turns();
-  const send = async (name: string, bytes: Uint8Array) => {
-    const path = posix.join(folder, name);
-    if (stored.get(name) !== bytes.length)
-      await sendPiece(session, { path, bytes, turns, signal }).catch(error => {
-        // Another copy of the file that was through has removed the folder.
-        throw error.code === 'not_found' ? changed(file) : error;
-      });
-    sent += bytes.length;
-    showSent(line, sent, total);
-  };
+  const send = (start: number, bytes: Uint8Array) =>
+    sender.send({ start, bytes }, { signal, onSent: keep }).catch(error => {
+      // Another copy of the file that was through has removed the folder.
+      throw error.code === 'not_found' ? changed(file) : error;
+    });
   try {
-    for (let start = 0; start < total; start += length) {
-      const end = Math.min(total, start + length);
-      const bytes = new Uint8Array(await source.slice(start, end).arrayBuffer());
+    for (let start = 0; start < total; ) {
+      const whole = stored.get(start) ?? 0;
+      const size = whole || Math.min(sender.length, gapFrom(start, stored), total - start);
+      const bytes = new Uint8Array(await source.slice(start, start + size).arrayBuffer());
       hash.update(bytes);
-      const name = String(start / length).padStart(6, '0');
-      const one = send(name, bytes).finally(() => underWay.delete(one));
-      one.catch(error => failed.abort(error));
-      underWay.add(one);
+      if (whole) keep(start, size);
+      else {
+        const one = send(start, bytes).finally(() => underWay.delete(one));
+        one.catch(error => failed.abort(error));
+        underWay.add(one);
+      }
+      start += size;
       if (underWay.size >= PARALLEL) await Promise.race(underWay);
       signal.throwIfAborted();
     }
@@ -124,30 +141,13 @@ async function sendMissing(
     throw error;
   }
   signal.throwIfAborted();
-  return hash.digest('hex');
+  names.sort((a, b) => a.start - b.start);
+  return { names: names.map(({ name }) => name), digest: hash.digest('hex') };
 }
 
-async function sendPiece(
-  session: Session,
-  {
-    path,
-    bytes,
-    turns,
-    signal,
-  }: { path: string; bytes: Uint8Array; turns: Turns; signal: AbortSignal },
-): Promise<void> {
-  // Most often the folder that another copy removed can be made again.
-  const options = { mode: 0o600, parents: true, attempts: 0, signal };
-  for (let attempt = 0; ; attempt++) {
-    try {
-      await turns.take(() => session.writeFile(path, bytes, options));
-      return;
-    } catch (error) {
-      if (!isPassing(error) || attempt === ATTEMPTS) throw error;
-      await sleep(backoff(attempt), signal);
-    }
-  }
-}
+/** Bytes to the next piece that is there. */
+const gapFrom = (start: number, stored: Map<number, number>): number =>
+  Math.min(...[...stored.keys()].filter(next => next > start)) - start;
 
 function showSent(line: ProgressLine, sent: number, total: number): void {
   line.show(total === 0 ? 1 : sent / total, `of ${total} bytes sent`);

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { json, passwordStdin, withExample } from './options.ts';
 
 export function addAccountCommands(program: Command): void {
@@ -38,7 +38,9 @@ export function addAccountCommands(program: Command): void {
       .command('create')
       .description('make one, and print it')
       .argument('<name>', 'what it is for')
-      .option('--scope <scope>', 'read or write', 'write')
+      .addOption(
+        new Option('--scope <scope>', 'what it may do').choices(['read', 'write']).default('write'),
+      )
       .option('--expires <time>', 'such as 2030-01-01T00:00:00Z')
       .addOption(passwordStdin())
       .addOption(json())

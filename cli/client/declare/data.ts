@@ -17,7 +17,7 @@ export function addDataCommands(program: Command): void {
       .action(async (files, options) =>
         (await import('../commands/upload.ts')).uploadFiles(files, options),
       ),
-    'windlass upload day.csv --model ID --aid day --set delimiter=;',
+    "windlass upload day.csv --model ID --aid day --set 'delimiter=;'",
   );
   withExample(
     program

@@ -92,7 +92,7 @@ function addVideo(program: Command): void {
       .command('video')
       .description('make a video of frames that lie on a host')
       .argument('<host>', 'the name of a host')
-      .argument('<frames...>', 'paths there; quote patterns')
+      .argument('<frames...>', 'paths there, or a pattern with * or %05d; quote it')
       .requiredOption('-o, --output <file>', 'the file to write here: .mp4 or .webm')
       .addOption(account())
       .addOption(key())

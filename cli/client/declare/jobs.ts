@@ -1,12 +1,21 @@
-import type { Command } from 'commander';
-import { collect, json, wholeNumber, withExample } from './options.ts';
+import { type Command, Option } from 'commander';
+import type { JobState } from '../../../clients/typescript/src/follow.ts';
+import { collect, json, repeatable, wholeNumber, withExample } from './options.ts';
+
+const STATES: JobState[] = ['queued', 'running', 'succeeded', 'failed', 'cancelled'];
 
 export function addJobCommands(program: Command): void {
   withExample(
     program
       .command('jobs')
       .description('list your jobs, the latest first')
-      .option('--state <state>', 'only those in this state; may be repeated', collect)
+      .addOption(
+        repeatable(
+          new Option('--state <state>', 'only those in this state; may be repeated').choices(
+            STATES,
+          ),
+        ),
+      )
       .option('--kind <kind>', 'only those of this kind; may be repeated', collect)
       .option('--host <name>', 'only those on this host')
       .option('--name <name>', 'only those with this name')

@@ -19,6 +19,15 @@ export const environment = () =>
 /** Of an option that may be repeated. */
 export const collect = (value: string, before: string[] = []) => [...before, value];
 
+/** Lets an option with choices be repeated. */
+export function repeatable(option: Option): Option {
+  const check = option.parseArg;
+  return option.argParser<string[]>((value, before) => {
+    check?.(value, undefined as never);
+    return collect(value, before);
+  });
+}
+
 export function wholeNumber(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
   return Number(text);

@@ -79,6 +79,13 @@ def test_it_opens_a_session_where_none_is_open(service: Service, tmp_path: Path)
         assert [one.sid for one in client.sessions()] == [opened.sid]
 
 
+def test_nobody_is_asked_for_the_password_of_a_host_that_is_not_there(service: Service, tmp_path: Path) -> None:
+    with cell(tmp_path, "%%windlass no-such-host --user ada\ntrue\n") as process:
+        output, errors = process.communicate(timeout=60)
+        assert "Password" not in output + errors
+        assert "UsageError: There is no host no-such-host." in output + errors
+
+
 @contextmanager
 def newcomer(service: Service) -> Iterator[Tuple[Client, str]]:
     """A user of the service who has no session yet, and a token."""
@@ -100,6 +107,29 @@ def test_interrupting_a_cell_cancels_its_command(service: Service, tmp_path: Pat
             process.communicate(timeout=60)
         (job,) = client.jobs(session=session.sid, kind="command")
         assert client.wait(job, timeout=30).state == "cancelled"
+
+
+def test_a_cell_takes_the_token_of_a_later_login(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    with newcomer(service) as (client, token), service.open(client):
+        shell = InteractiveShell(ipython_dir=str(tmp_path))
+        shell.run_cell("%load_ext windlass")
+
+        def run(token: str) -> bool:
+            monkeypatch.setenv("WINDLASS_TOKEN", token)
+            with capture_output():
+                return bool(shell.run_cell(f"%%windlass {service.host} --user {service.account}\ntrue\n").success)
+
+        assert run(token)
+        (known,) = client.request("GET", "/users/-/tokens")["items"]
+        client.request("DELETE", f"/users/-/tokens/{known['id']}")
+        assert not run(token)
+        later = client.request("POST", "/users/-/tokens", {"name": "later", "scope": "write"})["token"]
+        assert run(later)
 
 
 def test_a_client_of_a_variable(service: Service, tmp_path: Path) -> None:

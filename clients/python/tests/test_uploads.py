@@ -111,6 +111,11 @@ def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_p
     assert fetch(client, model, "run.dat") == path.read_bytes()
     # Once more finds it done.
     assert client.upload(path, model, resume=uid).job == upload.job
+    data = path.read_bytes()
+    for other, said in (data[1:], "bytes were sent, and this one has"), (b"x" + data[1:], "and not the same ones"):
+        with pytest.raises(windlass.WindlassError, match=said) as refused:
+            client.upload(io.BytesIO(other), model, "run.dat", resume=uid)
+        assert refused.value.code == "other_files"
 
 
 @pytest.mark.parametrize(

@@ -6504,7 +6504,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -195,7 +195,7 @@ export class PartSender {
 }
 
 /** SHA-256 in base64; undefined in a page that was not loaded by https, where a browser computes none. */
-async function digestOf(bytes: ArrayBuffer): Promise<string | undefined> {
+export async function digestOf(bytes: ArrayBuffer): Promise<string | undefined> {
   if (!crypto.subtle) return undefined;
   return btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))));
 }

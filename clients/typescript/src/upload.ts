@@ -5,6 +5,7 @@ import { ANSWER_MS } from './http.ts';
 import { errorOfJob, type Job, waitForEnd } from './jobs.ts';
 import type { components } from './schema.ts';
 import { PartSender, type SendOptions, type Source } from './send-parts.ts';
+import { checkFiles } from './sent-files.ts';
 import { UploadPlan } from './upload-plan.ts';
 
 type Schemas = components['schemas'];
@@ -57,7 +58,12 @@ interface Begun {
   job?: string;
 }
 
-async function begin({ api }: Connection, files: Source[], options: UploadOptions): Promise<Begun> {
+async function begin(
+  connection: Connection,
+  files: Source[],
+  options: UploadOptions,
+): Promise<Begun> {
+  const { api } = connection;
   const { signal } = options;
   if ('resume' in options) {
     const { resume, onSentBefore } = options as ResumedUpload;
@@ -66,7 +72,7 @@ async function begin({ api }: Connection, files: Source[], options: UploadOption
       api.GET('/api/uploads/{uid}', { params, signal, timeoutMs: ANSWER_MS }),
     );
     const { id, parts, job } = found;
-    checkFiles(files, found);
+    await checkFiles(connection, files, found, signal);
     if (job !== undefined) onSentBefore?.(job);
     return { id, stored: parts, job };
   }
@@ -76,23 +82,6 @@ async function begin({ api }: Connection, files: Source[], options: UploadOption
   const { id } = await unwrap(api.POST('/api/uploads', { body, signal, timeoutMs: ANSWER_MS }));
   onBegin?.(id);
   return { id, stored: [] };
-}
-
-/** Throws `other_files` where these cannot be those that the upload was begun with. */
-function checkFiles(files: Source[], { id, aids, parts, job }: Schemas['Upload']): void {
-  const differ = (what: string) =>
-    new WindlassError({
-      code: 'other_files',
-      detail: `Upload ${id} was begun with other files: ${what}.`,
-      hint: 'Resume it with the same files in the same order, or begin another one.',
-    });
-  if (aids.length !== files.length) throw differ(`${aids.length}, not ${files.length}`);
-  // The service lists the parts until they are parsed; all of them are there once there is a job.
-  if (job === undefined || parts.length === 0) return;
-  for (const [fid, { size, name = `file ${fid}` }] of files.entries()) {
-    const sent = parts.filter(part => part.fid === fid).reduce((sum, part) => sum + part.size, 0);
-    if (sent !== size) throw differ(`of ${name} ${sent} bytes were sent, and it has ${size}`);
-  }
 }
 
 /** Sends what is not stored; the job that parses all of it. */

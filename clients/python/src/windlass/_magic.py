@@ -11,9 +11,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from ._core.api import escape
 from ._sync.client import Client
 from ._sync.run import Run
 from ._sync.session import Session
+from .errors import WindlassError
 
 
 @magics_class
@@ -41,13 +43,20 @@ class WindlassMagics(Magics):
         Where none is open it opens one, which later cells use. Interrupting the cell cancels the command.
         """
         given: Namespace = parse_argstring(self.windlass, line)
-        session = find_session(self._find_client(given.client), given)
-        run = session.run(cell, cwd=given.cwd)
+        try:
+            session = find_session(self._find_client(given.client), given)
+            run = session.run(cell, cwd=given.cwd)
+        except WindlassError as error:
+            if error.status == 401:
+                # The next cell takes the token of a later `windlass login`.
+                self._client = None
+            raise
         try:
             show(run)
         except KeyboardInterrupt:
             run.cancel()
-            raise
+            # Where in the client that was is of no use to whoever did it.
+            raise KeyboardInterrupt from None
         result = run.wait()
         if not given.no_raise_error:
             result.check_returncode()
@@ -70,10 +79,21 @@ def find_session(client: Client, given: Namespace) -> Session:
     for session in client.sessions():
         if (session.hostname, session.username, session.state) == (given.host, user, "open"):
             return client.session(session.sid)
+    # Nobody types a password for what is not there.
+    require_host(client, given.host)
     if given.key is not None:
         return client.open(given.host, user, private_key=given.key)
     password = getpass.getpass(f"Password of {user} at {given.host}: ")
     return client.open(given.host, user, password=password or None)
+
+
+def require_host(client: Client, name: str) -> None:
+    try:
+        client.request("GET", f"/hosts/{escape(name)}")
+    except WindlassError as error:
+        if error.status != 404:
+            raise
+        raise UsageError(f"There is no host {name}.") from None
 
 
 def show(run: Run) -> None:

@@ -11,6 +11,7 @@ from ..errors import Unreachable, WindlassError
 from ..records import Upload, UploadProgress
 from .api import Api, escape, is_certain, strong_tag
 from .jobs import wait_for_job
+from .sent_files import check_file
 
 #: A file by its path, or one that is open for reading bytes.
 Source = Union[str, "os.PathLike[str]", IO[bytes]]
@@ -69,7 +70,8 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
             found = _Found({}, None, None)
         else:
             # Its end may have been accepted, and the answer lost.
-            found = await _look(api, uid)
+            found, record = await _look(api, uid)
+            await check_file(api, file, size, record)
         job = found.job or await _send_all(_Sender(api, file, uid, size, found.stored), sending)
         if sending.wait:
             await wait_for_job(api, job, check=True)
@@ -92,11 +94,12 @@ class _Found(NamedTuple):
     job: Optional[str]
 
 
-async def _look(api: Api, uid: str) -> _Found:
+async def _look(api: Api, uid: str) -> Tuple[_Found, Mapping[str, Any]]:
+    """And its record."""
     response = await api.request("GET", f"/uploads/{escape(uid)}")
     record = json.loads(response.content)
     stored = {part["pid"]: (part["size"], part["digest"]) for part in record["parts"] if part["fid"] == 0}
-    return _Found(stored, strong_tag(response), None if record["state"] == "open" else record.get("job"))
+    return _Found(stored, strong_tag(response), None if record["state"] == "open" else record.get("job")), record
 
 
 async def _send_all(sender: _Sender, sending: Sending) -> str:
@@ -106,7 +109,7 @@ async def _send_all(sender: _Sender, sending: Sending) -> str:
         tag = None
         if sender.may_differ:
             # A request that was given up may have been stored after what took the place of its part.
-            found = await _look(sender.api, sender.uid)
+            found, _record = await _look(sender.api, sender.uid)
             if any(found.stored.get(number) != part for number, part in sender.parts.items()):
                 await sender.begin_again(found.stored)
                 continue
@@ -165,7 +168,7 @@ class _Sender:
             except _TooLarge as lost:
                 self.may_differ = True
                 self._losses = 0
-                found = await _look(self.api, self.uid)
+                found, _record = await _look(self.api, self.uid)
                 await self.begin_again(found.stored, -(-lost.length // 2))
 
     async def begin_again(self, stored: Stored, length: Optional[int] = None) -> None:

@@ -1,0 +1,47 @@
+import { createHash, type Hash } from 'node:crypto';
+import { and, asc, eq, sql } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
+import { parts } from '../../shared/database/schema.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
+
+export type SentFile = NonNullable<Result<'parse'>['files']>[number];
+
+const PAGE = 5_000;
+/** Parts of ever other sizes are no file of a client of ours. */
+const MOST_RUNS = 1_000;
+
+/** What stays known of the files of an upload whose parts are gone: a client can tell by it whether it has the same ones. */
+export async function describeSentFiles(db: Tx, upload: string): Promise<SentFile[]> {
+  const files: { size: number; runs: [number, number][]; hash: Hash }[] = [];
+  let after = { file: -1, part: -1 };
+  for (;;) {
+    const page = await db
+      .select({ file: parts.file, part: parts.part, size: parts.size, digest: parts.digest })
+      .from(parts)
+      .where(
+        and(
+          eq(parts.upload, upload),
+          // As rows they are compared by the index.
+          sql`(${parts.file}, ${parts.part}) > (${after.file}, ${after.part})`,
+        ),
+      )
+      .orderBy(asc(parts.file), asc(parts.part))
+      .limit(PAGE);
+    for (const { file, part, size, digest } of page) {
+      files[file] ??= { size: 0, runs: [], hash: createHash('sha256') };
+      const sent = files[file];
+      sent.size += size;
+      sent.hash.update(Buffer.from(digest, 'base64'));
+      const run = sent.runs.at(-1);
+      if (run?.[0] === size) run[1]++;
+      else sent.runs.push([size, 1]);
+      after = { file, part };
+    }
+    if (page.length < PAGE) break;
+  }
+  return files.map(({ size, runs, hash }) =>
+    runs.length > MOST_RUNS
+      ? { size }
+      : { size, parts: { sizes: runs, digest: hash.digest('base64') } },
+  );
+}
