@@ -1,9 +1,9 @@
-import type { Config } from '../shared/config.ts';
 import type { Database } from '../shared/database/connect.ts';
 import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
-import type { SettingInForce } from '../shared/list-settings.ts';
-import type { Logger } from '../shared/log.ts';
+import type { Logger } from '../shared/process/log.ts';
+import type { Config } from '../shared/settings/config.ts';
+import type { SettingInForce } from '../shared/settings/list-settings.ts';
 import type { FreeSpace } from '../shared/storage/free-space.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';

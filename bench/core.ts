@@ -11,7 +11,7 @@ import { findProgram } from '../scripts/programs.ts';
 import { launchRedis } from '../servers/backing-services.ts';
 import { findFreePort } from '../servers/free-port.ts';
 import { endChild } from '../servers/processes.ts';
-import { readConfig } from '../shared/config.ts';
+import { readConfig } from '../shared/settings/config.ts';
 import { type ComparisonResult, compare } from './compare.ts';
 import { openBareBullmq } from './core/bare-bullmq.ts';
 import { compareScale } from './core/compare-scale.ts';

@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { prepareDatabase } from '../cli/service/migrate.ts';
 import { findFreePort } from '../servers/free-port.ts';
-import { readConfig } from '../shared/config.ts';
-import { generateSealKeys } from '../shared/secrets.ts';
+import { generateSealKeys } from '../shared/secrets/secrets.ts';
+import { readConfig } from '../shared/settings/config.ts';
 
 export interface Api {
   url: string;

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Config } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
-import { createLog } from '../shared/log.ts';
-import { packageRoot } from '../shared/package-root.ts';
+import { createLog } from '../shared/process/log.ts';
+import { packageRoot } from '../shared/process/package-root.ts';
+import type { Config } from '../shared/settings/config.ts';
 import { CommandError, ifMissing } from './command-error.ts';
 import { chooseDataDir, hasDataDir } from './data-dir.ts';
 import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { unwatchFile, watchFile } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../shared/config.ts';
-import { generateSealKeys } from '../shared/secrets.ts';
+import { generateSealKeys } from '../shared/secrets/secrets.ts';
+import type { Config } from '../shared/settings/config.ts';
 import { CommandError, errnoOf } from './command-error.ts';
 import { writeAtomically } from './write-atomically.ts';
 

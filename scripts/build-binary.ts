@@ -7,7 +7,7 @@ import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
-import { packageRoot } from '../shared/package-root.ts';
+import { packageRoot } from '../shared/process/package-root.ts';
 import { installNode } from './install-node.ts';
 
 const at = (path: string) => fileURLToPath(new URL(path, packageRoot));

@@ -8,7 +8,7 @@ import { waitFor } from '../test/harness/wait-for.ts';
 
 /** A program that is ready at once. */
 const PROGRAM = `
-import { beginProcess } from '../shared/process-lifecycle.ts';
+import { beginProcess } from '../shared/process/lifecycle.ts';
 const life = beginProcess('windlass-dev-test');
 const timer = setInterval(() => {}, 1_000);
 life.ready();
@@ -17,8 +17,8 @@ clearInterval(timer);
 `;
 /** `windlass up` without a database. */
 const SUPERVISOR = `
-import { createLog } from '../shared/log.ts';
-import { beginProcess } from '../shared/process-lifecycle.ts';
+import { createLog } from '../shared/process/log.ts';
+import { beginProcess } from '../shared/process/lifecycle.ts';
 import { listEmbeddedProcesses } from './supervisor/process-specs.ts';
 import { supervise } from './supervisor/supervisor.ts';
 const { stopping } = beginProcess('windlass-dev-test');
@@ -89,9 +89,9 @@ test('restarts the processes that can reach what was saved', async () => {
   expect(await save('console/src/styles/tokens.css', `${style}html { color: red; }\n`)).toEqual([
     'api',
   ]);
-  const log = readFileSync(join(checkout, 'shared/log.ts'), 'utf8');
+  const log = readFileSync(join(checkout, 'shared/process/log.ts'), 'utf8');
   const all = ['api', 'worker.1', 'worker.2'];
-  expect(await save('shared/log.ts', `${log}console.log('anew');\n`)).toEqual(all);
+  expect(await save('shared/process/log.ts', `${log}console.log('anew');\n`)).toEqual(all);
   expect(printed.match(/Windlass is ready/g)).toHaveLength(2);
 });
 

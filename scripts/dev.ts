@@ -8,7 +8,7 @@ import { setPriority } from 'node:os';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chooseDataDir } from '../cli/data-dir.ts';
-import { packageRoot } from '../shared/package-root.ts';
+import { packageRoot } from '../shared/process/package-root.ts';
 import { DevStack } from './dev/dev-stack.ts';
 import { listFiles, listReachable } from './dev/module-graph.ts';
 import { watchFolders } from './dev/watch-folders.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { packageRoot } from '../shared/package-root.ts';
+import { packageRoot } from '../shared/process/package-root.ts';
 import { installPackages } from './install-pinned-packages.ts';
 import { CACHE } from './programs.ts';
 

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { packageRoot } from '../shared/package-root.ts';
+import { packageRoot } from '../shared/process/package-root.ts';
 
 const FILE = fileURLToPath(new URL('docs/openapi/previous.json', packageRoot));
 

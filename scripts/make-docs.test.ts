@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ERRORS } from '../shared/errors.ts';
-import { SETTINGS } from '../shared/settings.ts';
+import { ERRORS } from '../shared/errors/errors.ts';
+import { SETTINGS } from '../shared/settings/settings.ts';
 import { makeDocs } from './make-docs.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -2,10 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ERROR_MEANINGS } from '../shared/error-meanings.ts';
-import { ERRORS, type ErrorCode } from '../shared/errors.ts';
-import { packageRoot } from '../shared/package-root.ts';
-import { describeSettings } from '../shared/settings.ts';
+import { ERROR_MEANINGS } from '../shared/errors/error-meanings.ts';
+import { ERRORS, type ErrorCode } from '../shared/errors/errors.ts';
+import { packageRoot } from '../shared/process/package-root.ts';
+import { describeSettings } from '../shared/settings/settings.ts';
 
 const NOTICE = '<!-- Made from the code by `npm run docs`: change it there. -->';
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { packageRoot } from '../shared/package-root.ts';
+import { packageRoot } from '../shared/process/package-root.ts';
 import { installPython } from './install-python.ts';
 import { CACHE, findProgram } from './programs.ts';
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SETTINGS } from '../shared/settings.ts';
+import { SETTINGS } from '../shared/settings/settings.ts';
 import { Client } from './api-client.ts';
 import { findFreePort, isFreePort } from './free-port.ts';
 import { type ProcessOutput, readOutput } from './process-output.ts';

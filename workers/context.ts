@@ -1,10 +1,10 @@
-import type { Config } from '../shared/config.ts';
 import type { Database, Tx } from '../shared/database/connect.ts';
 import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobRow } from '../shared/database/schema.ts';
 import type { JobKind, Payload, Result } from '../shared/jobs/catalog.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
-import type { Logger } from '../shared/log.ts';
+import type { Logger } from '../shared/process/log.ts';
+import type { Config } from '../shared/settings/config.ts';
 import type { FreeSpace } from '../shared/storage/free-space.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { JobGroups } from './engine/job-groups.ts';

@@ -1,9 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readConfig, renewKeys } from '../shared/config.ts';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
-import { receiveSecrets } from '../shared/handed-secrets.ts';
 import {
   opensCredentials,
   QUEUES_OF,
@@ -13,14 +11,16 @@ import {
 } from '../shared/jobs/catalog.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { newWorkerId } from '../shared/jobs/worker-id.ts';
-import { createLog } from '../shared/log.ts';
 import {
   beginProcess,
   exitOnBadSettings,
   exitOnUncaughtError,
   exitWith,
-} from '../shared/process-lifecycle.ts';
-import { listSecrets, removeSecrets } from '../shared/redact.ts';
+} from '../shared/process/lifecycle.ts';
+import { createLog } from '../shared/process/log.ts';
+import { receiveSecrets } from '../shared/secrets/handed-secrets.ts';
+import { listSecrets, removeSecrets } from '../shared/secrets/redact.ts';
+import { readConfig, renewKeys } from '../shared/settings/config.ts';
 import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { pollBatchHosts } from './batch/poller.ts';

@@ -1,4 +1,4 @@
-import { unavailable } from '../../shared/errors.ts';
+import { unavailable } from '../../shared/errors/errors.ts';
 
 interface Waiter {
   user: string;

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /** What the error says where there are too many. */
 const KINDS = {

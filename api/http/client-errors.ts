@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { WindlassError } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/log.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Logger } from '../../shared/process/log.ts';
 import { describeProblem, headerText } from '../middleware/errors.ts';
 import { contentPolicy } from './content-policy.ts';
 import { wasRefused } from './refuse-ambiguous.ts';

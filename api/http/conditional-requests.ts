@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /** A record's validator (RFC 9110, 8.8.3): its version, or a hash of its content. */
 export function entityTag(of: string | number | object): string {

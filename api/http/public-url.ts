@@ -1,5 +1,5 @@
 import type { Express } from 'express';
-import type { Config } from '../../shared/config.ts';
+import type { Config } from '../../shared/settings/config.ts';
 
 type Address = Pick<Config, 'PUBLIC_URL' | 'HOST' | 'PORT'>;
 

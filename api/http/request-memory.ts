@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { ByteBudget } from '../concurrency/byte-budget.ts';
 import { currentUser } from '../identity/current-user.ts';
 

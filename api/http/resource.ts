@@ -1,5 +1,5 @@
 import { type Request, Router } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { callOperation, type Operation } from '../openapi/operation.ts';
 
 export type Method = 'get' | 'head' | 'options' | 'patch' | 'put' | 'post' | 'delete';

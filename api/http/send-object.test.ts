@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Server } from 'node:net';
 import { join } from 'node:path';
 import express from 'express';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
-import { notFound, WindlassError } from '../../shared/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import type { ByteRange } from '../../shared/storage/object-store.ts';
 import type { ApiContext } from '../context.ts';
 import { attachment } from './attachment.ts';

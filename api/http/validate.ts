@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
 import { sqlState } from '../../shared/database/connect.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /** The request's JSON body, parsed by the schema. Throws `invalid_input`, which names each wrong field. */
 export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {

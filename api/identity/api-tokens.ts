@@ -1,7 +1,7 @@
 import { and, count, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
-import { conflict } from '../../shared/errors.ts';
+import { conflict } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { WriteAudit } from './audit.ts';
 import { lockUser } from './lock-user.ts';

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
-import { recordAudit } from '../../shared/audit.ts';
-import type { AuditAction } from '../../shared/audit-actions.ts';
+import { recordAudit } from '../../shared/audit/audit.ts';
+import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { clientAddress } from './client-address.ts';
 import { currentUser } from './current-user.ts';

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { User } from './password-verifier.ts';
 
 /** The user of an authenticated request. */

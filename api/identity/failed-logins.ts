@@ -2,8 +2,8 @@ import { eq, inArray, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../shared/database/connect.ts';
 import { failedLogins } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
-import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/failed-login-window.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 
 /** Many accounts may share an address: its limit is so many times that of one account. */
 const ADDRESS_FACTOR = 10;

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { parse } from 'node:querystring';
 import { z } from 'zod';
-import { hmac } from '../../shared/secrets.ts';
+import { hmac } from '../../shared/secrets/secrets.ts';
 
 /** By this prefix people, secret scanners and our own logs recognise a link. */
 const PREFIX = 'wlk_';

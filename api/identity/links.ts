@@ -1,9 +1,9 @@
 import { parse } from 'node:querystring';
 import { and, eq } from 'drizzle-orm';
-import type { Config } from '../../shared/config.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { isUnexpired, type Scope } from './api-tokens.ts';
 import type { WriteAudit } from './audit.ts';
 import { decodeLink, encodeLink, type LinkedAddress } from './link-text.ts';

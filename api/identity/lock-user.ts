@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /**
  * Locks a user's row, before any other lock (see removeUser()). It serializes the creation of things that are limited per

@@ -1,5 +1,5 @@
 import type { CookieOptions, Request, Response } from 'express';
-import type { Config } from '../../shared/config.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { publicPath } from '../http/public-url.ts';
 import { isSecret } from './random-secrets.ts';
 

@@ -1,13 +1,13 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { eq, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
-import { sleep } from '../../shared/abort.ts';
-import type { AuditAction } from '../../shared/audit-actions.ts';
+import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
-import { unavailable, WindlassError } from '../../shared/errors.ts';
-import { hashPassword, verifyPassword } from '../../shared/passwords.ts';
+import { unavailable, WindlassError } from '../../shared/errors/errors.ts';
+import { sleep } from '../../shared/process/abort.ts';
+import { hashPassword, verifyPassword } from '../../shared/secrets/passwords.ts';
 import { FairQueue, type Party } from '../concurrency/fair-queue.ts';
 import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
 import { RefusedLogins } from './refused-logins.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
-import type { AuditAction } from '../../shared/audit-actions.ts';
+import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { auditPending, failedLogins } from '../../shared/database/schema.ts';
 

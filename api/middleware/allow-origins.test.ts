@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import express from 'express';
 import { expect, test } from 'vitest';
-import { readConfig } from '../../shared/config.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import { ALLOWED_HEADERS, allowOrigins, isForeignPage } from './allow-origins.ts';
 
 const API = fileURLToPath(new URL('..', import.meta.url));

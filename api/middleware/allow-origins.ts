@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import type { Config } from '../../shared/config.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { REQUEST_HEADERS } from '../openapi/operation.ts';
 import { isOwnOrigin } from './same-origin.ts';
 

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { addressOf, linkOf } from '../http/take-link.ts';
 import { findToken } from '../identity/api-tokens.ts';

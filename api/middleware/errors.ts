@@ -7,8 +7,8 @@ import {
   isDeadlock,
   sqlState,
 } from '../../shared/database/connect.ts';
-import { ERRORS, notFound, unavailable, WindlassError } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/log.ts';
+import { ERRORS, notFound, unavailable, WindlassError } from '../../shared/errors/errors.ts';
+import type { Logger } from '../../shared/process/log.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /** Headers of the representation that was about to be sent; an error must not have them. */

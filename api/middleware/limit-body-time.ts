@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { awaitsContinue } from '../http/expect-continue.ts';
 import { sendProblem } from './errors.ts';
 

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { currentUser } from '../identity/current-user.ts';
 
 /**

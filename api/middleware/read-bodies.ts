@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
-import type { Config } from '../../shared/config.ts';
 import { INPUT_BYTES } from '../../shared/jobs/catalog.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { readJson } from './read-json.ts';
 
 /** What takes a command's standard input: POST /remotes/launch and /remotes/(sid)/batch. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler } from 'express';
-import type { Config } from '../../shared/config.ts';
-import type { WindlassError } from '../../shared/errors.ts';
+import type { WindlassError } from '../../shared/errors/errors.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { invalidInput } from '../http/validate.ts';
 import { enforceBodyLimit, entityTooLarge } from './enforce-body-limit.ts';
 

@@ -1,6 +1,6 @@
 import type { Request } from 'express';
-import type { Config } from '../../shared/config.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Config } from '../../shared/settings/config.ts';
 
 /** Whether a request may change something: every method but the safe ones (RFC 9110, 9.2.1), and a GET that caches. */
 export function isWrite(req: Request): boolean {

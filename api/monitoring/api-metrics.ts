@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { collectDefaultMetrics, type Registry } from 'prom-client';
-import { API_METRICS, createMetrics } from '../../shared/metrics.ts';
+import { API_METRICS, createMetrics } from '../../shared/process/metrics.ts';
 
 /** prom-client's default of 10 ms would wake an idle process a hundred times a second. */
 const LAG_RESOLUTION_MS = 100;

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ExpressAdapter } from '@bull-board/express';
 import type { Express, Request } from 'express';
-import { withDeadline } from '../../shared/deadline.ts';
-import { unavailable } from '../../shared/errors.ts';
+import { unavailable } from '../../shared/errors/errors.ts';
+import { withDeadline } from '../../shared/process/deadline.ts';
 
 type Routes = Parameters<ExpressAdapter['setApiRoutes']>[0];
 type EntryRoute = Parameters<ExpressAdapter['setEntryRoute']>[0];

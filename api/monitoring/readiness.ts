@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
-import { withDeadline } from '../../shared/deadline.ts';
 import {
   describeWaiting,
   readNotUnderstood,
   readUnderstood,
 } from '../../shared/jobs/payload-versions.ts';
+import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../middleware/errors.ts';
 import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
+import { ERRORS, type ErrorCode } from '../../shared/errors/errors.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { jobEvent } from '../jobs/streaming/job-events.ts';
 import { Components } from './components.ts';

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import type { ErrorCode } from '../../shared/errors.ts';
+import type { ErrorCode } from '../../shared/errors/errors.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseQuery } from '../http/validate.ts';
 import { refuseReadToken, refuseTokenCredentials } from '../identity/current-user.ts';

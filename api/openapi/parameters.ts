@@ -1,4 +1,4 @@
-import { MAX_FILES, MAX_PARTS } from '../../shared/uploads.ts';
+import { MAX_FILES, MAX_PARTS } from '../../shared/uploads/uploads.ts';
 
 /** Identifiers in paths, by their name in the interface. */
 const PARAMETERS: Record<string, string> = {

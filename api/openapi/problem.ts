@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
+import { ERRORS, type ErrorCode } from '../../shared/errors/errors.ts';
 
 /** RFC 9457, with our code, hint and request id; further members belong to the code. */
 export const problem = z

@@ -9,7 +9,7 @@ import {
   projects,
   type Role,
 } from '../../shared/database/schema.ts';
-import { notFound, WindlassError } from '../../shared/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { currentUser } from '../identity/current-user.ts';
 

@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { z } from 'zod';
-import type { Config } from '../../shared/config.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import type { RequestMemory } from '../http/request-memory.ts';
 import { invalidInput, parseBody } from '../http/validate.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { unavailable } from '../../shared/errors.ts';
-import { packageRoot } from '../../shared/package-root.ts';
+import { unavailable } from '../../shared/errors/errors.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
 import { type BodyShape, type RawJsonResult, validateRawJson } from './validate-raw-json.ts';
 
 /** Compiled: Node 20 cannot run TypeScript. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { type Hops, hostOf } from '../../shared/hops.ts';
-import type { Credential } from '../../shared/secrets.ts';
-import { isValidAt, parseCertificate } from '../../shared/ssh-certificates.ts';
+import type { Credential } from '../../shared/secrets/secrets.ts';
+import { isValidAt, parseCertificate } from '../../shared/ssh/certificates.ts';
+import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
 import { invalidInput } from '../http/validate.ts';
 import { publicKeyOf } from './private-key.ts';
 import type { ThreadedKeyParser } from './threaded-key-parser.ts';

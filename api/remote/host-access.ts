@@ -1,6 +1,6 @@
 import { isNull, or, sql } from 'drizzle-orm';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { User } from '../identity/password-verifier.ts';
 
 type Named = Pick<User, 'username'>;

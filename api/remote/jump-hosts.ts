@@ -2,10 +2,10 @@ import { eq, isNotNull, or, sql } from 'drizzle-orm';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { hosts, workers } from '../../shared/database/schema.ts';
-import { conflict, type WindlassError } from '../../shared/errors.ts';
-import { MAX_JUMPS } from '../../shared/hops.ts';
+import { conflict, type WindlassError } from '../../shared/errors/errors.ts';
 import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
 import { versionsOf } from '../../shared/jobs/payload-versions.ts';
+import { MAX_JUMPS } from '../../shared/ssh/hops.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /**

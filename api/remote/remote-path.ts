@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { parseInput } from '../http/validate.ts';
 

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { readRange } from '../http/byte-range.ts';
 import { contentPolicy } from '../http/content-policy.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { launchOptions } from '../../shared/jobs/catalog.ts';
-import { type SealContext, seal } from '../../shared/secrets.ts';
-import { STARTUPS, type Startup } from '../../shared/startup.ts';
+import { STARTUPS, type Startup } from '../../shared/process/startup.ts';
+import { type SealContext, seal } from '../../shared/secrets/secrets.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /** How a session's commands are run. */

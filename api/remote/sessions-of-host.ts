@@ -1,7 +1,7 @@
 import { and, count, eq, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
-import { conflict } from '../../shared/errors.ts';
+import { conflict } from '../../shared/errors/errors.ts';
 import { isActiveOrOpening } from './sessions.ts';
 
 /** The sessions that a change of the host would end, on it and on the hosts behind it: their workers are to be told. */

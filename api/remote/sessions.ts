@@ -13,10 +13,10 @@ import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-c
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
-import { conflict, WindlassError } from '../../shared/errors.ts';
-import { HOST_CHANGED, hostChanged } from '../../shared/host-place.ts';
+import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
+import { HOST_CHANGED, hostChanged } from '../../shared/ssh/host-place.ts';
 
 /** A session of this owner; `idleSeconds` is SESSION_IDLE_TIMEOUT. */
 export interface SessionKey {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { packageRoot } from '../../shared/package-root.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import { type ParsedKey, parsePrivateKey } from './private-key.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { toAuditEntry } from '../../shared/audit.ts';
-import { AUDIT_ACTIONS } from '../../shared/audit-actions.ts';
+import { toAuditEntry } from '../../shared/audit/audit.ts';
+import { AUDIT_ACTIONS } from '../../shared/audit/audit-actions.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { timestampOf } from '../../shared/database/timestamp.ts';
 import { pageOf, toPage } from '../http/pagination.ts';

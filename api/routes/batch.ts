@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { batchRequest } from '../../shared/jobs/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

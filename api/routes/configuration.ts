@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { hosts } from '../../shared/database/schema.ts';
-import { RELEASE } from '../../shared/release.ts';
+import { RELEASE } from '../../shared/process/release.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
-import type { Config } from '../../shared/config.ts';
-import { notFound, WindlassError } from '../../shared/errors.ts';
-import { packageRoot } from '../../shared/package-root.ts';
+import { notFound, WindlassError } from '../../shared/errors/errors.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { type ConsoleFile, type ConsoleFiles, readConsoleFiles } from '../console/console-files.ts';
 import { matchesEntityTag } from '../http/conditional-requests.ts';
 import { contentPolicy } from '../http/content-policy.ts';

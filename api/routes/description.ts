@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RELEASE } from '../../shared/release.ts';
+import { RELEASE } from '../../shared/process/release.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

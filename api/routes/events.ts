@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { type Logger, pino } from 'pino';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ERRORS, WindlassError } from '../../shared/errors.ts';
-import { MAX_FILES, MAX_PARTS } from '../../shared/uploads.ts';
+import { ERRORS, WindlassError } from '../../shared/errors/errors.ts';
+import { MAX_FILES, MAX_PARTS } from '../../shared/uploads/uploads.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import { conflict, WindlassError } from '../../shared/errors.ts';
+import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';

@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { MAX_ADDRESS_LENGTH } from '../http/client-errors.ts';
 import { publicPath, publicUrl } from '../http/public-url.ts';

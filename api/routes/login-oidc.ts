@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { randomNonce, randomPKCECodeVerifier, randomState } from 'openid-client';
 import { z } from 'zod';
-import { notFound, WindlassError } from '../../shared/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

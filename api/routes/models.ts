@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
-import { ARTIFACT_KINDS } from '../../shared/parsers.ts';
+import { ARTIFACT_KINDS } from '../../shared/uploads/parsers.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
 import { limitPageBytes, pageOf, pageQuery, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ARTIFACT_KINDS, PARSERS } from '../../shared/parsers.ts';
+import { ARTIFACT_KINDS, PARSERS } from '../../shared/uploads/parsers.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

@@ -3,11 +3,11 @@ import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { assertStorage } from '../../shared/quotas/storage-limits.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
-import { assertStorage } from '../../shared/storage-limits.ts';
 import {
   assertPartLimit,
   assertUploadOpen,
@@ -19,7 +19,7 @@ import {
   touchIntervalSeconds,
   touchUpload,
   type UploadFound,
-} from '../../shared/uploads.ts';
+} from '../../shared/uploads/uploads.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

@@ -1,5 +1,5 @@
 import type { Express, Request, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { contentPolicy } from '../http/content-policy.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
+import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';

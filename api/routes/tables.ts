@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ColumnStatistics, CsvDialect } from '../../shared/database/schema.ts';
-import { ENCODINGS } from '../../shared/parsers.ts';
+import { ENCODINGS } from '../../shared/uploads/parsers.ts';
 import { setAttachment } from '../http/attachment.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

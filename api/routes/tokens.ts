@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { tokens, users } from '../../shared/database/schema.ts';
-import { notFound } from '../../shared/errors.ts';
+import { notFound } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';

@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { UploadRow } from '../../shared/database/schema.ts';
-import { type ErrorCode, notFound, WindlassError } from '../../shared/errors.ts';
-import { assertStorage } from '../../shared/storage-limits.ts';
-import { assertUploadOpen } from '../../shared/uploads.ts';
+import { type ErrorCode, notFound, WindlassError } from '../../shared/errors/errors.ts';
+import { assertStorage } from '../../shared/quotas/storage-limits.ts';
+import { assertUploadOpen } from '../../shared/uploads/uploads.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';

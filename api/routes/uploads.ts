@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNull } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, members, models, projects, uploads } from '../../shared/database/schema.ts';
-import { MAX_FILES } from '../../shared/uploads.ts';
+import { MAX_FILES } from '../../shared/uploads/uploads.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { resource } from '../http/resource.ts';

@@ -9,7 +9,7 @@ import {
   type ErrorRecord,
   notFound,
   WindlassError,
-} from '../../shared/errors.ts';
+} from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';

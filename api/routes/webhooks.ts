@@ -10,12 +10,12 @@ import {
   webhookDeliveries,
   webhooks,
 } from '../../shared/database/schema.ts';
-import { conflict, notFound, WindlassError } from '../../shared/errors.ts';
+import { conflict, notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { isId, newId } from '../../shared/ids.ts';
 import { JOB_KINDS } from '../../shared/jobs/catalog.ts';
-import { isPrivateAddress } from '../../shared/private-addresses.ts';
-import { WEBHOOK_PLACE } from '../../shared/reseal-webhooks.ts';
-import { seal } from '../../shared/secrets.ts';
+import { WEBHOOK_PLACE } from '../../shared/secrets/reseal-webhooks.ts';
+import { seal } from '../../shared/secrets/secrets.ts';
+import { isPrivateAddress } from '../../shared/ssh/private-addresses.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage, toPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';

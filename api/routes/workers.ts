@@ -2,7 +2,7 @@ import { asc, eq, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Db } from '../../shared/database/connect.ts';
 import { jobs, workers } from '../../shared/database/schema.ts';
-import { notFound } from '../../shared/errors.ts';
+import { notFound } from '../../shared/errors/errors.ts';
 import { JOB_KINDS, JOBS } from '../../shared/jobs/catalog.ts';
 import { isHeld } from '../../shared/jobs/job-conditions.ts';
 import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';

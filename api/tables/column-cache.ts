@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Db } from '../../shared/database/connect.ts';
 import { artifacts, type ColumnStatistics } from '../../shared/database/schema.ts';
-import { conflict } from '../../shared/errors.ts';
+import { conflict } from '../../shared/errors/errors.ts';
 
 /** Columns of all cached tables together. Those of one table may be some MB, and never change. */
 const MAX_CACHED_COLUMNS = 20_000;

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, views } from '../../shared/database/schema.ts';
-import { conflict, type ErrorCode } from '../../shared/errors.ts';
+import { conflict, type ErrorCode } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';

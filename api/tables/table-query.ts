@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import type { WindlassError } from '../../shared/errors.ts';
+import type { WindlassError } from '../../shared/errors/errors.ts';
 import {
   type TableFilter,
   type TableGroups,

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { conflict, unavailable, WindlassError } from '../../shared/errors.ts';
-import { packageRoot } from '../../shared/package-root.ts';
+import { conflict, unavailable, WindlassError } from '../../shared/errors/errors.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { expect, test } from 'vitest';
-import { WindlassError } from '../../shared/errors.ts';
-import { PartMeter } from '../../shared/part-meter.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import { AppendSink } from './append-sink.ts';
 
 const PART = 64 << 20;

@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
-import { WindlassError } from '../../shared/errors.ts';
-import type { PartMeter } from '../../shared/part-meter.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Checksum } from './protocol.ts';
 
 /** Bytes that become one part: what is lost when this process dies. */

@@ -1,9 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import type { PartMeter } from '../../shared/part-meter.ts';
-import { commitPart, lockUpload, touchIntervalSeconds, touchUpload } from '../../shared/uploads.ts';
+import type { PartMeter } from '../../shared/uploads/part-meter.ts';
+import {
+  commitPart,
+  lockUpload,
+  touchIntervalSeconds,
+  touchUpload,
+} from '../../shared/uploads/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { ReservedPartMeter } from '../uploads/disk-reservations.ts';
 import type { UploadKey } from '../uploads/find-upload.ts';

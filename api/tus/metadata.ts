@@ -1,4 +1,4 @@
-import { isParserName, ourParserName, PARSERS } from '../../shared/parsers.ts';
+import { isParserName, ourParserName, PARSERS } from '../../shared/uploads/parsers.ts';
 import { parseMetadata } from './protocol.ts';
 
 /** What tus clients say of a file by themselves; nothing here depends on it. */

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /** https://tus.io/protocols/resumable-upload, version 1.0.0; the sentences that are quoted here are its own. */

@@ -1,9 +1,9 @@
 import { and, count, eq, isNull, max, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, parts, uploads } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { assertUploadOpen, lockUpload } from '../../shared/uploads.ts';
+import { assertUploadOpen, lockUpload } from '../../shared/uploads/uploads.ts';
 import type { RequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { bumpModel, lockModel } from '../projects/access.ts';
 import { type Comparison, compareParts } from './compare-parts.ts';

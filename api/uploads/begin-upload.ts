@@ -9,10 +9,15 @@ import {
   type UploadRow,
   uploads,
 } from '../../shared/database/schema.ts';
-import { conflict, WindlassError } from '../../shared/errors.ts';
+import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { isParserName, ourParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
-import { MAX_FILES } from '../../shared/uploads.ts';
+import {
+  isParserName,
+  ourParserName,
+  PARSERS,
+  type ParserName,
+} from '../../shared/uploads/parsers.ts';
+import { MAX_FILES } from '../../shared/uploads/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { parseInput } from '../http/validate.ts';
 import { lockUser } from '../identity/lock-user.ts';

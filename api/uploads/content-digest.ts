@@ -1,4 +1,4 @@
-import type { WindlassError } from '../../shared/errors.ts';
+import type { WindlassError } from '../../shared/errors/errors.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /**

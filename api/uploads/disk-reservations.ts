@@ -1,7 +1,7 @@
 import type { TransformCallback } from 'node:stream';
-import { PartMeter } from '../../shared/part-meter.ts';
 import { assertFits } from '../../shared/storage/free-space.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { PartMeter } from '../../shared/uploads/part-meter.ts';
 
 /** While a body of unknown length arrives, the free space is checked again after so many bytes. */
 const CHECK_EVERY_BYTES = 16 << 20;

@@ -1,9 +1,9 @@
 import { eq } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, type UploadRow, uploads } from '../../shared/database/schema.ts';
-import { conflict } from '../../shared/errors.ts';
+import { conflict } from '../../shared/errors/errors.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
-import { lockUpload, removeUpload } from '../../shared/uploads.ts';
+import { lockUpload, removeUpload } from '../../shared/uploads/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { bumpModel, lockModel } from '../projects/access.ts';
 import { findUpload, type UploadKey } from './find-upload.ts';

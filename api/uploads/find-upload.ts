@@ -1,7 +1,12 @@
 import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { isId } from '../../shared/ids.ts';
-import { lockUpload, selectUpload, type UploadFound, unknownUpload } from '../../shared/uploads.ts';
+import {
+  lockUpload,
+  selectUpload,
+  type UploadFound,
+  unknownUpload,
+} from '../../shared/uploads/uploads.ts';
 import { pathParameter } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { afterEach, expect, test } from 'vitest';
-import { PartMeter } from '../../shared/part-meter.ts';
+import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import { pipeBody } from './pipe-body.ts';
 
 let server: Server;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Writable } from 'node:stream';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { bodyTooSlow, MIN_WINDOW_BYTES } from '../middleware/limit-body-time.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
 import { Busboy, type BusboyHeaders } from '@fastify/busboy';
-import { WindlassError } from '../../shared/errors.ts';
-import { PartMeter } from '../../shared/part-meter.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import { invalidInput } from '../http/validate.ts';
 import { ReservedPartMeter } from './disk-reservations.ts';
 import { bodyEndedEarly, pipeBody } from './pipe-body.ts';

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { WindlassError } from '../../shared/errors.ts';
-import { type PartMeter, partTooLarge } from '../../shared/part-meter.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
-import type { StoredPart } from '../../shared/uploads.ts';
+import { type PartMeter, partTooLarge } from '../../shared/uploads/part-meter.ts';
+import type { StoredPart } from '../../shared/uploads/uploads.ts';
 import { type DiskReservation, ReservedPartMeter } from './disk-reservations.ts';
 import { pipeBody } from './pipe-body.ts';
 

@@ -2,7 +2,7 @@ import { asc, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type JobRow, jobs, parts, type UploadRow, uploads } from '../../shared/database/schema.ts';
-import { MAX_PARTS } from '../../shared/uploads.ts';
+import { MAX_PARTS } from '../../shared/uploads/uploads.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 
 const state = z.enum(['open', 'parsing', 'done', 'failed']);

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { prepareDatabase } from '../../cli/service/migrate.ts';
-import { readConfig } from '../../shared/config.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import { type ComparisonResult, compare, type Side } from '../compare.ts';
 import { measureJobs, startWorkers, stopWorkers } from './run-jobs.ts';
 import { openWindlass } from './windlass.ts';

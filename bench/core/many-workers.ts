@@ -12,7 +12,7 @@ import { prepareDatabase } from '../../cli/service/migrate.ts';
 import { launchPostgres } from '../../servers/backing-services.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { awaitExit, findDescendants } from '../../servers/processes.ts';
-import { readConfig } from '../../shared/config.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import { startWorkers, stopWorkers, untilDrained } from './run-jobs.ts';
 import { openWindlass } from './windlass.ts';
 

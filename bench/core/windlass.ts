@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
-import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { sessions } from '../../shared/database/schema.ts';
@@ -9,7 +8,8 @@ import { newId } from '../../shared/ids.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { JobQueues, toQueueEntry } from '../../shared/jobs/queue.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { consumeQueues } from '../../workers/engine/consume-queues.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';

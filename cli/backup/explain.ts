@@ -1,5 +1,5 @@
 import { describeOutage, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { CommandError } from '../command-error.ts';
 
 /**

@@ -8,7 +8,7 @@ import { to } from 'pg-copy-streams';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { sqlState } from '../../shared/database/connect.ts';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
-import { RELEASE } from '../../shared/release.ts';
+import { RELEASE } from '../../shared/process/release.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { CommandError } from '../command-error.ts';
 import { SummedFolder } from './checksums.ts';

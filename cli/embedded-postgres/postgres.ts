@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../../shared/log.ts';
+import type { Logger } from '../../shared/process/log.ts';
 import { CommandError } from '../command-error.ts';
 import { type DataDirLock, lockDataDir } from '../data-dir-lock.ts';
 import { chooseRestartBackoff } from '../supervisor/restart-backoff.ts';

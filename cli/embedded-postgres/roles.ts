@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type pg from 'pg';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { API_ROLE, WORKER_ROLE } from '../../shared/database/rights.ts';
-import { requirePackage } from '../../shared/require-package.ts';
+import { requirePackage } from '../../shared/process/require-package.ts';
 
 /** Owns the tables, and migrates them. */
 export const OWNER_ROLE = 'windlass_owner';

@@ -1,6 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
-import { findPostgresUser, readSystemUsers, type SystemUser } from '../../shared/system-users.ts';
+import {
+  findPostgresUser,
+  readSystemUsers,
+  type SystemUser,
+} from '../../shared/process/system-users.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
 
 /** The account that the embedded Postgres runs as. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { config as readDotEnv } from 'dotenv';
-import { beginProcess, exitOnBadSettings } from '../../shared/process-lifecycle.ts';
+import { beginProcess, exitOnBadSettings } from '../../shared/process/lifecycle.ts';
 import { json, wholeNumber, withExample } from '../client/declare/options.ts';
 import type { CommandContext } from './command-context.ts';
 

@@ -2,9 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Config } from '../../shared/config.ts';
-import { packageRoot } from '../../shared/package-root.ts';
-import { findDecoderUser, readSystemUsers, type SystemUser } from '../../shared/system-users.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
+import {
+  findDecoderUser,
+  readSystemUsers,
+  type SystemUser,
+} from '../../shared/process/system-users.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { CommandError } from '../command-error.ts';
 import { chooseServiceUser } from '../embedded-postgres/service-user.ts';
 import { shareObjects } from './share-objects.ts';

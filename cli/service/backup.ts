@@ -1,7 +1,7 @@
 import { lstat, mkdtemp, rename, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type Config, readConfig } from '../../shared/config.ts';
-import { exitWith } from '../../shared/process-lifecycle.ts';
+import { exitWith } from '../../shared/process/lifecycle.ts';
+import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { explain } from '../backup/explain.ts';
 import { writeBackup } from '../backup/write-backup.ts';

@@ -1,6 +1,6 @@
 import type * as Ioredis from 'ioredis';
-import type { Config } from '../../shared/config.ts';
-import { requirePackage } from '../../shared/require-package.ts';
+import { requirePackage } from '../../shared/process/require-package.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
 

@@ -1,4 +1,4 @@
-import type { ProcessLifecycle } from '../../shared/process-lifecycle.ts';
+import type { ProcessLifecycle } from '../../shared/process/lifecycle.ts';
 
 /** The arguments of a command. */
 export interface CommandContext {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateSealKeys } from '../../shared/secrets.ts';
+import { generateSealKeys } from '../../shared/secrets/secrets.ts';
 import { printRecord } from '../client/print-records.ts';
 import type { CommandContext } from './command-context.ts';
 

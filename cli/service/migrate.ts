@@ -1,5 +1,4 @@
 import { sql } from 'drizzle-orm';
-import { type Config, readConfig } from '../../shared/config.ts';
 import {
   type Database,
   describeOutage,
@@ -12,7 +11,8 @@ import { hostsOf, splitHosts } from '../../shared/database/host-urls.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MigrationError } from '../../shared/database/migrations/session.ts';
 import { requireDirect } from '../../shared/database/pooler.ts';
-import { exitWith } from '../../shared/process-lifecycle.ts';
+import { exitWith } from '../../shared/process/lifecycle.ts';
+import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
 import { withDatabase } from '../find-database.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { type Config, readConfig } from '../../shared/config.ts';
-import { createLog } from '../../shared/log.ts';
-import { exitWith } from '../../shared/process-lifecycle.ts';
+import { exitWith } from '../../shared/process/lifecycle.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { explain } from '../backup/explain.ts';
 import { restoreBackup } from '../backup/restore-backup.ts';

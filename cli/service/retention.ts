@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
-import { sleep } from '../../shared/abort.ts';
-import { type Config, readConfig } from '../../shared/config.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { auditEntries, jobs, pendingDeletions, sessions } from '../../shared/database/schema.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
+import { sleep } from '../../shared/process/abort.ts';
+import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { removeOldAudit } from '../../workers/upkeep/audit-chain.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { removeOldSessions } from '../../workers/upkeep/session-retention.ts';

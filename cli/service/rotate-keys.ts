@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { type Config, readConfig } from '../../shared/config.ts';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { opensCredentials, QUEUES_OF, WORK } from '../../shared/jobs/catalog.ts';
-import { type Resealed, resealSessions } from '../../shared/reseal-sessions.ts';
-import { resealWebhooks } from '../../shared/reseal-webhooks.ts';
-import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets.ts';
+import { type Resealed, resealSessions } from '../../shared/secrets/reseal-sessions.ts';
+import { resealWebhooks } from '../../shared/secrets/reseal-webhooks.ts';
+import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets/secrets.ts';
+import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
 import { findDataDir, withDatabase } from '../find-database.ts';

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Config, readConfig } from '../../shared/config.ts';
-import { createLog, type Logger } from '../../shared/log.ts';
-import { packageRoot } from '../../shared/package-root.ts';
-import { listSecrets } from '../../shared/redact.ts';
+import { createLog, type Logger } from '../../shared/process/log.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
+import { listSecrets } from '../../shared/secrets/redact.ts';
+import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { chooseDataDir } from '../data-dir.ts';
 import { lockDataDir } from '../data-dir-lock.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';

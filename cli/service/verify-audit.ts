@@ -1,7 +1,7 @@
-import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { verifyAudit } from '../../shared/database/verify-audit.ts';
-import { exitWith } from '../../shared/process-lifecycle.ts';
+import { exitWith } from '../../shared/process/lifecycle.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import { printRecord } from '../client/print-records.ts';
 import { withDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Environment, partSecrets } from '../../shared/handed-secrets.ts';
-import { packageRoot } from '../../shared/package-root.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
+import { type Environment, partSecrets } from '../../shared/secrets/handed-secrets.ts';
 import { CommandError } from '../command-error.ts';
 import { readProcfile } from './procfile.ts';
 import type { ProcessSpec } from './supervised-process.ts';

@@ -1,7 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Environment, type Secrets, secretsMessage } from '../../shared/handed-secrets.ts';
-import type { Logger } from '../../shared/log.ts';
+import type { Logger } from '../../shared/process/log.ts';
+import {
+  type Environment,
+  type Secrets,
+  secretsMessage,
+} from '../../shared/secrets/handed-secrets.ts';
 import type { Reaper } from './reaper.ts';
 import { chooseRestartBackoff } from './restart-backoff.ts';
 

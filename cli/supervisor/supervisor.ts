@@ -1,5 +1,5 @@
-import type { Secrets } from '../../shared/handed-secrets.ts';
-import type { Logger } from '../../shared/log.ts';
+import type { Logger } from '../../shared/process/log.ts';
+import type { Secrets } from '../../shared/secrets/handed-secrets.ts';
 import { listenForForcedShutdown } from './forced-shutdown.ts';
 import { startReaper } from './reaper.ts';
 import {

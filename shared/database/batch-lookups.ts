@@ -1,4 +1,4 @@
-import { DATABASE_DEADLINE, withDeadline } from '../deadline.ts';
+import { DATABASE_DEADLINE, withDeadline } from '../process/deadline.ts';
 
 /** Keys in one query, at most. */
 const MAX_BATCH = 100;

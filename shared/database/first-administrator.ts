@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { hashPassword } from '../passwords.ts';
+import { hashPassword } from '../secrets/passwords.ts';
 import type { Database } from './connect.ts';
 import { users } from './schema.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type * as Bullmq from 'bullmq';
 import { QUEUES } from '../jobs/catalog.ts';
-import { requirePackage } from '../require-package.ts';
+import { requirePackage } from '../process/require-package.ts';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import { applyMigration } from './migrations/apply-migration.ts';
 import { BackendWatch } from './migrations/backend-watch.ts';

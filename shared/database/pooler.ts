@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type pg from 'pg';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../settings/config.ts';
 import type { Database } from './connect.ts';
 import { SESSION_SETTINGS } from './session-settings.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { requirePackage } from '../require-package.ts';
+import { requirePackage } from '../process/require-package.ts';
 import { splitHosts } from './host-urls.ts';
 import { socketErrors } from './socket.ts';
 

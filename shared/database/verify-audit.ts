@@ -1,5 +1,5 @@
 import { asc, gt, sql } from 'drizzle-orm';
-import { auditHash, toAuditEntry } from '../audit.ts';
+import { auditHash, toAuditEntry } from '../audit/audit.ts';
 import type { Database, Tx } from './connect.ts';
 import { auditChain, auditEntries, auditPending } from './schema.ts';
 

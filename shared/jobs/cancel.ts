@@ -2,7 +2,7 @@ import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import type { Notifications } from '../database/notifications.ts';
 import { jobs } from '../database/schema.ts';
-import type { ErrorRecord } from '../errors.ts';
+import type { ErrorRecord } from '../errors/errors.ts';
 import { isNotEnded } from './job-conditions.ts';
 
 export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };

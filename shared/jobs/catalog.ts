@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ARTIFACT_KINDS } from '../parsers.ts';
+import { ARTIFACT_KINDS } from '../uploads/parsers.ts';
 import { batchRequest } from './batch.ts';
 
 /** Queues, each with slots of its own: `interactive` is for kinds that answer a client who waits. */

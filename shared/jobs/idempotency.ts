@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNull, not, or, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
-import { WindlassError } from '../errors.ts';
+import { WindlassError } from '../errors/errors.ts';
 import { isAwaitedKind, JOB_KINDS } from './catalog.ts';
 
 /** An Idempotency-Key: the same key again gives the same job, with another body 409. */

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { DirectConnection } from '../database/direct-connection.ts';
 import { Patience } from '../database/patience.ts';
 import { clientOf, finderOf } from '../database/primary.ts';
-import { requirePackage } from '../require-package.ts';
+import { requirePackage } from '../process/require-package.ts';
 
 const { Pool } = requirePackage<typeof pg>('pg');
 

@@ -3,9 +3,9 @@ import type { Queue, Worker } from 'bullmq';
 import type * as Ioredis from 'ioredis';
 import type { DirectConnection } from '../database/direct-connection.ts';
 import type { JobRow } from '../database/schema.ts';
-import { withDeadline } from '../deadline.ts';
-import type { Logger } from '../log.ts';
-import { requirePackage } from '../require-package.ts';
+import { withDeadline } from '../process/deadline.ts';
+import type { Logger } from '../process/log.ts';
+import { requirePackage } from '../process/require-package.ts';
 import { isJobKind, jobDefinition, QUEUES, type QueueName } from './catalog.ts';
 import { QueuePool } from './queue-pool.ts';
 

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { type AuditEvent, commandDigest, recordAudit } from '../audit.ts';
+import { type AuditEvent, commandDigest, recordAudit } from '../audit/audit.ts';
 import type { Tx } from '../database/connect.ts';
 import { type JobRow, jobs, sessions } from '../database/schema.ts';
-import { WindlassError } from '../errors.ts';
+import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
 import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';

@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
-import { WindlassError } from '../errors.ts';
+import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
 import { Beneath } from './beneath.ts';
 import { assertFreeSpace } from './free-space.ts';

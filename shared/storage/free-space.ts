@@ -1,4 +1,4 @@
-import { WindlassError } from '../errors.ts';
+import { WindlassError } from '../errors/errors.ts';
 import type { ObjectStore } from './object-store.ts';
 
 /** `added` more bytes must leave `limit` bytes (LIMIT_FREE_BYTES) free on the store's disk; 0 is no limit. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import { FileStore } from './file-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import { isSharedFolder } from './shared-folder.ts';

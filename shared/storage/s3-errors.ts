@@ -1,6 +1,6 @@
 import type * as Minio from 'minio';
-import { unavailable, WindlassError } from '../errors.ts';
-import { requirePackage } from '../require-package.ts';
+import { unavailable, WindlassError } from '../errors/errors.ts';
+import { requirePackage } from '../process/require-package.ts';
 
 const { S3Error } = requirePackage<typeof Minio>('minio');
 

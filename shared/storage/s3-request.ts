@@ -1,7 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import type * as Minio from 'minio';
-import { requirePackage } from '../require-package.ts';
+import { requirePackage } from '../process/require-package.ts';
 import { StallTimeout } from './s3-errors.ts';
 
 const { Client } = requirePackage<typeof Minio>('minio');

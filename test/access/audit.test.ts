@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { AuditEntry } from '../../shared/audit.ts';
+import type { AuditEntry } from '../../shared/audit/audit.ts';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
 import { stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';

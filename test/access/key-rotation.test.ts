@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { keyIds } from '../../shared/secrets.ts';
+import { keyIds } from '../../shared/secrets/secrets.ts';
 import { openStackDatabase, readSettings } from '../harness/database.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';

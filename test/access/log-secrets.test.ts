@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
-import { SETTINGS } from '../../shared/settings.ts';
+import { SETTINGS } from '../../shared/settings/settings.ts';
 import { openStackDatabase, readSettings, stackRoles } from '../harness/database.ts';
 import { describeForms } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import h5wasm from 'h5wasm/node';
 import type { Client } from '../../servers/api-client.ts';
 import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
-import type { ParserName } from '../../shared/parsers.ts';
+import type { ParserName } from '../../shared/uploads/parsers.ts';
 import { makeWorkbook } from '../harness/make-workbook.ts';
 import { makeZip } from '../harness/make-zip.ts';
 import { makeTable } from '../harness/tables.ts';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listProcesses, signalProcess } from '../../servers/processes.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import type { StoredObject } from '../../shared/storage/object-store.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateSealKeys } from '../../shared/secrets.ts';
+import { generateSealKeys } from '../../shared/secrets/secrets.ts';
 import { missingMinio, startMinio, type TestMinio } from './minio.ts';
 import { startTestPostgres, type TestPostgres } from './postgres-server.ts';
 import { startRedis, type TestRedis } from './redis.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type FileParserName, PARSERS } from '../../shared/parsers.ts';
+import { type FileParserName, PARSERS } from '../../shared/uploads/parsers.ts';
 import type { MadeFile } from '../../workers/parsers/table/protocol.ts';
 import { runTableChild } from '../../workers/parsers/table/run-child.ts';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';

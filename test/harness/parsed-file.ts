@@ -1,6 +1,6 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type FileParserName, PARSERS } from '../../shared/parsers.ts';
+import { type FileParserName, PARSERS } from '../../shared/uploads/parsers.ts';
 import { readFile } from '../../workers/parsers/formats/read-file.ts';
 import type { MadeFile } from '../../workers/parsers/table/protocol.ts';
 import { readColumns } from './parsed-table.ts';

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import ssh2, { type Connection } from 'ssh2';
-import { fingerprint, keyBytes } from '../../shared/ssh-keys.ts';
+import { fingerprint, keyBytes } from '../../shared/ssh/keys.ts';
 import { answerCommands } from './answer-commands.ts';
 
 /** An SSH server that lets in one password and keeps a record of all that is tried. */

@@ -1,5 +1,5 @@
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
-import type { SealContext } from '../../shared/secrets.ts';
+import type { SealContext } from '../../shared/secrets/secrets.ts';
 
 /** Seals as the previous release did, in version 1: the secret alone, without the place. */
 export async function sealAsBefore(

@@ -14,7 +14,7 @@ import {
   readEnvironment,
   signalProcess,
 } from '../../servers/processes.ts';
-import { SETTINGS } from '../../shared/settings.ts';
+import { SETTINGS } from '../../shared/settings/settings.ts';
 import { copyCluster } from './cluster-template.ts';
 import { type FleetServers, holdFleetServers, makeFleetSettings } from './fleet-servers.ts';
 import { startRedis, type TestRedis } from './redis.ts';

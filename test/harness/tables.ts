@@ -1,6 +1,6 @@
 import type { Client } from '../../servers/api-client.ts';
 import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
-import type { ParserName } from '../../shared/parsers.ts';
+import type { ParserName } from '../../shared/uploads/parsers.ts';
 import { type Job, waitForEnd } from './remote.ts';
 import { finishUpload, partPath, putPart } from './uploads.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ERRORS, type ErrorCode } from '../../shared/errors.ts';
+import { ERRORS, type ErrorCode } from '../../shared/errors/errors.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import type { Problem } from '../harness/problem.ts';

@@ -1,11 +1,11 @@
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { newId } from '../../shared/ids.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import type { WorkerContext } from '../../workers/context.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { readConfig } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import { lockOf } from '../../shared/jobs/fair-share.ts';
@@ -7,7 +6,8 @@ import { IS_HELD } from '../../shared/jobs/job-conditions.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import { dispatchWaiting, type Turns } from '../../workers/engine/dispatch-waiting.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 

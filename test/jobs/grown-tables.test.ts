@@ -1,7 +1,6 @@
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
-import { readConfig } from '../../shared/config.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { newId } from '../../shared/ids.ts';
@@ -10,7 +9,8 @@ import { IS_HELD } from '../../shared/jobs/job-conditions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import { claimJob, finishJob, releaseJob, updateLeased } from '../../workers/engine/claims.ts';
 import { dispatchWaiting, redispatchUnclaimed } from '../../workers/engine/dispatch-waiting.ts';
 import { reclaimExpiredLeases } from '../../workers/engine/expired-leases.ts';

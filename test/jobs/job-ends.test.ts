@@ -1,7 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
 import { removeUser } from '../../api/identity/remove-user.ts';
-import { readConfig } from '../../shared/config.ts';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import {
@@ -12,11 +11,12 @@ import {
   sessions,
   users,
 } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { finishJob } from '../../workers/engine/claims.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig } from '../../shared/config.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { newId } from '../../shared/ids.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { claimJob } from '../../workers/engine/claims.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';

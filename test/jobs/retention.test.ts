@@ -15,7 +15,7 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { endIdleUploads } from '../../workers/upkeep/idle-uploads.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { forgetLeftoverRuns, removeOldSessions } from '../../workers/upkeep/session-retention.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { probeVideo } from '../../demo/probe-video.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
-import { listSecrets } from '../../shared/redact.ts';
+import { listSecrets } from '../../shared/secrets/redact.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeForms } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';

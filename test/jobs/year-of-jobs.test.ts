@@ -7,7 +7,7 @@ import { jobView } from '../../api/jobs/views/job-view.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { claimJob } from '../../workers/engine/claims.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
-import { readConfig } from '../../shared/config.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { describeStack } from '../harness/forms.ts';
 import { missingMinio, startMinio } from '../harness/minio.ts';

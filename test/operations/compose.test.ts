@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { awaitExit, endChild, endWithThisProcess } from '../../servers/processes.ts';
-import { readConfig } from '../../shared/config.ts';
-import { SETTINGS } from '../../shared/settings.ts';
+import { readConfig } from '../../shared/settings/config.ts';
+import { SETTINGS } from '../../shared/settings/settings.ts';
 import { type ComposeService, readCompose } from '../harness/compose.ts';
 import { type BuiltImage, buildImage } from '../harness/dockerfile.ts';
 import {

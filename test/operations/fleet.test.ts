@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
-import { listSecrets } from '../../shared/redact.ts';
+import { listSecrets } from '../../shared/secrets/redact.ts';
 import {
   type FleetLease,
   holdFleetServers,

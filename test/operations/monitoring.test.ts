@@ -2,7 +2,7 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
-import { API_METRICS, WORKER_METRICS } from '../../shared/metrics.ts';
+import { API_METRICS, WORKER_METRICS } from '../../shared/process/metrics.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { readMetrics, sum } from '../harness/metrics.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { waitFor } from '../harness/wait-for.ts';

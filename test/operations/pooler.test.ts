@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
-import { generateSealKeys } from '../../shared/secrets.ts';
+import { generateSealKeys } from '../../shared/secrets/secrets.ts';
 import { describeForms } from '../harness/forms.ts';
 import { startPgBouncer } from '../harness/pgbouncer.ts';
 import { startTestPostgres } from '../harness/postgres-server.ts';

@@ -6,7 +6,7 @@ import { listContracts } from '../../scripts/migration-rules.ts';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { MIGRATIONS, readMigrations } from '../../shared/database/migrations/migration-files.ts';
-import { generateSealKeys } from '../../shared/secrets.ts';
+import { generateSealKeys } from '../../shared/secrets/secrets.ts';
 import { startTestPostgres } from '../harness/postgres-server.ts';
 import {
   buildPreviousRelease,

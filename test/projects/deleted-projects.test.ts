@@ -16,7 +16,7 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { purgeDeletedProjects } from '../../workers/upkeep/deleted-projects.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';

@@ -17,7 +17,7 @@ import {
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';

@@ -15,7 +15,7 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { chargeUserStorage, storedBytes } from '../../shared/user-storage.ts';
+import { chargeUserStorage, storedBytes } from '../../shared/quotas/user-storage.ts';
 import {
   addStorageChanges,
   countStorage,

@@ -5,7 +5,7 @@ import { findProgram } from '../../scripts/programs.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import { AgentHarness, listRuns, processesOf, runDirectory } from '../harness/agent-harness.ts';

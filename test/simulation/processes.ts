@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { readConfig } from '../../shared/config.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import { cancelJob } from '../../shared/jobs/cancel.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { toQueueEntry } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { startHeartbeat } from '../../workers/engine/heartbeat.ts';

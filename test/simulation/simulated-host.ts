@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RunEvent } from '../../workers/host-agent/protocol/run-event.ts';
 import type { Manner } from '../../workers/runs/manner.ts';
 import { SshError } from '../../workers/ssh/remote-session.ts';

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { PARSERS } from '../../shared/parsers.ts';
+import { PARSERS } from '../../shared/uploads/parsers.ts';
 import { makeTable } from '../../workers/parsers/csv/make-table.ts';
 import { parseTable } from '../harness/parsed-table.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { isExact } from '../../api/tables/encode-value.ts';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import type { ParserParameters } from '../../shared/parsers.ts';
+import type { ParserParameters } from '../../shared/uploads/parsers.ts';
 import { makeTable } from '../../workers/parsers/csv/make-table.ts';
 import { parseTable } from '../harness/parsed-table.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';

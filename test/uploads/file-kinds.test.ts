@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import type { FileParserName } from '../../shared/parsers.ts';
+import type { FileParserName } from '../../shared/uploads/parsers.ts';
 import { parseFile } from '../harness/parsed-file.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ColumnType } from '../../shared/parsers.ts';
+import type { ColumnType } from '../../shared/uploads/parsers.ts';
 import { runTableChild } from '../../workers/parsers/table/run-child.ts';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
 import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';

@@ -1,5 +1,5 @@
-import { abortable } from '../../shared/abort.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { abortable } from '../../shared/process/abort.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { readAll } from '../runs/read-all.ts';
 

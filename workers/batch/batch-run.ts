@@ -1,5 +1,5 @@
 import type { JobRow } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { type BatchState, ENGINES, type EngineName } from '../../shared/jobs/batch.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';

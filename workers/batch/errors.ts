@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { BatchState } from '../../shared/jobs/batch.ts';
 import type { Failure } from './decide.ts';
 import type { PrepareFailure } from './login-node.ts';

@@ -1,4 +1,4 @@
-import { sleep } from '../../shared/abort.ts';
+import { sleep } from '../../shared/process/abort.ts';
 
 /** Ends a pause early. set() while nobody waits ends the next pause. */
 export class AutoResetEvent {

@@ -4,7 +4,7 @@ import { channelOf } from '../../shared/database/notifications.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
-import { type ErrorRecord, WindlassError } from '../../shared/errors.ts';
+import { type ErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { KINDS_WITH_OWN_STATE } from '../../shared/jobs/catalog.ts';
 import { isNotEnded, isNotLeased } from '../../shared/jobs/job-conditions.ts';

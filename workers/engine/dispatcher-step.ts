@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../../shared/log.ts';
+import type { Logger } from '../../shared/process/log.ts';
 
 /** The next step of a round waits for one so long. In a round that is as it should be they share one connection. */
 const PATIENCE_MS = 200;

@@ -1,7 +1,7 @@
-import { sleep } from '../../shared/abort.ts';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
+import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';

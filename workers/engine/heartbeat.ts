@@ -3,8 +3,8 @@ import { eq, sql } from 'drizzle-orm';
 import { workers } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
-import { RELEASE } from '../../shared/release.ts';
-import { keyIds } from '../../shared/secrets.ts';
+import { RELEASE } from '../../shared/process/release.ts';
+import { keyIds } from '../../shared/secrets/secrets.ts';
 import type { WorkerContext } from '../context.ts';
 
 /**

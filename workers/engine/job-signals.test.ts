@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { LeaseLost } from './fencing-token.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import { ReleaseJob } from './release-job.ts';

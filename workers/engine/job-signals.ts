@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { LeaseLost } from './fencing-token.ts';
 import { ReleaseJob } from './release-job.ts';
 

@@ -1,7 +1,7 @@
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
-import type { Logger } from '../../shared/log.ts';
+import type { Logger } from '../../shared/process/log.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import type { JobSignals } from './job-signals.ts';
 import { renewLease } from './leases.ts';

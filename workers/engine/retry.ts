@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDatabaseDown, isDeadlock } from '../../shared/database/connect.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 export interface RetryOptions {
   /** Whether the same step may succeed later. Other errors are thrown at once. */

@@ -1,11 +1,11 @@
 import { eq } from 'drizzle-orm';
 import { describeOutage, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
-import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors.ts';
+import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
-import { assertUserStorage } from '../../shared/user-storage.ts';
+import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';

@@ -1,9 +1,9 @@
 import { eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
-import { abortable, sleep } from '../../shared/abort.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
+import { abortable, sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { AutoResetEvent } from './auto-reset-event.ts';
 

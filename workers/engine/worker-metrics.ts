@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { createMetrics, WORKER_METRICS } from '../../shared/metrics.ts';
+import { createMetrics, WORKER_METRICS } from '../../shared/process/metrics.ts';
 import type { ClaimedRow } from './claims.ts';
 
 /** Coarse enough to cost nothing while idle. */

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { BatchRun } from '../batch/batch-run.ts';
 import { cwdNotFound } from '../batch/errors.ts';
 import type { Handler } from '../context.ts';

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Handler } from '../context.ts';
 import { type DirectoryEntry, listDirectory } from '../remote-files/list-directory.ts';
 import { withSession } from '../ssh/reconnect.ts';

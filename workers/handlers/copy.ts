@@ -1,9 +1,9 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { PartMeter, partTooLarge } from '../../shared/part-meter.ts';
+import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
-import { commitPart, touchIntervalSeconds, touchUpload } from '../../shared/uploads.ts';
-import { assertUserStorage } from '../../shared/user-storage.ts';
+import { PartMeter, partTooLarge } from '../../shared/uploads/part-meter.ts';
+import { commitPart, touchIntervalSeconds, touchUpload } from '../../shared/uploads/uploads.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { openRemoteFile } from '../remote-files/read-file.ts';
 import { withSession } from '../ssh/reconnect.ts';

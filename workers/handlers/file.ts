@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { Handler } from '../context.ts';
 import { openRemoteFile } from '../remote-files/read-file.ts';

@@ -6,9 +6,9 @@ import {
   type UploadRow,
   uploads,
 } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { isParserName, PARSERS, type ParserName } from '../../shared/parsers.ts';
+import { isParserName, PARSERS, type ParserName } from '../../shared/uploads/parsers.ts';
 import type { Handler, JobContext } from '../context.ts';
 import blob from '../parsers/blob.ts';
 import { convertFile } from '../parsers/convert-file.ts';

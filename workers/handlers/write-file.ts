@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream';
-import { PartMeter } from '../../shared/part-meter.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
+import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';

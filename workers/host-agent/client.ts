@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { EventQueue } from './event-queue.ts';
 import type { ExecChannel } from './exec-channel.ts';
 import { Demand } from './protocol/demand.ts';

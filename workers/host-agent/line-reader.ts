@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ExecChannel } from './exec-channel.ts';
 
 const MAX_LINE = 65_536;

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /**
  * Quotes text as one line for `eval` in sh, with `$nl` for each newline, which no package for shell quoting offers.

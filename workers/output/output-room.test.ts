@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { OutputRoom } from './output-room.ts';
 

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /** Looked at again after so many bytes, and after so many milliseconds. */
 const CHECK_BYTES = 4 << 20;

@@ -1,6 +1,6 @@
-import { sleep } from '../../shared/abort.ts';
 import { type Database, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
+import { sleep } from '../../shared/process/abort.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { Claim } from '../engine/fencing-token.ts';
 import { isUnavailable } from '../engine/retry.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { FileParserName } from '../../shared/parsers.ts';
+import type { FileParserName } from '../../shared/uploads/parsers.ts';
 import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import type { MadeArtifact, Parser } from './parser.ts';
 import { TableError } from './table/protocol.ts';

@@ -1,5 +1,5 @@
 import type { ColumnStatistics, CsvDialect } from '../../shared/database/schema.ts';
-import type { ArtifactKind, ParserName, ParserParameters } from '../../shared/parsers.ts';
+import type { ArtifactKind, ParserName, ParserParameters } from '../../shared/uploads/parsers.ts';
 import type { JobContext } from '../context.ts';
 import type { TableProblem } from './table/protocol.ts';
 import type { UploadedFile } from './upload-files.ts';

@@ -9,10 +9,10 @@ import {
   type UploadRow,
   uploads,
 } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { chargeStorage, type StorageLimits } from '../../shared/quotas/storage-limits.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
-import { chargeStorage, type StorageLimits } from '../../shared/storage-limits.ts';
-import { removeParts } from '../../shared/uploads.ts';
+import { removeParts } from '../../shared/uploads/uploads.ts';
 import type { MadeArtifact } from './parser.ts';
 
 interface Promotion {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { abortableOpen } from '../../shared/abort.ts';
-import { conflict, WindlassError } from '../../shared/errors.ts';
+import { conflict, WindlassError } from '../../shared/errors/errors.ts';
+import { abortableOpen } from '../../shared/process/abort.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
 import { ByteReader } from './byte-reader.ts';
 import {

@@ -1,5 +1,5 @@
 import type ssh2 from 'ssh2';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { isDirectory, STATUS, statusOf, withSftp } from './sftp-requests.ts';
 

@@ -1,6 +1,6 @@
 import type ssh2 from 'ssh2';
-import { abortableOpen } from '../../shared/abort.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { abortableOpen } from '../../shared/process/abort.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /** Status codes of draft-ietf-secsh-filexfer-02, section 7. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
-import type { Hops } from '../../shared/hops.ts';
+import type { Hops } from '../../shared/ssh/hops.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';

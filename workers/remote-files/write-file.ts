@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import {
   isDirectory,

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, isNotNull, notInArray, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
-import type { Logger } from '../../shared/log.ts';
+import type { Logger } from '../../shared/process/log.ts';
 import { Backoff } from './backoff.ts';
 import {
   type Agent,

@@ -1,6 +1,6 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
-import type { Startup } from '../../shared/startup.ts';
+import type { Startup } from '../../shared/process/startup.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { type Manner, withSessionEnv } from './manner.ts';
 import type { RunRequest } from './run-on-host.ts';

@@ -1,4 +1,4 @@
-import type { Startup } from '../../shared/startup.ts';
+import type { Startup } from '../../shared/process/startup.ts';
 
 /** How the commands of a session are run. */
 export interface Manner {

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
-import { createLog } from '../../shared/log.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { createLog } from '../../shared/process/log.ts';
 import type { JobContext } from '../context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
 import { causeOf, JobSignals } from '../engine/job-signals.ts';

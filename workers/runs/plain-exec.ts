@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { whenAborted } from '../../shared/abort.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputStream } from '../../shared/jobs/output.ts';
+import { whenAborted } from '../../shared/process/abort.ts';
 import type { JobContext } from '../context.ts';
 import { isCancelled, wasCancelled } from '../engine/job-signals.ts';
 import { withSession } from '../ssh/reconnect.ts';

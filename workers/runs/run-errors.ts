@@ -1,4 +1,4 @@
-import { type ErrorCode, WindlassError } from '../../shared/errors.ts';
+import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
-import { createLog } from '../../shared/log.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { AgentHarness, processesOf } from '../../test/harness/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
 import type { JobContext } from '../context.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { abortable, abortableIterator } from '../../shared/abort.ts';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
+import { abortable, abortableIterator } from '../../shared/process/abort.ts';
 import type { JobContext } from '../context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
 import { wasCancelled } from '../engine/job-signals.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findDecoderUser, type SystemUser } from '../../shared/system-users.ts';
+import { findDecoderUser, type SystemUser } from '../../shared/process/system-users.ts';
 
 const run = promisify(execFile);
 

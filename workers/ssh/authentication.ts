@@ -1,5 +1,5 @@
 import type ssh2 from 'ssh2';
-import type { Credential } from '../../shared/secrets.ts';
+import type { Credential } from '../../shared/secrets/secrets.ts';
 import { certifiedKey } from './certified-key.ts';
 import { type HostWords, harmless, readable } from './host-words.ts';
 

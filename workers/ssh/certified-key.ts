@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import ssh2, { type ParsedKey } from 'ssh2';
-import { parseCertificate, wireString } from '../../shared/ssh-certificates.ts';
+import { parseCertificate, wireString } from '../../shared/ssh/certificates.ts';
 
 /** By type of key: the name of its signatures, and their hash where the signature has none of its own. */
 const SIGNATURES: Record<string, { name: string; hash?: string }> = {

@@ -1,8 +1,8 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
-import type { Hops } from '../../shared/hops.ts';
-import { HOST_CHANGED, placeOf } from '../../shared/host-place.ts';
+import type { Hops } from '../../shared/ssh/hops.ts';
+import { HOST_CHANGED, placeOf } from '../../shared/ssh/host-place.ts';
 
 /** A session with the way to its host as it is now, if there is one. */
 export interface SessionOnHost {

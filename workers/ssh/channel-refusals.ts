@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /** A server needs a moment to close a channel: it may refuse new ones for so long though none is open. */
 const GRACE_MS = 3_000;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { CircuitBreaker, CircuitBreakers } from './circuit-breaker.ts';
 import { DroppedBeforeLogin } from './dial.ts';
 

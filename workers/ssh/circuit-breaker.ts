@@ -1,5 +1,5 @@
-import { abortable } from '../../shared/abort.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { abortable } from '../../shared/process/abort.ts';
 import { DroppedBeforeLogin } from './dial.ts';
 
 /** Failures in a row that open the circuit. */

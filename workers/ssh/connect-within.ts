@@ -1,5 +1,5 @@
 import type { HostRow } from '../../shared/database/schema.ts';
-import { hostOf } from '../../shared/hops.ts';
+import { hostOf } from '../../shared/ssh/hops.ts';
 import { connect, type Target } from './connect.ts';
 import { unreachable } from './dial.ts';
 import { namingHop } from './hop-errors.ts';

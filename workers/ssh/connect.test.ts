@@ -4,9 +4,9 @@ import { type AddressInfo, connect as connectTcp, createServer, type Socket } fr
 import ssh2 from 'ssh2';
 import { afterEach, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
-import type { Hops } from '../../shared/hops.ts';
-import { placeOf } from '../../shared/host-place.ts';
-import { CURRENT_ALGORITHMS } from '../../shared/ssh-algorithms.ts';
+import { CURRENT_ALGORITHMS } from '../../shared/ssh/algorithms.ts';
+import type { Hops } from '../../shared/ssh/hops.ts';
+import { placeOf } from '../../shared/ssh/host-place.ts';
 import type { Round } from './authentication.ts';
 import { connect } from './connect.ts';
 import { dial } from './dial.ts';

@@ -1,10 +1,10 @@
 import type ssh2 from 'ssh2';
-import { abortable } from '../../shared/abort.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
-import { type Hops, hostOf } from '../../shared/hops.ts';
-import { hostChanged, placeOf } from '../../shared/host-place.ts';
-import type { Credential } from '../../shared/secrets.ts';
-import type { SshAlgorithms } from '../../shared/ssh-algorithms.ts';
+import { abortable } from '../../shared/process/abort.ts';
+import type { Credential } from '../../shared/secrets/secrets.ts';
+import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
+import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
+import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
 import type { Ask } from './authentication.ts';
 import { dial } from './dial.ts';
 import { dialThrough } from './dial-through.ts';

@@ -1,5 +1,5 @@
 import type ssh2 from 'ssh2';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Transport } from './limit-login.ts';
 
 /** RFC 4254, 5.1: the server does not want to. */

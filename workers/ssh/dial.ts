@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /**
  * Opens a TCP connection within `timeoutMs`. Without that limit a host that drops packets would take minutes, and the

@@ -1,5 +1,5 @@
 import type { HostRow } from '../../shared/database/schema.ts';
-import { ERRORS, type ErrorCode, WindlassError } from '../../shared/errors.ts';
+import { ERRORS, type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 
 /** Errors whose detail speaks of the host without its name. */
 const UNNAMED: ReadonlySet<ErrorCode> = new Set([

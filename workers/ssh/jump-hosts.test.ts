@@ -3,11 +3,11 @@ import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
 import { text } from 'node:stream/consumers';
 import ssh2 from 'ssh2';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { abortable } from '../../shared/abort.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
-import type { Hops } from '../../shared/hops.ts';
-import { placeOf } from '../../shared/host-place.ts';
-import type { JumpCredential } from '../../shared/secrets.ts';
+import { abortable } from '../../shared/process/abort.ts';
+import type { JumpCredential } from '../../shared/secrets/secrets.ts';
+import type { Hops } from '../../shared/ssh/hops.ts';
+import { placeOf } from '../../shared/ssh/host-place.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';

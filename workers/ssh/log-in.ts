@@ -1,9 +1,9 @@
 import ssh2 from 'ssh2';
 import type { HostRow } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
-import type { Credential } from '../../shared/secrets.ts';
-import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh-algorithms.ts';
-import { fingerprint, keyBytes, signatureAlgorithms } from '../../shared/ssh-keys.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Credential } from '../../shared/secrets/secrets.ts';
+import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh/algorithms.ts';
+import { fingerprint, keyBytes, signatureAlgorithms } from '../../shared/ssh/keys.ts';
 import { type Ask, Authentication, type Round } from './authentication.ts';
 import { signByCertificate } from './certified-key.ts';
 import { HostWords, readable } from './host-words.ts';

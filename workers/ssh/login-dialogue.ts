@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { Ask, Round } from './authentication.ts';
 

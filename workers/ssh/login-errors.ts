@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { DroppedBeforeLogin, unreachable } from './dial.ts';
 import { type HostWords, quoteHost } from './host-words.ts';
 

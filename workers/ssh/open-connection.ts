@@ -1,5 +1,5 @@
 import type ssh2 from 'ssh2';
-import type { SshAlgorithms } from '../../shared/ssh-algorithms.ts';
+import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
 import { limitLogin, type Transport } from './limit-login.ts';
 
 /** The algorithms for a connection, with those of the host's key. */

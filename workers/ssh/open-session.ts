@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
-import { abortable } from '../../shared/abort.ts';
 import { sessions } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { abortable } from '../../shared/process/abort.ts';
 import { LoginNode } from '../batch/login-node.ts';
 import type { JobContext, Outcome } from '../context.ts';
 import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from './remote-session.ts';

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /** After a refused login none is tried for its session for so long: repeated refusals get an address banned. */
 const REFUSED_FOR_MS = 300_000;

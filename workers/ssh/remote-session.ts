@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type ssh2 from 'ssh2';
-import { abortableOpen } from '../../shared/abort.ts';
-import { WindlassError } from '../../shared/errors.ts';
-import type { Startup } from '../../shared/startup.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { abortableOpen } from '../../shared/process/abort.ts';
+import type { Startup } from '../../shared/process/startup.ts';
 import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';

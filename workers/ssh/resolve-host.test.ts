@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPrivateAddress } from '../../shared/private-addresses.ts';
+import { isPrivateAddress } from '../../shared/ssh/private-addresses.ts';
 import { resolveHost } from './resolve-host.ts';
 
 test('loopback, private, link-local, shared and multicast addresses are inner ones', () => {

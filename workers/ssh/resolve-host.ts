@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
-import { WindlassError } from '../../shared/errors.ts';
-import { isPrivateAddress } from '../../shared/private-addresses.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { isPrivateAddress } from '../../shared/ssh/private-addresses.ts';
 
 /**
  * Resolves the name once, and checks the address that the connection is made to. Throws `host_not_allowed` for a private

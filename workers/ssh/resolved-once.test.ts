@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
-import type { Hops } from '../../shared/hops.ts';
+import type { Hops } from '../../shared/ssh/hops.ts';
 import { connect } from './connect.ts';
 import { scanHostKeys } from './scan-host-keys.ts';
 

@@ -1,8 +1,8 @@
 import ssh2 from 'ssh2';
-import { abortable } from '../../shared/abort.ts';
-import { WindlassError } from '../../shared/errors.ts';
-import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh-algorithms.ts';
-import { keyLine } from '../../shared/ssh-keys.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { abortable } from '../../shared/process/abort.ts';
+import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh/algorithms.ts';
+import { keyLine } from '../../shared/ssh/keys.ts';
 import { dial, unreachable } from './dial.ts';
 import type { Transport } from './limit-login.ts';
 import { toLoginError } from './login-errors.ts';

@@ -1,19 +1,19 @@
 import { eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
-import type { Config } from '../../shared/config.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors.ts';
-import { type Hops, readHopsTo } from '../../shared/hops.ts';
-import { hostChanged } from '../../shared/host-place.ts';
-import type { Logger } from '../../shared/log.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Logger } from '../../shared/process/log.ts';
 import {
   type Credential,
   type EnvContext,
   type SealContext,
   type Sealed,
   unseal,
-} from '../../shared/secrets.ts';
+} from '../../shared/secrets/secrets.ts';
+import type { Config } from '../../shared/settings/config.ts';
+import { type Hops, readHopsTo } from '../../shared/ssh/hops.ts';
+import { hostChanged } from '../../shared/ssh/host-place.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers, describeWay } from './circuit-breaker.ts';
 import { connectWithin } from './connect-within.ts';

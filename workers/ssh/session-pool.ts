@@ -1,11 +1,11 @@
 import { eq, inArray } from 'drizzle-orm';
-import { abortable } from '../../shared/abort.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import { type JobRow, type SessionRow, sessions } from '../../shared/database/schema.ts';
-import type { WindlassError } from '../../shared/errors.ts';
-import { type Hops, readHops } from '../../shared/hops.ts';
-import { hostChanged, placeOf } from '../../shared/host-place.ts';
-import { unseal } from '../../shared/secrets.ts';
+import type { WindlassError } from '../../shared/errors/errors.ts';
+import { abortable } from '../../shared/process/abort.ts';
+import { unseal } from '../../shared/secrets/secrets.ts';
+import { type Hops, readHops } from '../../shared/ssh/hops.ts';
+import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
 import { FinishedRunRemover } from '../runs/finished-run-remover.ts';
 import { isHostChanged } from './changed-hosts.ts';
 import { isHeldElsewhere, takeAnswers } from './held-sessions.ts';

@@ -1,9 +1,9 @@
 import { asc, eq, gte, lte, sql } from 'drizzle-orm';
-import { sleep } from '../../shared/abort.ts';
-import { auditHash, toAuditEntry } from '../../shared/audit.ts';
+import { auditHash, toAuditEntry } from '../../shared/audit/audit.ts';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { auditChain, auditEntries, auditPending } from '../../shared/database/schema.ts';
+import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { REST } from './job-retention.ts';
 

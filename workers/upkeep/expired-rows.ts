@@ -10,8 +10,8 @@ import {
   videoFrames,
   workers,
 } from '../../shared/database/schema.ts';
-import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/failed-login-window.ts';
 import { isHeld } from '../../shared/jobs/job-conditions.ts';
+import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database'>;

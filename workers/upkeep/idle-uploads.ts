@@ -2,7 +2,7 @@ import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { uploads } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
-import { removeParts, removeUpload } from '../../shared/uploads.ts';
+import { removeParts, removeUpload } from '../../shared/uploads/uploads.ts';
 import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'> & {

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { sleep } from '../../shared/abort.ts';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, pendingDeletions } from '../../shared/database/schema.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 
 /** Jobs of one transaction. */

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { createLog } from '../../shared/log.ts';
+import { createLog } from '../../shared/process/log.ts';
 import { runSteps } from './run-upkeep.ts';
 
 let stopping = new AbortController();

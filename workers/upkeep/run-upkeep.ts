@@ -1,4 +1,4 @@
-import { sleep } from '../../shared/abort.ts';
+import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { appendAudit, removeOldAudit } from './audit-chain.ts';
 import { CacheLimiter } from './cache-limits.ts';

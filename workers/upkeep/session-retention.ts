@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { sleep } from '../../shared/abort.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
+import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { REST } from './job-retention.ts';
 

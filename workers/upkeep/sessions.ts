@@ -1,5 +1,5 @@
 import { and, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
-import { recordAudit } from '../../shared/audit.ts';
+import { recordAudit } from '../../shared/audit/audit.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { WorkerContext } from '../context.ts';

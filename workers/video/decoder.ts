@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { packageRoot } from '../../shared/package-root.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';

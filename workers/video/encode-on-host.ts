@@ -1,6 +1,6 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../shared/package-root.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
 import { drawFrame, drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
 import { isProcessAlive, makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';

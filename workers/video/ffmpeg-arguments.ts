@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
 import { filterArguments, makeEven } from './filter-graph.ts';
 import { findSizeProblem } from './frame-header.ts';

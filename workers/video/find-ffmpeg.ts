@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { access, chmod, constants } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { WindlassError } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/log.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Logger } from '../../shared/process/log.ts';
 import { findIsolation } from '../sandbox/confine.ts';
 import { chooseEncoder, nameEncoders, type VideoSettings } from './ffmpeg-arguments.ts';
 

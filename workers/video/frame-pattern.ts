@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { MAX_FRAMES } from '../../shared/jobs/catalog.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { STREAM_MAGIC } from './frame-stream.ts';

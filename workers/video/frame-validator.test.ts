@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { WindlassError } from '../../shared/errors.ts';
+import type { WindlassError } from '../../shared/errors/errors.ts';
 import type { FrameInfo } from './frame-info.ts';
 import { FrameValidator } from './frame-validator.ts';
 

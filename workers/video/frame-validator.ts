@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { FrameInfo, FrameKind, Size } from './frame-info.ts';
 import { showPath } from './frame-path.ts';
 

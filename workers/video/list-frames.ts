@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { JobContext } from '../context.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import { type ChosenFrames, chooseFrames } from './choose-frames.ts';
 import { encodeInWorker } from './encode-in-worker.ts';

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { MAX_FRAME_BYTES, STREAM_MAGIC } from './frame-stream.ts';
 import type { Place } from './frame-validator.ts';

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { FfmpegEnd } from './run-ffmpeg.ts';
 
 /** SIGXFSZ and SIGXCPU, as exit statuses. */

@@ -1,5 +1,5 @@
-import type { Config } from '../../shared/config.ts';
-import { WindlassError } from '../../shared/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Config } from '../../shared/settings/config.ts';
 
 /** What encoding one video may use. */
 export interface VideoLimits {

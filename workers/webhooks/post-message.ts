@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
-import { abortable } from '../../shared/abort.ts';
-import { RELEASE } from '../../shared/release.ts';
+import { abortable } from '../../shared/process/abort.ts';
+import { RELEASE } from '../../shared/process/release.ts';
 import { ReceiverProblem, resolveReceiver } from './resolve-receiver.ts';
 
 /** An attempt, from the name to the end of the answer. */

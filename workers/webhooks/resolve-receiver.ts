@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { isPrivateAddress } from '../../shared/private-addresses.ts';
+import { isPrivateAddress } from '../../shared/ssh/private-addresses.ts';
 
 /** Why a receiver was sent nothing, in words for the webhook's owner. */
 export class ReceiverProblem extends Error {}

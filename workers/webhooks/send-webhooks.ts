@@ -1,6 +1,6 @@
-import { sleep } from '../../shared/abort.ts';
 import type { WebhookRow } from '../../shared/database/schema.ts';
-import { unseal } from '../../shared/secrets.ts';
+import { sleep } from '../../shared/process/abort.ts';
+import { unseal } from '../../shared/secrets/secrets.ts';
 import type { WorkerContext } from '../context.ts';
 import {
   type Attempted,

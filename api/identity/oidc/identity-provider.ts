@@ -1,6 +1,6 @@
 import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import * as client from 'openid-client';
-import { WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors/errors.ts';
 import type { Claims } from './claims.ts';
 import type { LoginUnderWay } from './login-cookie.ts';
 import {

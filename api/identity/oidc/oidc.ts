@@ -1,5 +1,5 @@
-import type { Config } from '../../../shared/config.ts';
-import { WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors/errors.ts';
+import type { Config } from '../../../shared/settings/config.ts';
 import { FairQueue } from '../../concurrency/fair-queue.ts';
 import { publicPath, publicUrl } from '../../http/public-url.ts';
 import { type ClaimRule, parseClaimRule } from './claims.ts';

@@ -1,6 +1,6 @@
 import { errors as jose } from 'jose';
 import * as client from 'openid-client';
-import { unavailable, WindlassError } from '../../../shared/errors.ts';
+import { unavailable, WindlassError } from '../../../shared/errors/errors.ts';
 import { invalidInput } from '../../http/validate.ts';
 
 /** What becomes of the errors of the libraries: none of their texts, which may quote tokens, reaches a client. */

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { unavailable } from '../../../shared/errors.ts';
+import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';

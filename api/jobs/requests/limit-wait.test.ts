@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { whenAborted } from '../../../shared/abort.ts';
+import { whenAborted } from '../../../shared/process/abort.ts';
 import { limitWait } from './limit-wait.ts';
 
 setFlagsFromString('--expose-gc');

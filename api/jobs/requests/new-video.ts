@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors/errors.ts';
 import { JOBS } from '../../../shared/jobs/catalog.ts';
 import { invalidInput } from '../../http/validate.ts';
 import { jobName } from './job-name.ts';

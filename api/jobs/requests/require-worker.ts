@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { workers } from '../../../shared/database/schema.ts';
-import { unavailable } from '../../../shared/errors.ts';
+import { unavailable } from '../../../shared/errors/errors.ts';
 import { type AwaitedKind, JOBS, type QueueName, workOf } from '../../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../../context.ts';
 

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { Response } from 'express';
-import { notFound } from '../../../shared/errors.ts';
+import { notFound } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
 import { type OutputStream, readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';

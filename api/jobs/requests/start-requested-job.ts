@@ -18,7 +18,7 @@ import {
 import { toQueueEntry } from '../../../shared/jobs/queue.ts';
 import { type JobRequest, startJob } from '../../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../../shared/jobs/start-job-in-session.ts';
-import { hmac } from '../../../shared/secrets.ts';
+import { hmac } from '../../../shared/secrets/secrets.ts';
 import type { ApiContext } from '../../context.ts';
 import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { clientAddress } from '../../identity/client-address.ts';

@@ -1,4 +1,4 @@
-import { WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors/errors.ts';
 import { readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';

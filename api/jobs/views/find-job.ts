@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm';
 import type { Tx } from '../../../shared/database/connect.ts';
 import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
-import { notFound } from '../../../shared/errors.ts';
+import { notFound } from '../../../shared/errors/errors.ts';
 import { isId } from '../../../shared/ids.ts';
 import type { User } from '../../identity/password-verifier.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';

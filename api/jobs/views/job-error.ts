@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorRecord, WindlassError } from '../../../shared/errors.ts';
+import { ERRORS, type ErrorRecord, WindlassError } from '../../../shared/errors/errors.ts';
 import type { JobSummary } from './job-summary.ts';
 
 /** The error that a job ended with, as an answer of its own. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorRecord } from '../../../shared/errors.ts';
+import type { ErrorRecord } from '../../../shared/errors/errors.ts';
 import { batchView } from '../../../shared/jobs/batch.ts';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorRecord } from '../../../shared/errors.ts';
+import type { ErrorRecord } from '../../../shared/errors/errors.ts';
 import { type Result, skippedFrame } from '../../../shared/jobs/catalog.ts';
 import type { JobSummary } from './job-summary.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { ERROR_MEANINGS } from '../../../shared/error-meanings.ts';
-import { ERRORS, type ErrorCode } from '../../../shared/errors.ts';
+import { ERROR_MEANINGS } from '../../../shared/errors/error-meanings.ts';
+import { ERRORS, type ErrorCode } from '../../../shared/errors/errors.ts';
 import { contentPolicy } from '../../http/content-policy.ts';
 import type { JsonObject } from '../json.ts';
 import { TOPIC_NAMES, TOPICS, type Topic } from '../topics.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { packageRoot } from '../../package-root.ts';
+import { packageRoot } from '../../process/package-root.ts';
 
 /** The folder that drizzle-kit writes. */
 export const MIGRATIONS = fileURLToPath(new URL('migrations', packageRoot));

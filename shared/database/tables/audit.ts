@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, pgTable, smallint, text, timestamp } from 'drizzle-orm/pg-core';
-import type { AuditAction, AuditOutcome } from '../../audit-actions.ts';
+import type { AuditAction, AuditOutcome } from '../../audit/audit-actions.ts';
 
 /** What an entry tells. Milliseconds, as its JSON has them. */
 const told = () => ({

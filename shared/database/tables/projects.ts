@@ -11,7 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import type { ArtifactKind, Encoding } from '../../parsers.ts';
+import type { ArtifactKind, Encoding } from '../../uploads/parsers.ts';
 import { count, storedBy, time } from './columns.ts';
 
 /** Projects. `deleted` hides a project and all below it at once; upkeep removes the rows and objects. */

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type AnyPgColumn, boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
 import type { EngineName } from '../../jobs/batch.ts';
-import type { Startup } from '../../startup.ts';
+import type { Startup } from '../../process/startup.ts';
 import { bytea, time } from './columns.ts';
 
 /** The allow-list of remote hosts; `keys` are the pinned host keys, `ssh-ed25519 AAAA…`. */

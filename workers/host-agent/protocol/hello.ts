@@ -1,4 +1,4 @@
-import { WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors/errors.ts';
 
 export interface Hello {
   /** Of the protocol. */

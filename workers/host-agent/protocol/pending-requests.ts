@@ -1,4 +1,4 @@
-import { WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors/errors.ts';
 
 interface PendingRequest {
   resolve(answer: string): void;

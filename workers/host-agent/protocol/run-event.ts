@@ -1,4 +1,4 @@
-import { WindlassError } from '../../../shared/errors.ts';
+import { WindlassError } from '../../../shared/errors/errors.ts';
 
 const LOST_CAUSES = ['reboot', 'session_killed', 'no_heartbeat'] as const;
 

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { ColumnType } from '../../../shared/parsers.ts';
+import type { ColumnType } from '../../../shared/uploads/parsers.ts';
 import { query } from '../table/duckdb.ts';
 
 /** The possible types of a column, by DuckDB's names, from the narrowest to the widest. */

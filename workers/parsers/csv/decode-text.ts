@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import type { Encoding } from '../../../shared/parsers.ts';
+import type { Encoding } from '../../../shared/uploads/parsers.ts';
 import { TableError } from '../table/protocol.ts';
 
 /** What windows-1252 has at 0x80 to 0x9f, where ISO 8859-1 has control characters; nothing at five places. */

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Encoding, ParserParameters } from '../../../shared/parsers.ts';
+import type { Encoding, ParserParameters } from '../../../shared/uploads/parsers.ts';
 import { collapseSpaces } from './collapse-spaces.ts';
 import { decodeText, encodingOfMark } from './decode-text.ts';
 import { MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';

@@ -1,4 +1,4 @@
-import type { ParserParameters } from '../../../shared/parsers.ts';
+import type { ParserParameters } from '../../../shared/uploads/parsers.ts';
 import { quoteText } from '../table/duckdb.ts';
 import type { CsvRequest } from '../table/protocol.ts';
 import type { TypeSet } from './column-types.ts';

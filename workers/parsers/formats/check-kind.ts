@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { type FileParserName, isParserName, PARSERS } from '../../../shared/parsers.ts';
+import { type FileParserName, isParserName, PARSERS } from '../../../shared/uploads/parsers.ts';
 import { recognizeFile } from '../file-kind.ts';
 import { TableError } from '../table/protocol.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findParserOf, PARSERS } from '../../../shared/parsers.ts';
+import { findParserOf, PARSERS } from '../../../shared/uploads/parsers.ts';
 import { ALWAYS_ALLOWED, boundExpansion, MAX_RATIO } from '../expand/bound-expansion.ts';
 import {
   type FileRequest,

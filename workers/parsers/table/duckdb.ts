@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type * as Duckdb from '@duckdb/node-api';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { requirePackage } from '../../../shared/require-package.ts';
+import { requirePackage } from '../../../shared/process/require-package.ts';
 
 const { DuckDBInstance } = requirePackage<typeof Duckdb>('@duckdb/node-api');
 

@@ -1,6 +1,10 @@
 import type { ColumnStatistics, CsvDialect } from '../../../shared/database/schema.ts';
 import type { TableFilter, TableGroups } from '../../../shared/jobs/catalog.ts';
-import type { ArtifactKind, FileParserName, ParserParameters } from '../../../shared/parsers.ts';
+import type {
+  ArtifactKind,
+  FileParserName,
+  ParserParameters,
+} from '../../../shared/uploads/parsers.ts';
 
 /** A problem of a table file and its place: `row` is the line in the file, from 1. */
 export interface TableProblem {

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import type { Tx } from '../database/connect.ts';
+import { auditPending } from '../database/schema.ts';
+import type { AuditAction, AuditOutcome } from './audit-actions.ts';
+
+/** Who did it, and from where. */
+export interface AuditActor {
+  user: string | null;
+  address: string | null;
+  requestId: string | null;
+}
+
+export interface AuditEvent extends AuditActor {
+  action: AuditAction;
+  target: string | null;
+  outcome?: AuditOutcome;
+}
+
+/** Writes an entry in the transaction of what it tells. */
+export async function recordAudit(tx: Tx, { user, ...event }: AuditEvent): Promise<void> {
+  await tx.insert(auditPending).values({ ...event, username: user });
+}
+
+/** The target of a command: not its text, which may hold secrets. */
+export const commandDigest = (command: string) =>
+  createHash('sha256').update(command).digest('hex');
+
+/** A chained entry without its hash, in the order of its JSON. */
+export interface AuditEntry {
+  seq: number;
+  time: Date;
+  user: string | null;
+  address: string | null;
+  action: string;
+  target: string | null;
+  outcome: string;
+  requestId: string | null;
+}
+
+interface AuditRow extends Omit<AuditEntry, 'user'> {
+  username: string | null;
+}
+
+export const toAuditEntry = (row: AuditRow): AuditEntry => ({
+  seq: row.seq,
+  time: row.time,
+  user: row.username,
+  address: row.address,
+  action: row.action,
+  target: row.target,
+  outcome: row.outcome,
+  requestId: row.requestId,
+});
+
+/** The hash of an entry, in hexadecimal, given that of the entry before it. */
+export function auditHash(previous: string, entry: AuditEntry): string {
+  return createHash('sha256')
+    .update(`${previous}\n${JSON.stringify(entry)}`)
+    .digest('hex');
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { API_METRICS, createMetrics, WORKER_METRICS } from './metrics.ts';
+
+const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+
+test('docs/operations.md lists every metric', () => {
+  const describe = (table: typeof API_METRICS | typeof WORKER_METRICS, extra: string[]) =>
+    Object.entries(table).map(([name, { type, labels, help }]) => {
+      const all = [...labels, ...extra].map(label => `\`${label}\``).join(', ');
+      return `| \`${name}\` | ${type} | ${all} | ${help} |`;
+    });
+  const expected = [...describe(API_METRICS, []), ...describe(WORKER_METRICS, ['worker'])];
+  expect(page.split('\n').filter(line => line.startsWith('| `windlass_'))).toEqual(expected);
+});
+
+test('makes working metrics from a table', async () => {
+  const { registry, metrics } = createMetrics(WORKER_METRICS);
+  metrics.windlass_job_wait_seconds.observe({ kind: 'command' }, 3);
+  metrics.windlass_leases_expired_total.inc(2);
+  const text = await registry.metrics();
+  expect(text).toContain('windlass_job_wait_seconds_bucket{le="5",kind="command"} 1');
+  expect(text).toContain('windlass_job_wait_seconds_bucket{le="2.5",kind="command"} 0');
+  expect(text).toContain('windlass_leases_expired_total 2');
+});

@@ -1,0 +1,65 @@
+import { and, eq, isNotNull } from 'drizzle-orm';
+import type { Database } from '../database/connect.ts';
+import { type SessionRow, sessions } from '../database/schema.ts';
+import { readHopsTo } from '../ssh/hops.ts';
+import { placeOf } from '../ssh/host-place.ts';
+import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
+
+export interface Resealed {
+  resealed: number;
+  /** Those of no key that is there, or of other bytes than were sealed: their sessions cannot be used anyway. */
+  unreadable: number;
+}
+
+/**
+ * Seals every credential anew that is not sealed with the first of the private keys. A session that changes meanwhile is left
+ * as it is then. What the release before sealed names no place: it gets that of its host's entry as it is now.
+ */
+export async function resealSessions({ db }: Database, privateKeys: string): Promise<Resealed> {
+  const publicKey = publicKeyOf(privateKeys.split(',')[0] ?? '');
+  const sealed = await db
+    .select({ sid: sessions.sid })
+    .from(sessions)
+    .where(isNotNull(sessions.sealed));
+  const counts = { resealed: 0, unreadable: 0 };
+  for (const { sid } of sealed) {
+    const [session] = await db.select().from(sessions).where(eq(sessions.sid, sid));
+    const hops = session && (await readHopsTo(db, session.hostname));
+    const before = session?.sealed;
+    if (!hops || !before) continue;
+    const isDone = [before, session.sealedEnv].every(
+      bytes => bytes === null || isSealedWith(publicKey, bytes),
+    );
+    if (isDone) continue;
+    const opened = await unseal(privateKeys, session, before).catch(() => undefined);
+    if (!opened) {
+      counts.unreadable++;
+      continue;
+    }
+    const { place = placeOf(hops), secret } = opened;
+    const written = await db
+      .update(sessions)
+      .set({
+        sealed: await seal(publicKey, session, { place, secret }),
+        ...(await resealEnv(privateKeys, session)),
+      })
+      .where(and(eq(sessions.sid, sid), eq(sessions.sealed, before)))
+      .returning({ sid: sessions.sid });
+    counts.resealed += written.length;
+  }
+  return counts;
+}
+
+/** Variables that do not open are left as they are: a worker tells. */
+async function resealEnv(
+  privateKeys: string,
+  session: SessionRow,
+): Promise<Pick<SessionRow, 'sealedEnv'> | undefined> {
+  if (!session.sealedEnv) return undefined;
+  const context = { ...session, of: 'env' } as const;
+  const opened = await unseal(privateKeys, context, session.sealedEnv).catch(() => undefined);
+  if (!opened) return undefined;
+  const publicKey = publicKeyOf(privateKeys.split(',')[0] ?? '');
+  const { place = '', secret } = opened;
+  return { sealedEnv: await seal(publicKey, context, { place, secret }) };
+}

@@ -1,0 +1,179 @@
+import { createECDH, createHash, createHmac } from 'node:crypto';
+import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
+import { WindlassError } from '../errors/errors.ts';
+
+/** HPKE in base mode (RFC 9180) with DHKEM(P-256, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. */
+const suite = new CipherSuite({
+  kem: new DhkemP256HkdfSha256(),
+  kdf: new HkdfSha256(),
+  aead: new Aes256Gcm(),
+});
+/**
+ * Version 2 keeps the secret with the place that it may be sent to. Version 1, of the release before, has the secret alone: it
+ * is opened in this release only, for the sessions that are open when it is installed (decision 35).
+ */
+const VERSION = 2;
+type Version = 1 | typeof VERSION;
+const ID_BYTES = 4;
+
+/** A key in the form `id.base64url`; sealed bytes name the id of their key. */
+interface NamedKey {
+  id: string;
+  bytes: Buffer;
+}
+
+function parseKey(text: string, setting: string): NamedKey {
+  const [id, encoded] = text.trim().split('.');
+  if (!id || !encoded || !/^[0-9a-f]{8}$/.test(id))
+    throw new Error(`${setting} must be what \`windlass keys new\` prints`);
+  return { id, bytes: Buffer.from(encoded, 'base64url') };
+}
+
+/** Generates a key pair in the form of SEAL_PUBLIC_KEY and SEAL_PRIVATE_KEYS. */
+export async function generateSealKeys(): Promise<{ publicKey: string; privateKey: string }> {
+  const pair = await suite.kem.generateKeyPair();
+  const publicBytes = Buffer.from(await suite.kem.serializePublicKey(pair.publicKey));
+  const privateBytes = Buffer.from(await suite.kem.serializePrivateKey(pair.privateKey));
+  const id = createHash('sha256')
+    .update(publicBytes)
+    .digest('hex')
+    .slice(0, 2 * ID_BYTES);
+  return {
+    publicKey: `${id}.${publicBytes.toString('base64url')}`,
+    privateKey: `${id}.${privateBytes.toString('base64url')}`,
+  };
+}
+
+/** The ids of private keys, in their order; null where there are none. */
+export function keyIds(privateKeys: string | undefined): string[] | null {
+  return privateKeys?.split(',').map(key => parseKey(key, 'SEAL_PRIVATE_KEYS').id) ?? null;
+}
+
+/** SEAL_PUBLIC_KEY of a private key. */
+export function publicKeyOf(privateKey: string): string {
+  const { id, bytes } = parseKey(privateKey, 'SEAL_PRIVATE_KEYS');
+  const pair = createECDH('prime256v1');
+  pair.setPrivateKey(bytes);
+  return `${id}.${pair.getPublicKey('base64url')}`;
+}
+
+/** Whether bytes were sealed with this public key, in the present version. */
+export function isSealedWith(publicKey: string, sealed: Buffer): boolean {
+  const { id } = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
+  return sealed[0] === VERSION && sealed.subarray(1, 1 + ID_BYTES).toString('hex') === id;
+}
+
+/** What a sealed credential belongs to; unsealing it for anything else fails. */
+export interface SealContext {
+  sid: string;
+  owner: string;
+  hostname: string;
+}
+
+/** The same for the variables of a session's commands, which is no credential, and whose credential is no variable. */
+export type EnvContext = SealContext & { of: 'env' };
+
+/** What the key of a webhook's signatures belongs to. */
+export interface WebhookContext {
+  webhook: string;
+  owner: string;
+}
+
+/** What was sealed: the place, as placeOf() has it, is unknown in version 1. */
+export interface Sealed<T> {
+  place?: string;
+  secret: T;
+}
+
+// Differs by version: bytes of one version cannot be passed off as another's.
+const info = (version: Version, context: SealContext | EnvContext | WebhookContext) => {
+  const words = 'webhook' in context ? wordsOfWebhook(context) : wordsOfSession(version, context);
+  return new TextEncoder().encode(JSON.stringify(words));
+};
+const wordsOfWebhook = ({ webhook, owner }: WebhookContext) => ['windlass webhook', webhook, owner];
+const wordsOfSession = (version: Version, context: SealContext | EnvContext) => [
+  version === 1 ? 'windlass session' : `windlass session ${version}`,
+  context.sid,
+  context.owner,
+  context.hostname,
+  ...('of' in context ? [context.of] : []),
+];
+
+/** Encrypts a credential, and where it may be sent, so that only a holder of the private key can read it. */
+export async function seal(
+  publicKey: string,
+  context: SealContext | EnvContext | WebhookContext,
+  given: Required<Sealed<unknown>>,
+): Promise<Buffer> {
+  const key = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
+  const sender = await suite.createSenderContext({
+    recipientPublicKey: await suite.kem.deserializePublicKey(arrayBuffer(key.bytes)),
+    info: arrayBuffer(info(VERSION, context)),
+  });
+  const sealed = await sender.seal(arrayBuffer(Buffer.from(JSON.stringify(given))));
+  const head = Buffer.concat([
+    Buffer.from([VERSION]),
+    Buffer.from(key.id, 'hex'),
+    Buffer.from([sender.enc.byteLength]),
+  ]);
+  return Buffer.concat([head, Buffer.from(sender.enc), Buffer.from(sealed)]);
+}
+
+/**
+ * Decrypts a credential with the key that it names. Throws `remote_authentication_failed` when that key was removed, and an
+ * error of the library when the bytes or the context differ from what was sealed.
+ */
+export async function unseal<T>(
+  privateKeys: string,
+  context: SealContext | EnvContext | WebhookContext,
+  sealed: Buffer,
+): Promise<Sealed<T>> {
+  const [version] = sealed;
+  if (version !== 1 && version !== VERSION) throw new Error('sealed in an unknown version');
+  const id = sealed.subarray(1, 1 + ID_BYTES).toString('hex');
+  const key = privateKeys
+    .split(',')
+    .map(text => parseKey(text, 'SEAL_PRIVATE_KEYS'))
+    .find(candidate => candidate.id === id);
+  if (!key)
+    throw new WindlassError('remote_authentication_failed', {
+      detail: `The session's credentials cannot be decrypted: SEAL_PRIVATE_KEYS has no key ${id} any more.`,
+      hint: 'Open a new session.',
+    });
+  const encStart = 2 + ID_BYTES;
+  const encEnd = encStart + (sealed[1 + ID_BYTES] ?? 0);
+  const recipient = await suite.createRecipientContext({
+    recipientKey: await suite.kem.deserializePrivateKey(arrayBuffer(key.bytes)),
+    enc: arrayBuffer(sealed.subarray(encStart, encEnd)),
+    info: arrayBuffer(info(version, context)),
+  });
+  const opened = await recipient.open(arrayBuffer(sealed.subarray(encEnd)));
+  const found: unknown = JSON.parse(Buffer.from(opened).toString());
+  return version === 1 ? { secret: found as T } : (found as Sealed<T>);
+}
+
+/** A keyed hash for comparing requests that may hold passwords, without storing them. */
+export function hmac(secretKey: string, ...parts: string[]): string {
+  const mac = createHmac('sha256', secretKey);
+  for (const part of parts) mac.update(`${Buffer.byteLength(part)}:${part}`);
+  return mac.digest('base64url');
+}
+
+function arrayBuffer(bytes: Uint8Array): ArrayBuffer {
+  return new Uint8Array(bytes).buffer;
+}
+
+/** How a user logs in to a remote host; what the host asks for besides, it asks the user. */
+export interface Credential {
+  password?: string;
+  /** Without a passphrase. */
+  privateKey?: string;
+  /** The line of an OpenSSH certificate of the private key. */
+  certificate?: string;
+  /** For the jump host of the host that this is for; absent: the same. */
+  jump?: JumpCredential;
+}
+
+export interface JumpCredential extends Credential {
+  username: string;
+}

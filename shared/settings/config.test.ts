@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest';
+import { generateSealKeys } from '../secrets/secrets.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { describeSettings, SETTINGS } from './settings.ts';
+
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    readConfig(environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+test('absent and empty variables get defaults', () => {
+  const config = readConfig({});
+  expect(config).toMatchObject({
+    HOST: '127.0.0.1',
+    PORT: 8080,
+    ADMIN_USERNAME: 'admin',
+    SESSION_IDLE_TIMEOUT: 900,
+    LAUNCH_MAX_WAIT: 0,
+    LIMIT_COMMAND_SECONDS: 0,
+    LIMIT_SPOOL_BYTES: 2 ** 30,
+    LIMIT_OUTPUT_BYTES: 10 * 2 ** 30,
+    LIMIT_OPEN_JOBS: 10_000,
+    LIMIT_SESSIONS: 100,
+    LIMIT_REQUESTS: 500,
+  });
+  const empty = Object.fromEntries(Object.keys(SETTINGS).map(name => [name, '']));
+  expect(readConfig(empty)).toEqual(config);
+});
+
+test('names every mistake, in the order of the table', () => {
+  const wrong = {
+    PORT: '0',
+    TRUST_PROXY: '-1',
+    PUBLIC_URL: 'example.org',
+    DATABASE_URL: 'postgres',
+    REDIS_URL: 'http://x',
+    LIMIT_SPOOL_BYTES: '1',
+    REMOTE_SLOTS: '1e3',
+    SECRET_KEY: 'short',
+  };
+  const named = problemsOf(wrong).map(problem => problem.split(' ')[0]);
+  expect(named).toEqual(Object.keys(SETTINGS).filter(name => Object.hasOwn(wrong, name)));
+  expect(named).toHaveLength(8);
+});
+
+test('never quotes a secret', () => {
+  const secret = 'hunter2';
+  const wrong = {
+    ADMIN_PASSWORD: secret,
+    SECRET_KEY: secret,
+    SEAL_PUBLIC_KEY: secret,
+    SEAL_PRIVATE_KEYS: secret,
+    DATABASE_URL: `mysql://u:${secret}@h/d`,
+  };
+  const problems = problemsOf(wrong);
+  expect(problems).toHaveLength(5);
+  for (const problem of problems) expect(problem).not.toContain(secret);
+});
+
+test('a database may have several hosts, of which the primary is wanted', () => {
+  const problemOf = (DATABASE_URL: string) => problemsOf({ DATABASE_URL })[0];
+  const url = 'postgres://u:p@one:5432,two/d?target_session_attrs=';
+  expect(problemOf(`${url}read-write`)).toBeUndefined();
+  expect(problemOf(`${url}standby`)).toMatch(/^DATABASE_URL .*must be read-write or primary/);
+  expect(problemOf('postgres://u:p@one:port,two/d')).toMatch(/^DATABASE_URL .*must be a URL/);
+  expect(problemsOf({ DATABASE_DIRECT_URL: 'postgres://one/d' })).toEqual([
+    'DATABASE_DIRECT_URL: needs DATABASE_URL too',
+  ]);
+});
+
+test('sealing keys must be a pair', async () => {
+  const [one, other] = await Promise.all([generateSealKeys(), generateSealKeys()]);
+  const keys = (publicKey: string, ...privateKeys: string[]) =>
+    problemsOf({ SEAL_PUBLIC_KEY: publicKey, SEAL_PRIVATE_KEYS: privateKeys.join(', ') });
+  expect(keys(one.publicKey, one.privateKey)).toEqual([]);
+  expect(keys(one.publicKey, other.privateKey, one.privateKey)).toEqual([]);
+  expect(keys(one.publicKey)).toEqual([]);
+  expect(keys(one.publicKey, other.privateKey)).toEqual([
+    expect.stringMatching(/^SEAL_PRIVATE_KEYS: /),
+  ]);
+});
+
+test('an S3 server needs both keys and no path', () => {
+  const keys = { S3_ACCESS_KEY: 'a', S3_SECRET_KEY: 'b' };
+  const endpoint = 'http://minio:9000';
+  expect(problemsOf({ S3_ENDPOINT: endpoint, ...keys })).toEqual([]);
+  expect(problemsOf(keys)).toEqual([]);
+  expect(problemsOf({ S3_ENDPOINT: endpoint, S3_ACCESS_KEY: 'a' })).toEqual([
+    'S3_ENDPOINT: needs S3_SECRET_KEY too',
+  ]);
+  expect(problemsOf({ S3_ENDPOINT: endpoint })).toEqual([
+    'S3_ENDPOINT: needs S3_ACCESS_KEY and S3_SECRET_KEY too',
+  ]);
+  for (const wrong of ['minio:9000', `${endpoint}/bucket`, 'http://user@minio:9000', ''])
+    expect(problemsOf({ S3_ENDPOINT: wrong, ...keys }), wrong).toHaveLength(wrong ? 1 : 0);
+});
+
+test('only a store that is a server sends videos itself', () => {
+  const store = { S3_ENDPOINT: 'http://minio:9000', S3_ACCESS_KEY: 'a', S3_SECRET_KEY: 'b' };
+  expect(problemsOf({ VIDEO_DELIVERY: 'redirect', ...store })).toEqual([]);
+  expect(problemsOf({ VIDEO_DELIVERY: 'redirect' })).toEqual([
+    'VIDEO_DELIVERY: redirect needs S3_ENDPOINT: files have no address of their own',
+  ]);
+  expect(problemsOf({ VIDEO_DELIVERY: 'elsewhere', ...store })).toHaveLength(1);
+});
+
+test('the table names every setting once', () => {
+  const rows = describeSettings().matchAll(/^\| `(\w+)` \|/gm);
+  expect(Array.from(rows, row => row[1])).toEqual(Object.keys(SETTINGS));
+});
+
+test('PUBLIC_URL may hold a path, and nothing that could lead elsewhere', () => {
+  const problems = (PUBLIC_URL: string) => problemsOf({ PUBLIC_URL }).length;
+  for (const url of ['https://site.example', 'https://site.example/', 'http://s.example:81/a/b'])
+    expect([url, problems(url)]).toEqual([url, 0]);
+  for (const url of [
+    'https://site.example/?a',
+    'https://site.example/#a',
+    'https://user@site.example',
+    'https://site.example//other.example',
+    'https://site.example/a;b',
+  ])
+    expect([url, problems(url)]).toEqual([url, 1]);
+});
+
+test('an identity provider is reached by https, and needs a client', () => {
+  const oidc = { OIDC_ISSUER: 'https://login.example/realm', OIDC_CLIENT_ID: 'windlass' };
+  expect(problemsOf(oidc)).toEqual([]);
+  expect(problemsOf({ ...oidc, OIDC_AUDIENCE: 'https://windlass.example' })).toEqual([]);
+  for (const OIDC_ISSUER of ['http://127.0.0.1:1', 'http://localhost:1', 'http://[::1]:1'])
+    expect(problemsOf({ ...oidc, OIDC_ISSUER })).toEqual([]);
+  const wrong: [string, object][] = [
+    ['OIDC_ISSUER', { OIDC_ISSUER: 'http://login.example' }],
+    ['OIDC_ISSUER', { OIDC_ISSUER: 'https://login.example/?a' }],
+    ['OIDC_ISSUER', { OIDC_CLIENT_ID: '' }],
+    ['OIDC_CLIENT_ID', { OIDC_ISSUER: '' }],
+    ['OIDC_AUDIENCE', { OIDC_ISSUER: '', OIDC_CLIENT_ID: '', OIDC_AUDIENCE: 'x' }],
+    ['OIDC_AUDIENCE', { OIDC_AUDIENCE: 'windlass' }],
+    ['OIDC_SCOPES', { OIDC_SCOPES: 'profile' }],
+    ['OIDC_ADMINISTRATORS', { OIDC_ADMINISTRATORS: 'operators' }],
+  ];
+  for (const [name, change] of wrong)
+    expect(problemsOf({ ...oidc, ...change })[0]).toMatch(new RegExp(`^${name}\\b`));
+});
+
+test('ALLOWED_ORIGINS are origins as a browser writes them', () => {
+  const read = (ALLOWED_ORIGINS: string) => readConfig({ ALLOWED_ORIGINS }).ALLOWED_ORIGINS;
+  const two = 'https://app.example, http://localhost:3000';
+  expect(read(two)).toEqual(['https://app.example', 'http://localhost:3000']);
+  for (const wrong of ['*', 'null', 'app.example', 'https://app.example/', 'https://App.example'])
+    expect(problemsOf({ ALLOWED_ORIGINS: wrong })).toEqual([
+      expect.stringMatching(/^ALLOWED_ORIGINS .*must be origins such as/),
+    ]);
+});

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { splitHosts, targetOf } from '../database/host-urls.ts';
+import { parseAlgorithms } from '../ssh/algorithms.ts';
+
+/** Kinds of values in the environment. */
+
+export const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min).max(max));
+/** A part of a whole, such as 0.5. */
+export const share = z
+  .string()
+  .regex(/^(0?\.\d+|[01](\.0*)?)$/, 'must be a number such as 0.5')
+  .transform(Number)
+  .pipe(z.number().gt(0, 'must be above 0').max(1, 'must be at most 1'));
+export const url = (...schemes: string[]) =>
+  z.string().refine(
+    value => {
+      try {
+        return schemes.includes(new URL(value).protocol.replace(':', ''));
+      } catch {
+        return false;
+      }
+    },
+    `must be a URL that begins with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`,
+  );
+
+const oneUrl = url('postgres', 'postgresql');
+/** It may name several servers, separated by commas, as libpq has it. */
+export const databaseUrl = z
+  .string()
+  .refine(
+    value => splitHosts(value).every(each => oneUrl.safeParse(each).success),
+    'must be a URL that begins with postgres:// or postgresql://',
+  )
+  .refine(
+    value => [null, 'read-write', 'primary'].includes(targetOf(value)),
+    'target_session_attrs must be read-write or primary: Windlass writes',
+  );
+
+/** Tokens pass through it: plain http only within this machine. */
+export const issuerUrl = url('http', 'https').refine(value => {
+  if (!URL.canParse(value)) return true;
+  const { protocol, hostname, search, hash } = new URL(value);
+  const isLocal = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
+  return (protocol === 'https:' || isLocal) && search === '' && hash === '';
+}, 'must be https:// (http:// on this machine alone), without a query');
+
+/** Origins as browsers write them in `Origin` (WHATWG HTML, 7.1.1), separated by commas. */
+export const origins = z
+  .string()
+  .transform(text => text.split(',').map(origin => origin.trim()))
+  .pipe(
+    z.array(
+      z
+        .string()
+        .refine(
+          isOrigin,
+          'must be origins such as https://app.example, without a slash at their ends, separated by commas',
+        ),
+    ),
+  );
+
+function isOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, origin } = new URL(text);
+  return ['http:', 'https:'].includes(protocol) && origin === text;
+}
+
+/** A server, without a path on it. */
+export const endpoint = url('http', 'https').refine(value => {
+  if (!URL.canParse(value)) return true;
+  const { pathname, search, username } = new URL(value);
+  return pathname === '/' && search === '' && username === '';
+}, 'must be a scheme, a host and perhaps a port');
+
+/** As clients reach the service: it may lie below a path. */
+export const publicUrl = url('http', 'https').refine(
+  value => !URL.canParse(value) || !/[?#@;,\s\\]|[^:]\/\//.test(value),
+  'must be a scheme, a host and perhaps a port and a path',
+);
+
+/** The id of a key pair, and one of its keys. */
+const SEAL_KEY = /^[0-9a-f]{8}\.[\w-]{40,}$/;
+const SEAL_KEY_PROBLEM = 'must be what `windlass keys new` prints';
+export const sealKey = z.string().regex(SEAL_KEY, SEAL_KEY_PROBLEM);
+export const sealKeys = z
+  .string()
+  .refine(keys => keys.split(',').every(key => SEAL_KEY.test(key.trim())), SEAL_KEY_PROBLEM);
+
+export const longSecret = z.string().min(32, 'must have at least 32 characters');
+
+const MARKING = /^([\w.-]{1,100})=([^,]{1,500})$/;
+/** As type=label, separated by commas. */
+export const markings = z
+  .string()
+  .transform(list => list.split(',').map(entry => MARKING.exec(entry.trim())))
+  .refine(found => found.every(match => match !== null), 'must be type=label, separated by commas')
+  .transform(found =>
+    found.flatMap(match => (match ? [{ type: match[1] ?? '', label: match[2] ?? '' }] : [])),
+  );
+
+/** Those of SSH, separated by commas. */
+export const sshAlgorithms = z.string().transform((text, context) => {
+  const found = parseAlgorithms(text);
+  if (!('problem' in found)) return found;
+  context.addIssue(found.problem);
+  return z.NEVER;
+});
