@@ -15,6 +15,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeAccount } from '../harness/accounts.ts';
 import {
   type ConsolePage,
+  chooseByName,
   expectAccessible,
   expectToFit,
   logInToConsole,
@@ -368,7 +369,7 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await maker.getByText('No file in this folder matches.').waitFor();
     await maker.getByLabel('Frames', { exact: false }).first().fill('frame_*.png');
     await told.getByText('25 frames').waitFor();
-    await maker.getByLabel('Keep it in the cache of').selectOption('study');
+    await chooseByName(maker, { label: 'Keep it in the cache of', name: 'study' });
     await maker.getByLabel('Under the key').fill('first');
     await maker.getByText('Options').click();
     await maker.getByLabel('Drawn into a corner').selectOption('the name of its file');
@@ -381,7 +382,7 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
         ({ key }) => key,
       );
     expect(await cached()).toEqual(['first']);
-    await page.getByRole('combobox', { name: 'Keep it in the cache of' }).selectOption('study');
+    await chooseByName(page, { label: 'Keep it in the cache of', name: 'study' });
     await page.getByLabel('Under the key').fill('again/second');
     await page.getByRole('button', { name: 'Keep it there' }).click();
     await page.getByText('Kept in the cache of study as again/second.').waitFor();

@@ -4,6 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type ConsolePage,
+  chooseByName,
   expectAccessible,
   expectToFit,
   logInToConsole,
@@ -164,9 +165,9 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     const { id } = await launchAsync(other, sid, 'echo secret; exit 4');
     await waitForEnd(other, id);
     await page.goto(`${stack.url}/console/jobs`);
-    await page.getByLabel('Owner').selectOption("Everyone's jobs");
+    await chooseByName(page, { label: 'Owner', name: "Everyone's jobs" });
     await page.getByLabel('Kind').selectOption('Commands');
-    await page.getByLabel('Host').selectOption('lab');
+    await chooseByName(page, { label: 'Host', name: 'lab' });
     const row = page.locator('.jobs tbody tr', { hasText: `command of ${username}` });
     await row.waitFor();
     await expectGood(page);

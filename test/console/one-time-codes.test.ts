@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  chooseByName,
   expectAccessible,
   logInToConsole,
   openConsole,
@@ -16,6 +17,9 @@ const skip = missingRoot() ?? missingPrograms('sshd', 'google-authenticator', 'c
 
 describeStack(skip, 'one-time codes in the console', form => {
   const host = useStarted(() => startCodeHost());
+  const both = useStarted(() =>
+    startCodeHost({ lines: ['AuthenticationMethods publickey,keyboard-interactive'] }),
+  );
   const link = useStarted(() => startTcpProxy({ host: host.sshd.host, port: host.sshd.port }));
   const { stack, client } = useStack(form);
   const browser = useChromium();
@@ -52,6 +56,43 @@ describeStack(skip, 'one-time codes in the console', form => {
     await answer(host.nextCode());
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Log in again' }).waitFor({ state: 'detached' });
+    expect(faults).toEqual([]);
+  });
+
+  test('follow a key in one login, where the host wants both', async () => {
+    await addHost(client, both.sshd, { name: 'both' });
+    const { page, faults } = await openConsole(browser, stack.url, { path: 'run' });
+    await logInToConsole(page, stack);
+    await page.getByRole('button', { name: 'Log in to a host' }).first().click();
+    const dialog = page.getByRole('dialog', { name: 'Log in to a host' });
+    const asked = page.getByRole('dialog', { name: 'The host asks' });
+    await chooseByName(dialog, { label: 'Host', name: 'both' });
+    await dialog.getByLabel('User name there').fill(both.account.username);
+    await dialog.getByText('Key file').click();
+    const buffer = Buffer.from(both.sshd.privateKey);
+    const file = { name: 'id_ed25519', mimeType: 'text/plain', buffer };
+    await dialog.getByLabel('Private key').setInputFiles(file);
+    const logIn = () => dialog.getByRole('button', { name: 'Log in' }).click();
+    const answer = async (code: string) => {
+      const field = asked.getByLabel('Verification code');
+      await field.waitFor();
+      // It can be typed at once.
+      expect(await field.evaluate(it => it === it.ownerDocument.activeElement)).toBe(true);
+      await expectAccessible(page);
+      await page.keyboard.type(code);
+      await page.keyboard.press('Enter');
+    };
+
+    await logIn();
+    await answer('99999999');
+    await dialog.getByRole('alert').getByText('Remote authentication failed').waitFor();
+    // The key that was chosen is still there.
+    await logIn();
+    await answer(both.nextCode());
+    await asked.waitFor({ state: 'detached' });
+    await page.getByLabel('Command on both').fill('echo $USER');
+    await page.keyboard.press('Control+Enter');
+    await page.locator('.log-row', { hasText: both.account.username }).waitFor();
     expect(faults).toEqual([]);
   });
 });

@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type ConsolePage,
+  chooseByName,
   expectAccessible,
   expectToFit,
   logInToConsole,
@@ -116,7 +117,7 @@ describeStack(missing, 'commands and their jobs in the console', form => {
       await addHost(client, trusting, { name: 'trusting' });
       await go('run');
       await page.getByRole('button', { name: 'Log in to a host' }).click();
-      await dialog().locator('[name=hostname]').selectOption('trusting');
+      await chooseByName(dialog(), { label: 'Host', name: 'trusting' });
       await dialog().getByLabel('User name there').fill(trusting.username);
       await dialog().getByText('Key file').click();
       await dialog().getByLabel('Private key').setInputFiles(at('key'));
@@ -146,7 +147,7 @@ describeStack(missing, 'commands and their jobs in the console', form => {
       });
       await go('run');
       await page.getByRole('button', { name: 'Log in to a host' }).click();
-      await dialog().locator('[name=hostname]').selectOption('node');
+      await chooseByName(dialog(), { label: 'Host', name: 'node' });
       await dialog().getByLabel('User name there').fill(sshd.username);
       await dialog().getByText('Key file').click();
       await dialog().getByLabel('Private key').setInputFiles(keyFile(sshd.privateKey));
@@ -178,9 +179,9 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await go('jobs');
     await rows().first().waitFor();
     expect(await rows().count()).toBeGreaterThan(1);
-    await page.getByLabel('Project').selectOption('Weather');
+    await chooseByName(page, { label: 'Project', name: 'Weather' });
     await expect.poll(() => rows().count()).toBe(1);
-    await page.getByLabel('Model').selectOption('Summer');
+    await chooseByName(page, { label: 'Model', name: 'Summer' });
     await page.getByLabel('Created').selectOption('Last hour');
     expect(search()).toEqual({ project: pid, model: mid, within: 'hour' });
     await expectUsable();
@@ -204,7 +205,7 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await waitForEnd(other, id);
     await go('jobs?search=echo');
     await rows().first().waitFor();
-    await page.getByLabel('Owner').selectOption(username);
+    await chooseByName(page, { label: 'Owner', name: username });
     await rows()
       .filter({ hasText: `command of ${username}` })
       .waitFor();
@@ -212,6 +213,31 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await expectUsable();
     await page.getByRole('link', { name: 'Clear' }).click();
     await expect.poll(search).toEqual({});
+  });
+
+  test('all of what a job runs is seen, changed and run anew', async () => {
+    const command = 'cd study 2> /dev/null\necho "$WORD"';
+    const asked = { command, env: { WORD: 'hidden' }, cwd: '/tmp', timeout: 60, sid };
+    const prefer = { Prefer: 'respond-async' };
+    const { id } = await client.post<{ id: string }>('/api/remotes/launch', asked, prefer);
+    await waitForEnd(client, id);
+    await go(`jobs/${id}`);
+    const runs = page.getByRole('region', { name: 'What it runs' });
+    expect(await runs.getByRole('region', { name: 'Command' }).textContent()).toBe(command);
+    expect(await runs.getByRole('definition').allTextContents()).toEqual(['/tmp', 'WORD', '60 s']);
+    await expectUsable();
+    await page.getByRole('button', { name: 'Change and run' }).click();
+    await page.waitForURL('**/console/run**');
+    expect(await page.locator('.command > textarea').inputValue()).toBe(command);
+    expect(await page.getByLabel('Folder').inputValue()).toBe('/tmp');
+    expect(await page.getByLabel('Time limit').inputValue()).toBe('60');
+    // A value that is not told is asked for.
+    expect(await page.getByLabel('Environment').inputValue()).toBe('WORD');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('alert').getByText('has no "="').waitFor();
+    await page.getByLabel('Environment').fill('WORD=again');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.locator('.log-row', { hasText: 'again' }).waitFor();
   });
 
   test('a job that has ended is removed, once that is meant', async () => {

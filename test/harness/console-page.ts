@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core';
 import { expect } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import type { Stack } from './stack.ts';
@@ -69,6 +75,17 @@ export async function logInToConsole(
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+}
+
+/** Chooses one of many by its name, as the console lets people do. */
+export async function chooseByName(
+  within: Page | Locator,
+  { label, name }: { label: string; name: string },
+): Promise<void> {
+  const field = within.getByRole('combobox', { name: label, exact: true });
+  await field.click();
+  await field.fill(name);
+  await within.getByRole('option', { name, exact: true }).click();
 }
 
 /** What axe-core finds on the page as it is, in both themes: nothing. */

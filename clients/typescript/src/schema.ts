@@ -308,6 +308,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/jobs/{id}/command": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * See all of the command that a job runs, and how
+         * @description Of commands and batch jobs.
+         */
+        get: operations["fetchJobCommand"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs/{id}/events": {
         parameters: {
             query?: never;
@@ -2247,6 +2267,42 @@ export interface components {
             error: components["schemas"]["JobError"] | null;
             retryOf: string | null;
             batch: components["schemas"]["BatchJob"] | null;
+        };
+        /**
+         * @example {
+         *       "command": "cd study\n./simulate --steps 100",
+         *       "script": null,
+         *       "cwd": null,
+         *       "env": [
+         *         "OMP_NUM_THREADS"
+         *       ],
+         *       "stdin": 0,
+         *       "timeout": 3600,
+         *       "batch": null
+         *     }
+         */
+        JobCommand: {
+            command: string | null;
+            /** @description Of a batch job that is a file of its own. */
+            script: string | null;
+            cwd: string | null;
+            /** @description Names of its variables. Their values may be secrets. */
+            env: string[];
+            /** @description Bytes of its standard input. */
+            stdin: number;
+            /** @description Seconds. */
+            timeout: number | null;
+            /** @description What a batch job asked for. */
+            batch: {
+                nodes?: number;
+                tasks?: number;
+                cpus?: number;
+                memory?: number;
+                time?: number;
+                queue?: string;
+                account?: string;
+                options?: string[];
+            } | null;
         };
         JobEnd: Record<string, never>;
         /**
@@ -6410,6 +6466,119 @@ export interface operations {
             };
             /** @description `precondition_failed`: Precondition failed */
             412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `address_too_long`: Address too long */
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_requests`: Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `headers_too_large`: Header fields too large */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: Internal error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable`: Service unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient_storage`: Insufficient storage */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetchJobCommand: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Job, token or webhook. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCommand"];
+                };
+            };
+            /** @description `bad_request`: Bad request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: Credentials required. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `request_timeout`: Request timeout */
+            408: {
                 headers: {
                     [name: string]: unknown;
                 };

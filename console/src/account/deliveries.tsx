@@ -3,7 +3,7 @@ import { type Delivery, useDeliveries, type Webhook } from '../service/account.t
 import { Button } from '../ui/button.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Ago, Time } from '../ui/time.tsx';
 import { Wait } from '../ui/wait.tsx';
 
@@ -36,52 +36,41 @@ export function Deliveries({ webhook, onClose }: { webhook: Webhook; onClose: ()
 }
 
 const DeliveryTable = ({ deliveries }: { deliveries: Delivery[] }) => (
-  <TableBox label="Deliveries">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Job</th>
-          <th scope="col">State</th>
-          <th scope="col">Job ended</th>
-          <th scope="col" class="numbers">
-            Attempts
-          </th>
-          <th scope="col">Last answer</th>
-          <th scope="col">Next attempt</th>
-        </tr>
-      </thead>
-      <tbody>
-        {deliveries.map(({ job, state, created, attempts, tried, next, status, problem }) => {
-          const [tone, word] = STATES[state];
-          return (
-            <tr key={job}>
-              <th scope="row" class="mono">
-                <Link href={`/jobs/${job}`}>{job}</Link>
-              </th>
-              <td>
-                <span class="badge" data-state={tone}>
-                  {word}
-                </span>
-              </td>
-              <td>
-                <Time at={created} />
-              </td>
-              <td class="numbers">{attempts}</td>
-              <td class="break">
-                {status}
-                {problem !== null && <span class="trouble"> {problem}</span>}
-                {tried !== null && (
-                  <span class="muted">
-                    {' '}
-                    <Ago at={tried} />
-                  </span>
-                )}
-              </td>
-              <td>{next === null ? <span class="muted">–</span> : <Time at={next} />}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table label="Deliveries" rows={deliveries} keyOf={({ job }) => job} columns={COLUMNS} />
 );
+
+const COLUMNS: Column<Delivery>[] = [
+  { name: 'Job', look: 'mono', cell: ({ job }) => <Link href={`/jobs/${job}`}>{job}</Link> },
+  { name: 'State', cell: ({ state }) => <DeliveryState state={state} /> },
+  { name: 'Job ended', cell: ({ created }) => <Time at={created} /> },
+  { name: 'Attempts', look: 'numbers', cell: ({ attempts }) => attempts },
+  {
+    name: 'Last answer',
+    look: 'break',
+    cell: ({ status, problem, tried }) => (
+      <>
+        {status}
+        {problem !== null && <span class="trouble"> {problem}</span>}
+        {tried !== null && (
+          <span class="muted">
+            {' '}
+            <Ago at={tried} />
+          </span>
+        )}
+      </>
+    ),
+  },
+  {
+    name: 'Next attempt',
+    cell: ({ next }) => (next === null ? <span class="muted">–</span> : <Time at={next} />),
+  },
+];
+
+function DeliveryState({ state }: Pick<Delivery, 'state'>) {
+  const [tone, word] = STATES[state];
+  return (
+    <span class="badge" data-state={tone}>
+      {word}
+    </span>
+  );
+}

@@ -4,7 +4,7 @@ import { type SessionRecord, useCloseSession, useSessions } from '../service/hos
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { ListSection } from '../ui/list-section.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Ago, Time } from '../ui/time.tsx';
 
 /** By its tone and its word. */
@@ -48,60 +48,49 @@ interface LoginTableProps {
 }
 
 const LoginTable = ({ sessions, onEnd }: LoginTableProps) => (
-  <TableBox label="Logins on hosts">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Login</th>
-          <th scope="col">State</th>
-          <th scope="col">Opened</th>
-          <th scope="col">Used</th>
-          <th scope="col">Ends unless it is used</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {sessions.map(session => {
-          const { sid, username, hostname, state, created, accessed, expires } = session;
-          const [tone, word] = STATES[state];
-          const login = `${username}@${hostname}`;
-          return (
-            <tr key={sid}>
-              <th scope="row" class="ellipsis" title={login}>
-                {state === 'open' ? <Link href={`/run?session=${sid}`}>{login}</Link> : login}
-              </th>
-              <td>
-                <span class="badge" data-state={tone}>
-                  {word}
-                </span>
-              </td>
-              <td>
-                <Time at={created} />
-              </td>
-              <td>
-                <Ago at={accessed} />
-              </td>
-              <td>
-                <Time at={expires} />
-              </td>
-              <td class="actions">
-                <Button
-                  size="small"
-                  aria-label={`Log out of ${login}`}
-                  onClick={() => onEnd(session)}
-                >
-                  Log out
-                </Button>
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Logins on hosts"
+    rows={sessions}
+    keyOf={({ sid }) => sid}
+    columns={COLUMNS}
+    actions={session => (
+      <Button
+        size="small"
+        aria-label={`Log out of ${loginOf(session)}, opened ${new Date(session.created).toLocaleString()}`}
+        onClick={() => onEnd(session)}
+      >
+        Log out
+      </Button>
+    )}
+  />
 );
+
+const loginOf = ({ username, hostname }: SessionRecord) => `${username}@${hostname}`;
+
+const COLUMNS: Column<SessionRecord>[] = [
+  {
+    name: 'Login',
+    look: 'ellipsis',
+    title: loginOf,
+    cell: session =>
+      session.state === 'open' ? (
+        <Link href={`/run?session=${session.sid}`}>{loginOf(session)}</Link>
+      ) : (
+        loginOf(session)
+      ),
+  },
+  {
+    name: 'State',
+    cell: ({ state }) => (
+      <span class="badge" data-state={STATES[state][0]}>
+        {STATES[state][1]}
+      </span>
+    ),
+  },
+  { name: 'Opened', cell: ({ created }) => <Time at={created} /> },
+  { name: 'Used', cell: ({ accessed }) => <Ago at={accessed} /> },
+  { name: 'Ends unless it is used', cell: ({ expires }) => <Time at={expires} /> },
+];
 
 function EndLogin({ session, onClose }: { session: SessionRecord; onClose: () => void }) {
   const close = useCloseSession();

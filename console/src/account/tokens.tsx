@@ -4,7 +4,7 @@ import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
 import { ListSection } from '../ui/list-section.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Ago, Time } from '../ui/time.tsx';
 import { NewTokenDialog } from './new-token-dialog.tsx';
 
@@ -42,45 +42,29 @@ export function Tokens() {
 }
 
 const TokenTable = ({ tokens, onEnd }: { tokens: Token[]; onEnd: (token: Token) => void }) => (
-  <TableBox label="Tokens">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Token</th>
-          <th scope="col">May</th>
-          <th scope="col">Made</th>
-          <th scope="col">Expires</th>
-          <th scope="col">Used</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {tokens.map(token => (
-          <tr key={token.id}>
-            <th scope="row" class="ellipsis" title={token.name}>
-              {token.name}
-            </th>
-            <td>{token.scope === 'read' ? 'Read' : 'Read and write'}</td>
-            <td>
-              <Time at={token.created} />
-            </td>
-            <td>{token.expires === null ? 'Never' : <Time at={token.expires} />}</td>
-            <td>
-              {token.used === null ? <span class="muted">Never</span> : <Ago at={token.used} />}
-            </td>
-            <td class="actions">
-              <Button size="small" aria-label={`End ${token.name}`} onClick={() => onEnd(token)}>
-                End
-              </Button>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Tokens"
+    rows={tokens}
+    keyOf={({ id }) => id}
+    columns={COLUMNS}
+    actions={token => (
+      <Button size="small" aria-label={`End ${token.name}`} onClick={() => onEnd(token)}>
+        End
+      </Button>
+    )}
+  />
 );
+
+const COLUMNS: Column<Token>[] = [
+  { name: 'Token', look: 'ellipsis', title: ({ name }) => name, cell: ({ name }) => name },
+  { name: 'May', cell: ({ scope }) => (scope === 'read' ? 'Read' : 'Read and write') },
+  { name: 'Made', cell: ({ created }) => <Time at={created} /> },
+  { name: 'Expires', cell: ({ expires }) => (expires === null ? 'Never' : <Time at={expires} />) },
+  {
+    name: 'Used',
+    cell: ({ used }) => (used === null ? <span class="muted">Never</span> : <Ago at={used} />),
+  },
+];
 
 function EndToken({ token, onClose }: { token: Token; onClose: () => void }) {
   const end = useEndOwnToken();

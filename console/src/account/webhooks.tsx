@@ -4,7 +4,7 @@ import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
 import { ListSection } from '../ui/list-section.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Ago, Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Deliveries } from './deliveries.tsx';
@@ -63,54 +63,35 @@ interface WebhookTableProps {
 }
 
 const WebhookTable = ({ webhooks, looked, onLook, onRemove }: WebhookTableProps) => (
-  <TableBox label="Webhooks">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Address</th>
-          <th scope="col">Is sent</th>
-          <th scope="col">State</th>
-          <th scope="col">Made</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {webhooks.map(webhook => (
-          <tr key={webhook.id} data-chosen={webhook === looked}>
-            <th scope="row" class="ellipsis" title={webhook.url}>
-              {webhook.url}
-            </th>
-            <td>{describe(webhook)}</td>
-            <td>
-              <WebhookState webhook={webhook} />
-            </td>
-            <td>
-              <Time at={webhook.created} />
-            </td>
-            <td class="actions">
-              <Button
-                size="small"
-                aria-label={`Deliveries to ${webhook.url}`}
-                onClick={() => onLook(webhook.id)}
-              >
-                Deliveries
-              </Button>{' '}
-              <Button
-                size="small"
-                aria-label={`Remove ${webhook.url}`}
-                onClick={() => onRemove(webhook)}
-              >
-                Remove
-              </Button>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Webhooks"
+    rows={webhooks}
+    keyOf={({ id }) => id}
+    isChosen={webhook => webhook === looked}
+    columns={COLUMNS}
+    actions={webhook => (
+      <>
+        <Button
+          size="small"
+          aria-label={`Deliveries to ${webhook.url}`}
+          onClick={() => onLook(webhook.id)}
+        >
+          Deliveries
+        </Button>{' '}
+        <Button size="small" aria-label={`Remove ${webhook.url}`} onClick={() => onRemove(webhook)}>
+          Remove
+        </Button>
+      </>
+    )}
+  />
 );
+
+const COLUMNS: Column<Webhook>[] = [
+  { name: 'Address', look: 'ellipsis', title: ({ url }) => url, cell: ({ url }) => url },
+  { name: 'Is sent', cell: webhook => describe(webhook) },
+  { name: 'State', cell: webhook => <WebhookState webhook={webhook} /> },
+  { name: 'Made', cell: ({ created }) => <Time at={created} /> },
+];
 
 const describe = ({ kinds, states }: Webhook) =>
   `${kinds === null ? 'all jobs' : kinds.join(', ')}${states === null ? '' : ` that ${states.join(' or ')}`}`;

@@ -18,13 +18,13 @@ export const FileHead = ({ order, isDown, onOrder }: FileHeadProps) => (
           key={each}
           type="button"
           class={`sorter file-${each}`}
+          aria-label={isThis ? `${NAMES[each]}, ${isDown ? 'falling' : 'rising'}` : undefined}
           aria-pressed={isThis}
           title={`Sort by ${NAMES[each].toLowerCase()}`}
           onClick={() => onOrder(each, isThis && !isDown)}
         >
           {NAMES[each]}
           {isThis && <span aria-hidden="true">{isDown ? ' ↓' : ' ↑'}</span>}
-          {isThis && <span class="visually-hidden">{isDown ? ', falling' : ', rising'}</span>}
         </button>
       );
     })}

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { LogInDialog } from '../run/log-in-dialog.tsx';
-import { type SessionRecord, useHosts } from '../service/hosts.ts';
+import { type SessionRecord, useHost, useHosts } from '../service/hosts.ts';
+import { itemsOf } from '../service/pages.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
@@ -18,16 +19,18 @@ interface NoSessionProps {
 
 /** Where there is no login to look through: how to get one, which leads back here. */
 export function NoSession({ user, host, again, onOpened }: NoSessionProps) {
-  const hosts = useHosts();
+  const all = useHosts();
+  const named = useHost(host);
   const [isOpen, setOpen] = useState(false);
-  const offered = hosts.data?.filter(({ name }) => host === undefined || name === host) ?? [];
-  if (hosts.error) return <Problem error={hosts.error} />;
-  if (!hosts.data) return null;
+  const { data, error } = host === undefined ? all : named;
+  if (error) return <Problem error={error} />;
+  if (data === undefined) return null;
+  const isKnown = host === undefined ? (itemsOf(all.data) ?? []).length > 0 : named.data !== null;
   return (
     <div class="card">
       <Empty title={host === undefined ? 'Not logged in to a host' : `Not logged in to ${host}`}>
-        <p>{wordsOf({ host, again, isKnown: offered.length > 0 })}</p>
-        {offered.length > 0 ? (
+        <p>{wordsOf({ host, again, isKnown })}</p>
+        {isKnown ? (
           <Button look="primary" onClick={() => setOpen(true)}>
             {host === undefined ? 'Log in to a host' : `Log in to ${host}`}
           </Button>
@@ -37,7 +40,7 @@ export function NoSession({ user, host, again, onOpened }: NoSessionProps) {
       </Empty>
       {isOpen && (
         <LogInDialog
-          hosts={offered}
+          to={host}
           again={again}
           user={user}
           onClose={() => setOpen(false)}

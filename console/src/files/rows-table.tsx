@@ -6,7 +6,7 @@ export const ROWS = 50;
 export const RowsTable = ({ head, rows }: { head: string[]; rows: string[][] }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too.
   <section class="table-box preview-rows" aria-label="First rows" tabIndex={0}>
-    <table>
+    <table aria-label="First rows">
       <thead>
         <tr>
           {head.slice(0, COLUMNS).map((name, n) => (

@@ -3,7 +3,7 @@ import { Link } from 'wouter-preact';
 import { useSessions } from '../service/hosts.ts';
 import { exitStatus, isOwn, type Job, type ListedJob } from '../service/jobs.ts';
 import { apiPath } from '../service/place.ts';
-import { useModels, useProjects } from '../service/projects-of-jobs.ts';
+import { useModelName, useProjectName } from '../service/projects-of-jobs.ts';
 import { nameOfEngine } from './engines.ts';
 
 /** What else is known of a job, with links to what belongs to it. */
@@ -72,19 +72,17 @@ function SessionFact({ session }: { session: string }) {
 
 /** Names where they may be seen, ids else. */
 function PlaceFacts({ job: { model, upload }, project }: { job: Job; project: string }) {
-  const { data: projects } = useProjects();
-  const { data: models } = useModels(project);
-  const nameOf = (all: { id: string; name: string }[] | undefined, id: string) =>
-    all?.find(one => one.id === id)?.name ?? id;
+  const projectName = useProjectName(project) ?? project;
+  const modelName = useModelName(model ?? undefined) ?? model;
   const base = `/projects/${project}`;
   return (
     <>
       <Fact name="Project">
-        <Link href={`${base}/models`}>{nameOf(projects, project)}</Link>
+        <Link href={`${base}/models`}>{projectName}</Link>
       </Fact>
       {model && (
         <Fact name="Model">
-          <Link href={`${base}/models/${model}/content`}>{nameOf(models, model)}</Link>
+          <Link href={`${base}/models/${model}/content`}>{modelName}</Link>
         </Fact>
       )}
       {model && upload && (

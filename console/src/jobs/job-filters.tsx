@@ -1,7 +1,14 @@
 import { Link } from 'wouter-preact';
 import { useHosts } from '../service/hosts.ts';
-import { useModels, useProjects } from '../service/projects-of-jobs.ts';
-import { type CurrentUser, useUserNames } from '../service/user.ts';
+import { itemsOf } from '../service/pages.ts';
+import {
+  useModelName,
+  useModels,
+  useProjectName,
+  useProjects,
+} from '../service/projects-of-jobs.ts';
+import { type CurrentUser, useUsers } from '../service/user.ts';
+import { Choice } from '../ui/choice.tsx';
 import { CreatedFilter } from './created-filter.tsx';
 import { type Filter, isOfOthers, STATES } from './job-filter.ts';
 import { SearchBox } from './search-box.tsx';
@@ -18,6 +25,9 @@ const KINDS = Object.entries({
   look: 'Looks at files',
 });
 
+/** How long a list of projects is good for a filter. */
+const STALE_MS = 30_000;
+
 interface JobFiltersProps {
   filter: Filter;
   user: CurrentUser;
@@ -25,9 +35,8 @@ interface JobFiltersProps {
 }
 
 export function JobFilters({ filter, user, onChange }: JobFiltersProps) {
-  const { data: hosts = [] } = useHosts();
-  const { data: users = [] } = useUserNames(user.administrator);
-  const others = users.filter(name => name !== user.username);
+  const hosts = useHosts();
+  const hostNames = itemsOf(hosts.data)?.map(({ name }) => [name, name] as const) ?? [];
   const isOff = isOfOthers(filter, user.username);
   return (
     <div class="row filters">
@@ -52,26 +61,20 @@ export function JobFilters({ filter, user, onChange }: JobFiltersProps) {
         options={KINDS}
         onChange={kind => onChange({ kind })}
       />
-      {(hosts.length > 0 || filter.host) && (
-        <SelectFilter
+      {(hostNames.length > 0 || filter.host) && (
+        <Choice
+          isBare
           label="Host"
-          all="All hosts"
-          value={filter.host}
-          options={hosts.map(({ name }) => [name, name] as const)}
+          none="All hosts"
+          value={filter.host ?? ''}
+          options={hostNames}
+          more={hosts}
           onChange={host => onChange({ host })}
         />
       )}
       {!isOff && <ProjectFilters filter={filter} onChange={onChange} />}
       <CreatedFilter filter={filter} onChange={onChange} />
-      {user.administrator && (
-        <SelectFilter
-          label="Owner"
-          all="My jobs"
-          value={filter.owner}
-          options={[['*', "Everyone's jobs"], ...others.map(name => [name, name] as const)]}
-          onChange={owner => onChange({ owner })}
-        />
-      )}
+      {user.administrator && <OwnerFilter filter={filter} user={user} onChange={onChange} />}
       {Object.keys(filter).length > 0 && (
         <Link class="button" data-look="quiet" href="/jobs">
           Clear
@@ -81,27 +84,55 @@ export function JobFilters({ filter, user, onChange }: JobFiltersProps) {
   );
 }
 
+function OwnerFilter({ filter, user, onChange }: JobFiltersProps) {
+  const list = useUsers();
+  const others = itemsOf(list.data)?.filter(({ username }) => username !== user.username) ?? [];
+  return (
+    <Choice
+      isBare
+      label="Owner"
+      none="My jobs"
+      value={filter.owner ?? ''}
+      options={[EVERYONE, ...others.map(({ username }) => [username, username] as const)]}
+      more={list}
+      onChange={owner => onChange({ owner })}
+    />
+  );
+}
+const EVERYONE = ['*', "Everyone's jobs"] as const;
+
 function ProjectFilters({ filter, onChange }: Pick<JobFiltersProps, 'filter' | 'onChange'>) {
   const { project, model, session } = filter;
-  const { data: projects = [] } = useProjects();
-  const { data: models = [] } = useModels(project);
+  const projectList = useProjects({ staleTime: STALE_MS });
+  const modelList = useModels(project);
+  const projects = itemsOf(projectList.data) ?? [];
+  const models = itemsOf(modelList.data) ?? [];
+  // Of an address that names one that was not read yet.
+  const projectName = useProjectName(project);
+  const modelName = useModelName(model);
   return (
     <>
       {(projects.length > 0 || project) && (
-        <SelectFilter
+        <Choice
+          isBare
           label="Project"
-          all="All projects"
-          value={project}
+          none="All projects"
+          value={project ?? ''}
+          valueName={projectName}
           options={projects.map(({ id, name }) => [id, name] as const)}
+          more={projectList}
           onChange={chosen => onChange({ project: chosen, model: undefined })}
         />
       )}
       {(project || model) && (
-        <SelectFilter
+        <Choice
+          isBare
           label="Model"
-          all="All models"
-          value={model}
+          none="All models"
+          value={model ?? ''}
+          valueName={modelName}
           options={models.map(({ id, name }) => [id, name] as const)}
+          more={modelList}
           onChange={chosen => onChange({ model: chosen })}
         />
       )}

@@ -10,7 +10,7 @@ interface JobTableProps {
 
 export const JobTable = ({ jobs, label, showOwner = false }: JobTableProps) => (
   <TableBox label={label}>
-    <table class="jobs">
+    <table class="jobs" aria-label={label}>
       <thead>
         <tr>
           <th scope="col">State</th>

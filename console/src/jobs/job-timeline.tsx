@@ -36,7 +36,7 @@ export function JobTimeline({ job }: { job: ListedJob }) {
   return (
     <section class="card timeline" aria-label="Timeline">
       <Bar segments={segments} state={state} />
-      <ol class="timeline-sums">
+      <ol class="timeline-sums" aria-label="Times">
         <li class="timeline-step">
           <span class="timeline-what">Created</span>
           <Time at={job.created} />
@@ -73,7 +73,7 @@ export function JobTimeline({ job }: { job: ListedJob }) {
       {attempts.length > 0 && <Attempts attempts={attempts} end={endOf(job)} />}
       <details open={hadTrouble(events)}>
         <summary>What happened, {events.length} steps</summary>
-        <ol class="events">
+        <ol class="events" aria-label="What happened">
           {events.map(({ time, event, worker }) => (
             <li key={`${time} ${event}`} data-event={event}>
               <Time at={time} isShort />

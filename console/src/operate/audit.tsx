@@ -8,7 +8,7 @@ import {
 import { Empty } from '../ui/empty.tsx';
 import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
@@ -99,44 +99,35 @@ export function Audit() {
 }
 
 const Entries = ({ entries }: { entries: AuditEntry[] }) => (
-  <TableBox label="Audit">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">User</th>
-          <th scope="col">Action</th>
-          <th scope="col">Target</th>
-          <th scope="col">Address</th>
-        </tr>
-      </thead>
-      <tbody>
-        {entries.map(({ seq, time, user, action, target, address, outcome }) => (
-          <tr key={seq}>
-            <td>
-              <Time at={time} />
-            </td>
-            <td>{user ?? <span class="muted">unknown</span>}</td>
-            <td>
-              {action}
-              {outcome === 'refused' && (
-                <>
-                  {' '}
-                  <span class="badge" data-state="failed">
-                    Refused
-                  </span>
-                </>
-              )}
-            </td>
-            <td>
-              <span class="mono ellipsis" title={target ?? undefined}>
-                {target}
-              </span>
-            </td>
-            <td class="mono">{address}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table look="audit" label="Audit" rows={entries} keyOf={({ seq }) => seq} columns={COLUMNS} />
 );
+
+const COLUMNS: Column<AuditEntry>[] = [
+  { name: 'Time', cell: ({ time }) => <Time at={time} /> },
+  { name: 'User', cell: ({ user }) => user ?? <span class="muted">unknown</span> },
+  {
+    name: 'Action',
+    cell: ({ action, outcome }) => (
+      <>
+        {action}
+        {outcome === 'refused' && (
+          <>
+            {' '}
+            <span class="badge" data-state="failed">
+              Refused
+            </span>
+          </>
+        )}
+      </>
+    ),
+  },
+  {
+    name: 'Target',
+    cell: ({ target }) => (
+      <span class="mono ellipsis" title={target ?? undefined}>
+        {target}
+      </span>
+    ),
+  },
+  { name: 'Address', look: 'mono', cell: ({ address }) => address },
+];

@@ -10,38 +10,36 @@ import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { HostKeys } from './host-keys.tsx';
-import { JumpField, readJump } from './jump-field.tsx';
+import { JumpField } from './jump-field.tsx';
 import { PlaceFields, readPlace } from './place-fields.tsx';
 
 interface HostDialogProps {
   host: FullHost;
-  /** All of them, itself included. */
-  hosts: FullHost[];
   onClose: () => void;
 }
 
 /** Where a host is and who may use it; whether its keys are still the pinned ones; its removal. */
-export function HostDialog({ host, hosts, onClose }: HostDialogProps) {
+export function HostDialog({ host, onClose }: HostDialogProps) {
   const change = useChangeHost(host.name);
-  const [isMoved, setMoved] = useState(false);
+  const [jump, setJump] = useState(host.jump);
+  const [isElsewhere, setElsewhere] = useState(false);
+  const isMoved = isElsewhere || jump !== host.jump;
   const look = (event: TargetedInputEvent<HTMLFormElement>) => {
     const fields = new FormData(event.currentTarget);
     const { address, port } = readPlace(fields);
-    setMoved(address !== host.address || port !== host.port || readJump(fields) !== host.jump);
+    setElsewhere(address !== host.address || port !== host.port);
   };
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
-    change.mutate(readChanges(new FormData(event.currentTarget)), { onSuccess: onClose });
+    const fields = new FormData(event.currentTarget);
+    change.mutate({ ...readChanges(fields), jump }, { onSuccess: onClose });
   };
   const isForAll = host.users === '*';
   return (
     <Dialog title={host.name} onClose={onClose}>
       <form class="form" onSubmit={send} onInput={look}>
         <PlaceFields place={host} />
-        <JumpField
-          hosts={hosts.map(({ name }) => name).filter(name => name !== host.name)}
-          jump={host.jump}
-        />
+        <JumpField host={host.name} jump={jump} onJump={setJump} />
         {isMoved && (
           <p class="notice" role="status">
             Sessions that are open on {host.name} end, as do those on hosts behind it, and what runs
@@ -89,7 +87,6 @@ function readChanges(fields: FormData): HostChanges {
   const names = String(fields.get('users') ?? '').split(/[\s,]+/);
   return {
     ...readPlace(fields),
-    jump: readJump(fields),
     users: fields.get('for') === 'all' ? '*' : names.filter(name => name !== ''),
     agent: fields.has('agent'),
   };

@@ -1,31 +1,40 @@
 import { useState } from 'preact/hooks';
-import { type FullHost, useFullHosts } from '../service/operations.ts';
+import { useHost, useHosts, useHostsInTable } from '../service/hosts.ts';
+import { type FullHost, isFull } from '../service/operations.ts';
+import { itemsOf } from '../service/pages.ts';
 import { Button } from '../ui/button.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
 import { ListSection } from '../ui/list-section.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { More } from '../ui/more.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Fingerprints } from './fingerprints.tsx';
 import { HostDialog } from './host-dialog.tsx';
 import { PinDialog } from './pin-dialog.tsx';
 
 /** The machines that users may log in to, and the keys that are pinned for them. */
 export function Hosts() {
-  const { data, error } = useFullHosts();
+  const list = useHostsInTable();
+  const { data, error } = list;
+  const present = itemsOf(data)?.filter(isFull);
   const [isAdding, setAdding] = useState(false);
   const [opened, open] = useState<string>();
-  const changed = data?.find(({ name }) => name === opened);
+  const changed = useHost(opened).data;
   return (
     <>
       <ListSection
         title="Hosts"
         what="hosts"
-        items={data}
+        items={present}
         error={error}
         add={
-          <Button look="primary" onClick={() => setAdding(true)}>
-            <PlusIcon />
-            Add a host
-          </Button>
+          <>
+            {list.hasNextPage && <FindHost onFound={open} />}
+            <Button look="primary" onClick={() => setAdding(true)}>
+              <PlusIcon />
+              Add a host
+            </Button>
+          </>
         }
         empty={{
           title: 'No hosts yet',
@@ -33,53 +42,65 @@ export function Hosts() {
             'Users log in to the hosts that stand here, and to no others. Add the first one: you see its keys, compare them, and pin them.',
         }}
       >
-        {hosts => <HostTable hosts={hosts} onOpen={open} />}
+        {hosts => (
+          <>
+            <HostTable hosts={hosts} onOpen={open} />
+            <More list={list}>More hosts</More>
+          </>
+        )}
       </ListSection>
-      {isAdding && <PinDialog hosts={data ?? []} onClose={() => setAdding(false)} />}
-      {data && changed && (
-        <HostDialog host={changed} hosts={data} onClose={() => open(undefined)} />
-      )}
+      {isAdding && <PinDialog onClose={() => setAdding(false)} />}
+      {changed && isFull(changed) && <HostDialog host={changed} onClose={() => open(undefined)} />}
     </>
   );
 }
 
+/** One that is not in the table yet. */
+function FindHost({ onFound }: { onFound: (name: string) => void }) {
+  const list = useHosts();
+  return (
+    <Choice
+      isBare
+      label="Find a host"
+      none="Find a host …"
+      value=""
+      options={itemsOf(list.data)?.map(({ name }) => [name, name] as const) ?? []}
+      more={list}
+      onChange={onFound}
+    />
+  );
+}
+
 const HostTable = ({ hosts, onOpen }: { hosts: FullHost[]; onOpen: (name: string) => void }) => (
-  <TableBox label="Hosts">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Host</th>
-          <th scope="col">Address</th>
-          <th scope="col">Pinned keys</th>
-          <th scope="col">For</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {hosts.map(host => (
-          <tr key={host.name}>
-            <th scope="row" class="ellipsis" title={host.name}>
-              {host.name}
-            </th>
-            <td class="mono">
-              {host.address}:{host.port}
-              {host.private && <span class="muted"> private</span>}
-              {host.jump && <span class="muted"> through {host.jump}</span>}
-            </td>
-            <td>
-              <Fingerprints {...host} />
-            </td>
-            <td>{host.users === '*' ? 'Everyone' : host.users.join(', ') || 'Nobody'}</td>
-            <td class="actions">
-              <Button size="small" onClick={() => onOpen(host.name)}>
-                Change
-              </Button>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Hosts"
+    rows={hosts}
+    keyOf={({ name }) => name}
+    columns={COLUMNS}
+    actions={({ name }) => (
+      <Button size="small" aria-label={`Change ${name}`} onClick={() => onOpen(name)}>
+        Change
+      </Button>
+    )}
+  />
 );
+
+const COLUMNS: Column<FullHost>[] = [
+  { name: 'Host', look: 'ellipsis', title: ({ name }) => name, cell: ({ name }) => name },
+  {
+    name: 'Address',
+    look: 'mono',
+    cell: host => (
+      <>
+        {host.address}:{host.port}
+        {host.private && <span class="muted"> private</span>}
+        {host.jump && <span class="muted"> through {host.jump}</span>}
+      </>
+    ),
+  },
+  { name: 'Pinned keys', cell: host => <Fingerprints {...host} /> },
+  {
+    name: 'For',
+    cell: ({ users }) => (users === '*' ? 'Everyone' : users.join(', ') || 'Nobody'),
+  },
+];

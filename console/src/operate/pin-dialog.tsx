@@ -1,6 +1,6 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import { type FullHost, type HostKeys, usePinHost, useScan } from '../service/operations.ts';
+import { type HostKeys, usePinHost, useScan } from '../service/operations.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -15,17 +15,11 @@ interface Place {
   private: boolean;
 }
 
-interface PinDialogProps {
-  /** Those that there are. */
-  hosts: FullHost[];
-  onClose: () => void;
-}
-
 /**
  * Adds a host in two steps: what a machine shows is compared by eye before it is pinned. Of one behind a jump host the keys are
  * typed in: only a login there would let anyone see what it shows.
  */
-export function PinDialog({ hosts, onClose }: PinDialogProps) {
+export function PinDialog({ onClose }: { onClose: () => void }) {
   const scan = useScan();
   const pin = usePinHost();
   const [jump, setJump] = useState<string | null>(null);
@@ -59,7 +53,7 @@ export function PinDialog({ hosts, onClose }: PinDialogProps) {
             <small>What users call it here.</small>
           </label>
           <PlaceFields place={place} />
-          <JumpField hosts={hosts.map(({ name }) => name)} jump={jump} onJump={setJump} />
+          <JumpField jump={jump} onJump={setJump} />
           {jump !== null && (
             <label class="field">
               <span>Its keys, one a line</span>

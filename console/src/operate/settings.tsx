@@ -1,6 +1,6 @@
 import { type Setting, useSettings } from '../service/operations.ts';
 import { Problem } from '../ui/problem.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
 
@@ -49,35 +49,27 @@ const SettingTable = ({ title, settings }: { title: string; settings: Setting[] 
     <div class="card-head">
       <h3>{title}</h3>
     </div>
-    <TableBox label={title}>
-      <table class="plain settings">
-        <thead>
-          <tr>
-            <th scope="col">Setting</th>
-            <th scope="col">Value</th>
-            <th scope="col">From</th>
-            <th scope="col">Meaning</th>
-          </tr>
-        </thead>
-        <tbody>
-          {settings.map(({ name, value, from, secret, meaning }) => (
-            <tr key={name}>
-              <th scope="row" class="mono">
-                {name}
-              </th>
-              <td class="mono">
-                {secret ? (
-                  <span class="muted">secret</span>
-                ) : (
-                  (value ?? <span class="muted">–</span>)
-                )}
-              </td>
-              <td>{from === 'environment' ? <strong>{FROM[from]}</strong> : FROM[from]}</td>
-              <td>{meaning}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <Table
+      label={title}
+      look="settings"
+      rows={settings}
+      keyOf={({ name }) => name}
+      columns={COLUMNS}
+    />
   </div>
 );
+
+const COLUMNS: Column<Setting>[] = [
+  { name: 'Setting', look: 'mono', cell: ({ name }) => name },
+  {
+    name: 'Value',
+    look: 'mono',
+    cell: ({ secret, value }) =>
+      secret ? <span class="muted">secret</span> : (value ?? <span class="muted">–</span>),
+  },
+  {
+    name: 'From',
+    cell: ({ from }) => (from === 'environment' ? <strong>{FROM[from]}</strong> : FROM[from]),
+  },
+  { name: 'Meaning', cell: ({ meaning }) => meaning },
+];

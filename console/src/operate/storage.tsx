@@ -1,7 +1,7 @@
 import { type UserRecord, useAllUsers } from '../service/operations.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Problem } from '../ui/problem.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { Table } from '../ui/table.tsx';
 import { Wait } from '../ui/wait.tsx';
 
 /** Those that store the most are shown. */
@@ -40,40 +40,35 @@ export function Storage() {
 
 const StorageTable = ({ users, total }: { users: UserRecord[]; total: number }) => (
   <div class="card">
-    <TableBox label="Storage by user">
-      <table class="plain">
-        <thead>
-          <tr>
-            <th scope="col">User</th>
-            <th scope="col" class="numbers">
-              Stores
-            </th>
-            <th scope="col">Of all</th>
-            <th scope="col">Of the limit</th>
-          </tr>
-        </thead>
-        <tbody>
-          {users.map(({ username, storage: { bytes, limit } }) => (
-            <tr key={username}>
-              <th scope="row" class="ellipsis" title={username}>
-                {username}
-              </th>
-              <td class="numbers">{formatBytes(bytes)}</td>
-              <td>
-                <Part part={bytes / Math.max(1, total)} of={`${username}, of all`} />
-              </td>
-              <td>
-                {limit > 0 ? (
-                  <Part part={bytes / limit} of={`${username}, of the limit`} />
-                ) : (
-                  <span class="muted">No limit</span>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <Table
+      label="Storage by user"
+      rows={users}
+      keyOf={({ username }) => username}
+      columns={[
+        {
+          name: 'User',
+          look: 'ellipsis',
+          title: ({ username }) => username,
+          cell: ({ username }) => username,
+        },
+        { name: 'Stores', look: 'numbers', cell: ({ storage }) => formatBytes(storage.bytes) },
+        {
+          name: 'Of all',
+          cell: ({ username, storage }) => (
+            <Part part={storage.bytes / Math.max(1, total)} of={`${username}, of all`} />
+          ),
+        },
+        {
+          name: 'Of the limit',
+          cell: ({ username, storage: { bytes, limit } }) =>
+            limit > 0 ? (
+              <Part part={bytes / limit} of={`${username}, of the limit`} />
+            ) : (
+              <span class="muted">No limit</span>
+            ),
+        },
+      ]}
+    />
   </div>
 );
 

@@ -58,7 +58,7 @@ export function TimePlot({ title, times, stepMs, series, look, format }: TimePlo
   const scope = told === undefined ? (look === 'columns' ? 'in all' : 'at most') : stepOf(told);
   const words = series.map(each => `${each.name} ${tell(toldOf(each), format)}`).join(', ');
   return (
-    <figure class="plot card">
+    <figure class="plot card" aria-label={title}>
       <figcaption class="plot-head">
         <h3>{title}</h3>
         <p class="plot-legend">

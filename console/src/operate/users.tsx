@@ -1,24 +1,26 @@
 import { useState } from 'preact/hooks';
-import { type UserRecord, useUsers } from '../service/operations.ts';
-import type { CurrentUser } from '../service/user.ts';
+import { type UserRecord, useOneUser, useUsersInTable } from '../service/operations.ts';
+import { itemsOf } from '../service/pages.ts';
+import { type CurrentUser, useUsers } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { PlusIcon } from '../ui/icons.tsx';
 import { ListSection } from '../ui/list-section.tsx';
 import { More } from '../ui/more.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { AddUserDialog } from './add-user-dialog.tsx';
 import { UserDialog } from './user-dialog.tsx';
 
 /** Who may log in here, and as what. */
 export function Users({ user }: { user: CurrentUser }) {
-  const list = useUsers();
+  const list = useUsersInTable();
   const { data, error } = list;
   const [isAdding, setAdding] = useState(false);
   const [opened, open] = useState<string>();
-  const users = data?.pages.flatMap(page => page.items);
-  const changed = users?.find(({ username }) => username === opened);
+  const users = itemsOf(data);
+  const changed = useOneUser(opened).data;
   return (
     <>
       <ListSection
@@ -27,10 +29,13 @@ export function Users({ user }: { user: CurrentUser }) {
         items={users}
         error={error}
         add={
-          <Button look="primary" onClick={() => setAdding(true)}>
-            <PlusIcon />
-            Add a user
-          </Button>
+          <>
+            {list.hasNextPage && <FindUser onFound={open} />}
+            <Button look="primary" onClick={() => setAdding(true)}>
+              <PlusIcon />
+              Add a user
+            </Button>
+          </>
         }
       >
         {present => (
@@ -52,50 +57,58 @@ export function Users({ user }: { user: CurrentUser }) {
   );
 }
 
+/** One that is not in the table yet. */
+function FindUser({ onFound }: { onFound: (username: string) => void }) {
+  const list = useUsers();
+  return (
+    <Choice
+      isBare
+      label="Find a user"
+      none="Find a user …"
+      value=""
+      options={itemsOf(list.data)?.map(({ username }) => [username, username] as const) ?? []}
+      more={list}
+      onChange={onFound}
+    />
+  );
+}
+
 const UserTable = ({ users, onOpen }: { users: UserRecord[]; onOpen: (name: string) => void }) => (
-  <TableBox label="Users">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">User</th>
-          <th scope="col">Is</th>
-          <th scope="col">Added</th>
-          <th scope="col">Stores</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {users.map(({ username, administrator, disabled, created, storage }) => (
-          <tr key={username}>
-            <th scope="row" class="ellipsis" title={username}>
-              {username}
-            </th>
-            <td>
-              {disabled ? (
-                <span class="badge" data-state="failed">
-                  Disabled
-                </span>
-              ) : (
-                <span>{administrator ? 'Administrator' : 'User'}</span>
-              )}
-            </td>
-            <td>
-              <Time at={created} />
-            </td>
-            <td>
-              {formatBytes(storage.bytes)}
-              {storage.limit > 0 && ` of ${formatBytes(storage.limit)}`}
-            </td>
-            <td class="actions">
-              <Button size="small" onClick={() => onOpen(username)}>
-                Change
-              </Button>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Users"
+    rows={users}
+    keyOf={({ username }) => username}
+    columns={COLUMNS}
+    actions={({ username }) => (
+      <Button size="small" aria-label={`Change ${username}`} onClick={() => onOpen(username)}>
+        Change
+      </Button>
+    )}
+  />
 );
+
+const COLUMNS: Column<UserRecord>[] = [
+  {
+    name: 'User',
+    look: 'ellipsis',
+    title: ({ username }) => username,
+    cell: ({ username }) => username,
+  },
+  {
+    name: 'Is',
+    cell: ({ disabled, administrator }) =>
+      disabled ? (
+        <span class="badge" data-state="failed">
+          Disabled
+        </span>
+      ) : (
+        <span>{administrator ? 'Administrator' : 'User'}</span>
+      ),
+  },
+  { name: 'Added', cell: ({ created }) => <Time at={created} /> },
+  {
+    name: 'Stores',
+    cell: ({ storage: { bytes, limit } }) =>
+      `${formatBytes(bytes)}${limit > 0 ? ` of ${formatBytes(limit)}` : ''}`,
+  },
+];

@@ -1,5 +1,6 @@
 import { Link } from 'wouter-preact';
 import { JobActions } from '../jobs/job-actions.tsx';
+import { ChangeAndRun, JobCommand } from '../jobs/job-command.tsx';
 import { JobEnd } from '../jobs/job-end.tsx';
 import { JobFacts } from '../jobs/job-facts.tsx';
 import { JobResult } from '../jobs/job-result.tsx';
@@ -59,6 +60,7 @@ export function JobPage({ id, user }: { id: string; user: CurrentUser }) {
         </div>
         <div class="row">
           <JobActions job={job} />
+          {own && PRINTS.includes(own.kind) && <ChangeAndRun job={own} />}
           {isEnded(job) && <RemoveJob job={job} />}
         </div>
       </div>
@@ -77,6 +79,7 @@ export function JobPage({ id, user }: { id: string; user: CurrentUser }) {
           <JobFacts job={job} />
         </section>
       </div>
+      {own && PRINTS.includes(own.kind) && <JobCommand job={own} />}
       {own && video && <VideoPanel job={own} result={video} />}
       {own && !video && !PRINTS.includes(own.kind) && <JobResult job={own} />}
       {own && PRINTS.includes(own.kind) && <LogPanel job={id} />}

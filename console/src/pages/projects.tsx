@@ -14,7 +14,7 @@ import { Wait } from '../ui/wait.tsx';
 import '../styles/operate.css';
 import '../styles/projects.css';
 import { More } from '../ui/more.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 
 /** So few are seen at once, without a search. */
 const FEW = 8;
@@ -86,31 +86,21 @@ export function ProjectsPage() {
 }
 
 const ProjectTable = ({ projects }: { projects: ProjectSummary[] }) => (
-  <TableBox label="Projects">
-    <table class="plain listing">
-      <thead>
-        <tr>
-          <th scope="col">Project</th>
-          <th scope="col">You are</th>
-          <th scope="col">Changed</th>
-        </tr>
-      </thead>
-      <tbody>
-        {projects.map(({ id, name, description, role, updated }) => (
-          <tr key={id}>
-            <th scope="row">
-              <Link class="job-link ellipsis" href={`/projects/${id}/models`} title={name}>
-                {name}
-              </Link>
-              {description !== '' && <span class="muted ellipsis below">{description}</span>}
-            </th>
-            <td>{ROLES[role].name}</td>
-            <td>
-              <Ago at={updated} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table label="Projects" look="listing" rows={projects} keyOf={({ id }) => id} columns={COLUMNS} />
 );
+
+const COLUMNS: Column<ProjectSummary>[] = [
+  {
+    name: 'Project',
+    cell: ({ id, name, description }) => (
+      <>
+        <Link class="job-link ellipsis" href={`/projects/${id}/models`} title={name}>
+          {name}
+        </Link>
+        {description !== '' && <span class="muted ellipsis below">{description}</span>}
+      </>
+    ),
+  },
+  { name: 'You are', cell: ({ role }) => ROLES[role].name },
+  { name: 'Changed', cell: ({ updated }) => <Ago at={updated} /> },
+];

@@ -7,6 +7,7 @@ import { LogInDialog } from '../run/log-in-dialog.tsx';
 import { RunOutput } from '../run/run-output.tsx';
 import { SessionBar } from '../run/session-bar.tsx';
 import { useHosts, useSessions } from '../service/hosts.ts';
+import { itemsOf } from '../service/pages.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -18,11 +19,12 @@ import { Wait } from '../ui/wait.tsx';
 export function RunPage({ user }: { user: CurrentUser }) {
   useTitle('Run');
   const [search, change] = useAddress();
-  const hosts = useHosts();
+  const hostList = useHosts();
+  const hosts = itemsOf(hostList.data);
   const sessions = useSessions();
   const [dialog, setDialog] = useState<'host' | 'login' | 'again'>();
   const [banner, setBanner] = useState<string>();
-  const error = hosts.error ?? sessions.error;
+  const error = hostList.error ?? sessions.error;
   const first = sessions.data?.[0]?.sid;
   const wanted = search.get('session') ?? first;
   // It stays in the address: a login that is made elsewhere, or ends, never leads commands to another host.
@@ -30,7 +32,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
   useEffect(() => {
     if (!isNamed && first !== undefined) change({ session: first });
   }, [isNamed, first, change]);
-  if (!hosts.data || !sessions.data)
+  if (!hosts || !sessions.data)
     return (
       <>
         <h1>Run a command</h1>
@@ -48,7 +50,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
           session={session}
           onChoose={sid => change({ session: sid })}
           onAddHost={user.administrator ? () => setDialog('host') : undefined}
-          onLogIn={hosts.data.length > 0 ? () => setDialog('login') : undefined}
+          onLogIn={hosts.length > 0 ? () => setDialog('login') : undefined}
         />
       </div>
       {session?.state === 'reconnect' && (
@@ -85,7 +87,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
       )}
       {sessions.data.length === 0 && (
         <FirstSteps
-          hosts={hosts.data}
+          hosts={hosts}
           user={user}
           onAddHost={() => setDialog('host')}
           onLogIn={() => setDialog('login')}
@@ -97,7 +99,6 @@ export function RunPage({ user }: { user: CurrentUser }) {
       {dialog === 'host' && <AddHostDialog onClose={() => setDialog(undefined)} />}
       {(dialog === 'login' || dialog === 'again') && (
         <LogInDialog
-          hosts={hosts.data}
           again={dialog === 'again' ? session : undefined}
           user={user}
           onClose={() => setDialog(undefined)}

@@ -4,7 +4,7 @@ import { apiPath } from '../service/place.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon } from '../ui/icons.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
 
 interface ArtifactTableProps {
@@ -23,64 +23,61 @@ export const KINDS: Record<Artifact['type'], string> = {
 const HAS_PAGE: Artifact['type'][] = ['parameter', 'table', 'array'];
 
 export const ArtifactTable = ({ base, mid, artifacts, onRemove }: ArtifactTableProps) => (
-  <TableBox label="Content">
-    <table class="plain artifacts">
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Kind</th>
-          <th scope="col">Size</th>
-          <th scope="col">Changed</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {artifacts.map(artifact => {
-          const { aid, type, size, input, updated } = artifact;
-          return (
-            <tr key={aid}>
-              <th scope="row" class="ellipsis" title={aid}>
-                {HAS_PAGE.includes(type) ? (
-                  <Link href={`${base}/${type}?name=${encodeURIComponent(aid)}`}>{aid}</Link>
-                ) : (
-                  aid
-                )}
-              </th>
-              <td>
-                {KINDS[type]}
-                {input && <span class="muted">, an input</span>}
-              </td>
-              <td class="numbers">{formatBytes(size)}</td>
-              <td>
-                <Ago at={updated} />
-              </td>
-              <td class="actions">
-                <a
-                  class="button"
-                  data-size="small"
-                  href={apiPath(artifactPath(mid, artifact))}
-                  download={downloadName(artifact)}
-                  aria-label={`Download ${aid}`}
-                  title={`Download ${downloadName(artifact)}`}
-                >
-                  <DownloadIcon />
-                </a>{' '}
-                {onRemove && (
-                  <Button
-                    size="small"
-                    aria-label={`Remove ${aid}`}
-                    onClick={() => onRemove(artifact)}
-                  >
-                    Remove
-                  </Button>
-                )}
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Content"
+    look="artifacts"
+    rows={artifacts}
+    keyOf={({ aid }) => aid}
+    columns={[
+      {
+        name: 'Name',
+        look: 'ellipsis',
+        title: ({ aid }) => aid,
+        cell: ({ aid, type }) =>
+          HAS_PAGE.includes(type) ? (
+            <Link href={`${base}/${type}?name=${encodeURIComponent(aid)}`}>{aid}</Link>
+          ) : (
+            aid
+          ),
+      },
+      ...COLUMNS,
+    ]}
+    actions={artifact => (
+      <>
+        <a
+          class="button"
+          data-size="small"
+          href={apiPath(artifactPath(mid, artifact))}
+          download={downloadName(artifact)}
+          aria-label={`Download ${artifact.aid}`}
+          title={`Download ${downloadName(artifact)}`}
+        >
+          <DownloadIcon />
+        </a>{' '}
+        {onRemove && (
+          <Button
+            size="small"
+            aria-label={`Remove ${artifact.aid}`}
+            onClick={() => onRemove(artifact)}
+          >
+            Remove
+          </Button>
+        )}
+      </>
+    )}
+  />
 );
+
+const COLUMNS: Column<Artifact>[] = [
+  {
+    name: 'Kind',
+    cell: ({ type, input }) => (
+      <>
+        {KINDS[type]}
+        {input && <span class="muted">, an input</span>}
+      </>
+    ),
+  },
+  { name: 'Size', look: 'numbers', cell: ({ size }) => formatBytes(size) },
+  { name: 'Changed', cell: ({ updated }) => <Ago at={updated} /> },
+];

@@ -14,7 +14,7 @@ import { PlusIcon } from '../ui/icons.tsx';
 import { ListSection } from '../ui/list-section.tsx';
 import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
@@ -95,52 +95,40 @@ interface BookmarkTableProps {
 }
 
 const BookmarkTable = ({ bookmarks, chosen, onOpen, onRemove }: BookmarkTableProps) => (
-  <TableBox label="Bookmarks">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Bookmark</th>
-          <th scope="col">Size</th>
-          <th scope="col">Stored</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {bookmarks.map(bookmark => (
-          <tr key={bookmark.id} data-chosen={bookmark.id === chosen}>
-            <th scope="row" class="mono">
-              {bookmark.id}
-            </th>
-            <td class="numbers">{formatBytes(bookmark.size)}</td>
-            <td>
-              <Time at={bookmark.created} />
-            </td>
-            <td class="actions">
-              <Button
-                size="small"
-                aria-label={`Look at ${bookmark.id}`}
-                onClick={() => onOpen(bookmark.id)}
-              >
-                Look
-              </Button>{' '}
-              {onRemove && (
-                <Button
-                  size="small"
-                  aria-label={`Remove ${bookmark.id}`}
-                  onClick={() => onRemove(bookmark)}
-                >
-                  Remove
-                </Button>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Bookmarks"
+    rows={bookmarks}
+    keyOf={({ id }) => id}
+    isChosen={({ id }) => id === chosen}
+    columns={COLUMNS}
+    actions={bookmark => (
+      <>
+        <Button
+          size="small"
+          aria-label={`Look at ${bookmark.id}`}
+          onClick={() => onOpen(bookmark.id)}
+        >
+          Look
+        </Button>{' '}
+        {onRemove && (
+          <Button
+            size="small"
+            aria-label={`Remove ${bookmark.id}`}
+            onClick={() => onRemove(bookmark)}
+          >
+            Remove
+          </Button>
+        )}
+      </>
+    )}
+  />
 );
+
+const COLUMNS: Column<Bookmark>[] = [
+  { name: 'Bookmark', look: 'mono', cell: ({ id }) => id },
+  { name: 'Size', look: 'numbers', cell: ({ size }) => formatBytes(size) },
+  { name: 'Stored', cell: ({ created }) => <Time at={created} /> },
+];
 
 function Shown({ bid }: { bid: string }) {
   const { data, error } = useBookmark(bid);

@@ -28,7 +28,7 @@ export function ModelSettings({ project, model }: ModelPartProps) {
     <>
       <h2>Settings</h2>
       <form class="card card-body narrow" onSubmit={save} autocomplete="off">
-        <fieldset class="form bare" disabled={!isWriter}>
+        <fieldset class="form bare" aria-label="Model" disabled={!isWriter}>
           <label class="field">
             <span>Name</span>
             <input class="input" name="name" required defaultValue={model.name} />

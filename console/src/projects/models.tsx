@@ -7,7 +7,7 @@ import { Empty } from '../ui/empty.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
 import { More } from '../ui/more.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { Table } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
 import { Wait } from '../ui/wait.tsx';
 import { NewModelDialog } from './new-model-dialog.tsx';
@@ -55,37 +55,29 @@ export function Models({ project }: { project: Project }) {
 }
 
 const ModelTable = ({ pid, models }: { pid: string; models: ModelSummary[] }) => (
-  <TableBox label="Models">
-    <table class="plain listing">
-      <thead>
-        <tr>
-          <th scope="col">Model</th>
-          <th scope="col">Type</th>
-          <th scope="col">Changed</th>
-        </tr>
-      </thead>
-      <tbody>
-        {models.map(({ id, name, description, updated, ...model }) => (
-          <tr key={id}>
-            <th scope="row">
-              <Link
-                class="job-link ellipsis"
-                href={`/projects/${pid}/models/${id}/content`}
-                title={name}
-              >
-                {name}
-              </Link>
-              {description !== '' && <span class="muted ellipsis below">{description}</span>}
-            </th>
-            <td>
-              <span class="ellipsis">{model['model-type']}</span>
-            </td>
-            <td>
-              <Ago at={updated} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Models"
+    look="listing"
+    rows={models}
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        name: 'Model',
+        cell: ({ id, name, description }) => (
+          <>
+            <Link
+              class="job-link ellipsis"
+              href={`/projects/${pid}/models/${id}/content`}
+              title={name}
+            >
+              {name}
+            </Link>
+            {description !== '' && <span class="muted ellipsis below">{description}</span>}
+          </>
+        ),
+      },
+      { name: 'Type', cell: model => <span class="ellipsis">{model['model-type']}</span> },
+      { name: 'Changed', cell: ({ updated }) => <Ago at={updated} /> },
+    ]}
+  />
 );

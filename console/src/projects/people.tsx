@@ -3,7 +3,7 @@ import { type Project, type Role, useChangeProject } from '../service/projects.t
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { Table } from '../ui/table.tsx';
 import { type Member, membersOf, ROLE_NAMES, ROLES, withRole } from './roles.ts';
 
 interface PeopleProps {
@@ -18,35 +18,52 @@ export function People({ project, tag, user }: PeopleProps) {
   const isAdministrator = project.role === 'administrator';
   const give = (name: string, role: Role | undefined, onSuccess?: () => void) =>
     change.mutate({ acl: withRole(project.acl, name, role) }, { onSuccess });
+  const canChange = isAdministrator && !change.isPending;
+  const isSelf = (member: Member) => member.user === user.username;
   return (
     <>
       <h2>People</h2>
       {change.error && <Problem error={change.error} />}
       <div class="card">
-        <TableBox label="People">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">User</th>
-                <th scope="col">Role</th>
-                <th scope="col">
-                  <span class="visually-hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {membersOf(project.acl).map(member => (
-                <PersonRow
-                  key={member.user}
-                  member={member}
-                  isSelf={member.user === user.username}
-                  canChange={isAdministrator && !change.isPending}
-                  onGive={role => give(member.user, role)}
-                />
-              ))}
-            </tbody>
-          </table>
-        </TableBox>
+        <Table
+          label="People"
+          rows={membersOf(project.acl)}
+          keyOf={member => member.user}
+          columns={[
+            {
+              name: 'User',
+              look: 'ellipsis',
+              title: member => member.user,
+              cell: member => (
+                <>
+                  {member.user}
+                  {isSelf(member) && <span class="muted"> (you)</span>}
+                </>
+              ),
+            },
+            {
+              name: 'Role',
+              cell: member =>
+                canChange ? (
+                  <RoleField member={member} onGive={role => give(member.user, role)} />
+                ) : (
+                  ROLES[member.role].name
+                ),
+            },
+          ]}
+          actions={member =>
+            canChange &&
+            !isSelf(member) && (
+              <Button
+                size="small"
+                aria-label={`Remove ${member.user}`}
+                onClick={() => give(member.user, undefined)}
+              >
+                Remove
+              </Button>
+            )
+          }
+        />
         {isAdministrator && <AddPerson isPending={change.isPending} onAdd={give} />}
       </div>
       <dl class="roles">
@@ -61,45 +78,24 @@ export function People({ project, tag, user }: PeopleProps) {
   );
 }
 
-interface PersonRowProps {
+interface RoleFieldProps {
   member: Member;
-  isSelf: boolean;
-  canChange: boolean;
-  onGive: (role: Role | undefined) => void;
+  onGive: (role: Role) => void;
 }
 
-const PersonRow = ({ member: { user, role }, isSelf, canChange, onGive }: PersonRowProps) => (
-  <tr>
-    <th scope="row" class="ellipsis" title={user}>
-      {user}
-      {isSelf && <span class="muted"> (you)</span>}
-    </th>
-    <td>
-      {canChange ? (
-        <select
-          class="input short"
-          aria-label={`Role of ${user}`}
-          value={role}
-          onChange={event => onGive(event.currentTarget.value as Role)}
-        >
-          {ROLE_NAMES.map(each => (
-            <option key={each} value={each}>
-              {ROLES[each].name}
-            </option>
-          ))}
-        </select>
-      ) : (
-        ROLES[role].name
-      )}
-    </td>
-    <td class="actions">
-      {canChange && !isSelf && (
-        <Button size="small" aria-label={`Remove ${user}`} onClick={() => onGive(undefined)}>
-          Remove
-        </Button>
-      )}
-    </td>
-  </tr>
+const RoleField = ({ member: { user, role }, onGive }: RoleFieldProps) => (
+  <select
+    class="input short"
+    aria-label={`Role of ${user}`}
+    value={role}
+    onChange={event => onGive(event.currentTarget.value as Role)}
+  >
+    {ROLE_NAMES.map(each => (
+      <option key={each} value={each}>
+        {ROLES[each].name}
+      </option>
+    ))}
+  </select>
 );
 
 interface AddPersonProps {

@@ -28,7 +28,7 @@ export function ProjectSettings({ project, tag }: { project: Project; tag: strin
     <>
       <h2>Settings</h2>
       <form class="card card-body narrow" onSubmit={save} autocomplete="off">
-        <fieldset class="form bare" disabled={!canWrite(project)}>
+        <fieldset class="form bare" aria-label="Project" disabled={!canWrite(project)}>
           <label class="field">
             <span>Name</span>
             <input class="input" name="name" required defaultValue={name} />
@@ -47,7 +47,7 @@ export function ProjectSettings({ project, tag }: { project: Project; tag: strin
             <Button type="submit" look="primary" disabled={change.isPending}>
               Save
             </Button>
-            <span role="status">{change.isSuccess && 'Saved.'}</span>
+            <span>{change.isSuccess && 'Saved.'}</span>
           </div>
         )}
       </form>

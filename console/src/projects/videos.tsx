@@ -13,7 +13,7 @@ import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon, PlayIcon } from '../ui/icons.tsx';
 import { ListSection } from '../ui/list-section.tsx';
 import { More } from '../ui/more.tsx';
-import { TableBox } from '../ui/table-box.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Player } from '../video/player.tsx';
@@ -78,66 +78,43 @@ interface VideoTableProps {
 }
 
 const VideoTable = ({ entries, pathOf, onPlay, onRemove }: VideoTableProps) => (
-  <TableBox label="Videos">
-    <table class="plain">
-      <thead>
-        <tr>
-          <th scope="col">Key</th>
-          <th scope="col">Type</th>
-          <th scope="col">Size</th>
-          <th scope="col">Frames</th>
-          <th scope="col">Kept since</th>
-          <th scope="col">
-            <span class="visually-hidden">Actions</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {entries.map(entry => (
-          <tr key={entry.key}>
-            <th scope="row" class="ellipsis" title={entry.key}>
-              {entry.key}
-            </th>
-            <td>{entry.type}</td>
-            <td class="numbers">{formatBytes(entry.size)}</td>
-            <td class="numbers">{entry.frames?.toLocaleString()}</td>
-            <td>
-              <Time at={entry.created} />
-            </td>
-            <td class="actions">
-              <Button
-                size="small"
-                aria-label={`Play ${entry.key}`}
-                onClick={() => onPlay(entry.key)}
-              >
-                <PlayIcon />
-                Play
-              </Button>{' '}
-              <a
-                class="button"
-                data-size="small"
-                href={downloadPath(pathOf(entry), nameOf(entry))}
-                download
-                aria-label={`Download ${entry.key}`}
-              >
-                <DownloadIcon />
-              </a>{' '}
-              {onRemove && (
-                <Button
-                  size="small"
-                  aria-label={`Remove ${entry.key}`}
-                  onClick={() => onRemove(entry)}
-                >
-                  Remove
-                </Button>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </TableBox>
+  <Table
+    label="Videos"
+    rows={entries}
+    keyOf={({ key }) => key}
+    columns={COLUMNS}
+    actions={entry => (
+      <>
+        <Button size="small" aria-label={`Play ${entry.key}`} onClick={() => onPlay(entry.key)}>
+          <PlayIcon />
+          Play
+        </Button>{' '}
+        <a
+          class="button"
+          data-size="small"
+          href={downloadPath(pathOf(entry), nameOf(entry))}
+          download
+          aria-label={`Download ${entry.key}`}
+        >
+          <DownloadIcon />
+        </a>{' '}
+        {onRemove && (
+          <Button size="small" aria-label={`Remove ${entry.key}`} onClick={() => onRemove(entry)}>
+            Remove
+          </Button>
+        )}
+      </>
+    )}
+  />
 );
+
+const COLUMNS: Column<CacheEntry>[] = [
+  { name: 'Key', look: 'ellipsis', title: ({ key }) => key, cell: ({ key }) => key },
+  { name: 'Type', cell: ({ type }) => type },
+  { name: 'Size', look: 'numbers', cell: ({ size }) => formatBytes(size) },
+  { name: 'Frames', look: 'numbers', cell: ({ frames }) => frames?.toLocaleString() },
+  { name: 'Kept since', cell: ({ created }) => <Time at={created} /> },
+];
 
 /** Frame by frame, where their number is known. */
 const Shown = ({ address, frames }: { address: string; frames: number | null }) =>

@@ -1,8 +1,16 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Challenge, type Host, type SessionRecord, useOpenSession } from '../service/hosts.ts';
+import {
+  type Challenge,
+  type SessionRecord,
+  useHost,
+  useHosts,
+  useOpenSession,
+} from '../service/hosts.ts';
+import { itemsOf } from '../service/pages.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { ChallengeForm } from './challenge-form.tsx';
@@ -10,7 +18,8 @@ import { CredentialFields, type Method, readCredentials } from './credential-fie
 import { JumpFields, readJumpCredentials } from './jump-fields.tsx';
 
 interface LogInDialogProps {
-  hosts: Host[];
+  /** The only host; else it is chosen. */
+  to?: string;
   /** A session whose connection was lost, and that asks for another login. */
   again: SessionRecord | undefined;
   user: CurrentUser;
@@ -25,12 +34,16 @@ interface Asked {
 }
 
 /** A login on a host. What is typed or chosen here goes into one request, and is kept nowhere. */
-export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDialogProps) {
+export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogProps) {
   const open = useOpenSession();
   const [method, setMethod] = useState<Method>('password');
-  const [hostname, setHostname] = useState(again?.hostname ?? hosts[0]?.name);
+  const [chosen, choose] = useState<string>();
+  const list = useHosts();
+  const hosts = itemsOf(list.data) ?? [];
+  const hostname = again?.hostname ?? to ?? chosen ?? hosts[0]?.name;
+  const one = useHost(hostname).data;
   const [jumpMethod, setJumpMethod] = useState<Method>();
-  const host = hosts.find(({ name }) => name === hostname);
+  const host = one ?? hosts.find(({ name }) => name === hostname);
   const jump = host?.jump;
   const [asked, setAsked] = useState<Asked>();
   const watching = useRef(new AbortController());
@@ -56,7 +69,7 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
     open.mutate(
       {
         again: again?.sid,
-        hostname: again?.hostname ?? String(fields.get('hostname')),
+        hostname: hostname ?? '',
         username: again?.username ?? String(fields.get('username')),
         ...given,
         ...(fields.has('startup') && { startup: 'each' as const }),
@@ -84,7 +97,21 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
       {/* What was typed is still there where an answer is refused. */}
       <div hidden={asked !== undefined}>
         <form class="form" onSubmit={send}>
-          {!again && <AccountFields hosts={hosts} username={user.username} onHost={setHostname} />}
+          {!again && (
+            <div class="two">
+              <Choice
+                label="Host"
+                required
+                value={hostname ?? ''}
+                options={(to === undefined ? hosts.map(({ name }) => name) : [to]).map(
+                  name => [name, name] as const,
+                )}
+                more={to === undefined ? list : undefined}
+                onChange={choose}
+              />
+              <UserNameField username={user.username} />
+            </div>
+          )}
           <CredentialFields method={method} onMethod={setMethod} />
           {jump && (
             <JumpFields
@@ -118,39 +145,18 @@ export function LogInDialog({ hosts, again, user, onClose, onOpened }: LogInDial
   );
 }
 
-interface AccountFieldsProps {
-  hosts: Host[];
-  username: string;
-  onHost: (name: string) => void;
-}
-
-const AccountFields = ({ hosts, username, onHost }: AccountFieldsProps) => (
-  <div class="two">
-    <label class="field">
-      <span>Host</span>
-      <select
-        class="input"
-        name="hostname"
-        required
-        onChange={event => onHost(event.currentTarget.value)}
-      >
-        {hosts.map(({ name }) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </label>
-    <label class="field">
-      <span>User name there</span>
-      <input
-        class="input"
-        name="username"
-        required
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-        defaultValue={username}
-        autofocus
-      />
-    </label>
-  </div>
+const UserNameField = ({ username }: { username: string }) => (
+  <label class="field">
+    <span>User name there</span>
+    <input
+      class="input"
+      name="username"
+      required
+      autocomplete="off"
+      autocapitalize="none"
+      spellcheck={false}
+      defaultValue={username}
+      autofocus
+    />
+  </label>
 );

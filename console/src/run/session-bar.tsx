@@ -20,6 +20,14 @@ const STATES: Record<SessionRecord['state'], string> = {
   reconnect: ', needs a new login',
 };
 
+type Account = Pick<SessionRecord, 'username' | 'hostname'>;
+
+const isTwice = (sessions: Account[], { username, hostname }: Account): boolean =>
+  sessions.filter(one => one.username === username && one.hostname === hostname).length > 1;
+
+const timeOf = (time: string): string =>
+  new Date(time).toLocaleString(undefined, { dateStyle: 'short', timeStyle: 'medium' });
+
 /** The logins on hosts that are open, of which one is used. */
 export function SessionBar({ sessions, session, onChoose, onLogIn, onAddHost }: SessionBarProps) {
   const [isLeaving, setLeaving] = useState(false);
@@ -39,9 +47,10 @@ export function SessionBar({ sessions, session, onChoose, onLogIn, onAddHost }: 
                 Choose a login …
               </option>
             )}
-            {sessions.map(({ sid, username, hostname, state }) => (
+            {sessions.map(({ sid, username, hostname, state, created }) => (
               <option key={sid} value={sid}>
                 {username}@{hostname}
+                {isTwice(sessions, { username, hostname }) && `, since ${timeOf(created)}`}
                 {STATES[state]}
               </option>
             ))}

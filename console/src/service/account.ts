@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { readAll } from './pages.ts';
 import type { CurrentUser } from './user.ts';
 
 /** What a user has of the own: password, tokens and webhooks. */
@@ -14,7 +15,6 @@ export type Delivery = Schemas['WebhookDelivery'];
 
 const DELIVERIES_MS = 5_000;
 const DELIVERIES = 50;
-const ALL = { limit: 1_000 };
 
 export interface NewPassword {
   current: string;
@@ -38,9 +38,10 @@ export const useChangePassword = ({ username }: CurrentUser) =>
 export const useTokens = () =>
   useQuery({
     queryKey: ['tokens'],
-    queryFn: async ({ signal }) =>
-      (await unwrap(windlass.api.GET('/api/users/-/tokens', { params: { query: ALL }, signal })))
-        .items,
+    queryFn: ({ signal }) =>
+      readAll(query =>
+        unwrap(windlass.api.GET('/api/users/-/tokens', { params: { query }, signal })),
+      ),
   });
 
 const tokensChanged = () => queries.invalidateQueries({ queryKey: ['tokens'] });
@@ -55,6 +56,7 @@ export const useMakeToken = () =>
 
 export const useEndOwnToken = () =>
   useMutation({
+    meta: { done: 'The token is ended.' },
     mutationFn: (id: string) =>
       unwrap(windlass.api.DELETE('/api/users/-/tokens/{id}', { params: { path: { id } } })),
     onSettled: tokensChanged,
@@ -63,8 +65,8 @@ export const useEndOwnToken = () =>
 export const useWebhooks = () =>
   useQuery({
     queryKey: ['webhooks'],
-    queryFn: async ({ signal }) =>
-      (await unwrap(windlass.api.GET('/api/webhooks', { params: { query: ALL }, signal }))).items,
+    queryFn: ({ signal }) =>
+      readAll(query => unwrap(windlass.api.GET('/api/webhooks', { params: { query }, signal }))),
   });
 
 const webhooksChanged = () => queries.invalidateQueries({ queryKey: ['webhooks'] });
@@ -78,6 +80,7 @@ export const useMakeWebhook = () =>
 
 export const useRemoveWebhook = () =>
   useMutation({
+    meta: { done: 'The webhook is removed.' },
     mutationFn: (id: string) =>
       unwrap(windlass.api.DELETE('/api/webhooks/{id}', { params: { path: { id } } })),
     onSettled: webhooksChanged,

@@ -40,6 +40,7 @@ const bookmarksChanged = (pid: string) =>
 /** Stores a JSON object, byte for byte; its id. */
 export const useStoreBookmark = (pid: string) =>
   useMutation({
+    meta: { done: 'The bookmark is stored.' },
     mutationFn: async (text: string) => {
       const asked = windlass.api.POST('/api/projects/{pid}/bookmarks', {
         params: { path: { pid } },
@@ -53,6 +54,7 @@ export const useStoreBookmark = (pid: string) =>
 
 export const useRemoveBookmark = (pid: string) =>
   useMutation({
+    meta: { done: 'The bookmark is removed.' },
     mutationFn: (bid: string) =>
       unwrap(windlass.api.DELETE('/api/bookmarks/{bid}', { params: { path: { bid } } })),
     onSettled: () => bookmarksChanged(pid),

@@ -44,6 +44,7 @@ export const useHome = (sid: string) =>
 /** Removes a file on the host of a session; of a link the link. */
 export const useRemoveFile = (sid: string) =>
   useMutation({
+    meta: { done: 'The file is deleted.' },
     mutationFn: (path: string) => {
       const params = { path: { sid, path } };
       return unwrap(windlass.api.DELETE('/api/remotes/{sid}/file/{path}', { params }));

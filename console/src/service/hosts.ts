@@ -5,8 +5,10 @@ import {
   type OpenOptions,
   type SessionRecord,
   unwrap,
+  WindlassError,
 } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { IN_TABLE, readAll, usePages } from './pages.ts';
 
 export type { Challenge, SessionRecord };
 export type Host = components['schemas']['HostPage']['items'][number];
@@ -14,27 +16,50 @@ export type NewHost = components['schemas']['NewHost'];
 
 const SESSIONS_MS = 5_000;
 
+/** In the order of their names. */
 export const useHosts = () =>
+  usePages(['hosts'], (query, signal) =>
+    unwrap(windlass.api.GET('/api/hosts', { params: { query }, signal })),
+  );
+
+/** For tables, which draw all that was read. */
+export const useHostsInTable = () =>
+  usePages(
+    ['hosts', 'table'],
+    (query, signal) => unwrap(windlass.api.GET('/api/hosts', { params: { query }, signal })),
+    { limit: IN_TABLE },
+  );
+
+/** One host; null where there is none of that name, or it is not for the user. */
+export const useHost = (name: string | undefined) =>
   useQuery({
-    queryKey: ['hosts'],
+    queryKey: ['hosts', 'one', name],
     queryFn: async ({ signal }) => {
-      const query = { limit: 1_000 };
-      return (await unwrap(windlass.api.GET('/api/hosts', { params: { query }, signal }))).items;
+      const params = { path: { name: name ?? '' } };
+      try {
+        return await unwrap(windlass.api.GET('/api/hosts/{name}', { params, signal }));
+      } catch (error) {
+        if (error instanceof WindlassError && NOT_THERE.includes(error.code)) return null;
+        throw error;
+      }
     },
+    staleTime: 10_000,
+    enabled: name !== undefined,
   });
+const NOT_THERE = ['not_found', 'host_not_allowed'];
 
 export const useSessions = () =>
   useQuery({
     queryKey: ['sessions'],
-    queryFn: async ({ signal }) => {
-      const query = { limit: 1_000 };
-      return (await unwrap(windlass.api.GET('/api/remotes', { params: { query }, signal }))).items;
-    },
+    // LIMIT_SESSIONS bounds them.
+    queryFn: ({ signal }) =>
+      readAll(query => unwrap(windlass.api.GET('/api/remotes', { params: { query }, signal }))),
     refetchInterval: SESSIONS_MS,
   });
 
 export const useAddHost = () =>
   useMutation({
+    meta: { done: 'The host is added.' },
     mutationFn: (body: NewHost) => unwrap(windlass.api.POST('/api/hosts', { body })),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['hosts'] }),
   });
@@ -61,6 +86,7 @@ export const useOpenSession = () =>
 
 export const useCloseSession = () =>
   useMutation({
+    meta: { done: 'The login on the host is ended.' },
     mutationFn: (sid: string) => windlass.session(sid).close(),
     onSettled: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
   });

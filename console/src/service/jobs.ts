@@ -11,6 +11,7 @@ import { queries, windlass } from './client.ts';
 export type { Job, ListedJob };
 export type JobState = Job['state'];
 export type JobPage = components['schemas']['JobPage'];
+export type JobCommand = components['schemas']['JobCommand'];
 
 const PAGE = 50;
 const LIST_MS = 2_000;
@@ -61,6 +62,15 @@ export const useHistory = (job: ListedJob) =>
     refetchInterval: isEnded(job) ? false : JOB_MS,
   });
 
+/** All of what it runs, which stays as it was asked for. */
+export const useJobCommand = (id: string) =>
+  useQuery({
+    queryKey: ['job', id, 'command'],
+    queryFn: ({ signal }) =>
+      unwrap(windlass.api.GET('/api/jobs/{id}/command', { params: { path: { id } }, signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
 /** Its record and its history. */
 export const refreshJob = (id: string) => queries.invalidateQueries({ queryKey: ['job', id] });
 
@@ -77,6 +87,7 @@ export const useRunAgain = (id: string) =>
 /** Its record and its output. It is looked at no more: it is not asked for again. */
 export const useRemoveJob = (id: string) =>
   useMutation({
+    meta: { done: 'The job is removed.' },
     mutationFn: () =>
       unwrap(windlass.api.DELETE('/api/jobs/{id}/record', { params: { path: { id } } })),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['jobs'] }),

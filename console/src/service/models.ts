@@ -12,19 +12,11 @@ const PAGE = 1_000;
 /** The most artifacts that one answer has. */
 const MOST_ARTIFACTS = 10_000;
 
-export const useModels = (pid: string) =>
-  useInfiniteQuery({
-    queryKey: ['project', pid, 'models'],
-    queryFn: ({ signal, pageParam }) => {
-      const params = { path: { pid }, query: { limit: PAGE, after: pageParam } };
-      return unwrap(windlass.api.GET('/api/projects/{pid}/models', { params, signal }));
-    },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: page => page.next ?? undefined,
-  });
+export { useModels } from './projects-of-jobs.ts';
 
 export const useCreateModel = (pid: string) =>
   useMutation({
+    meta: { done: 'The model is made.' },
     mutationFn: async (body: Schemas['NewModel']) => {
       const params = { path: { pid } };
       return (await unwrap(windlass.api.POST('/api/projects/{pid}/models', { params, body }))).id;
@@ -80,6 +72,7 @@ export const useChangeModel = ({ id: mid, project: pid }: Model) =>
 
 export const useDeleteModel = ({ id: mid, project: pid }: Model) =>
   useMutation({
+    meta: { done: 'The model is deleted.' },
     mutationFn: () =>
       unwrap(windlass.api.DELETE('/api/models/{mid}', { params: { path: { mid } } })),
     onSuccess: () => {
@@ -101,6 +94,7 @@ export function downloadName({ aid, type }: Pick<Artifact, 'aid' | 'type'>): str
 
 export const useRemoveArtifact = (mid: string) =>
   useMutation({
+    meta: { done: 'It is removed from the model.' },
     mutationFn: async ({ aid, type }: Artifact) => {
       const params = { path: { mid, aid } };
       const { api } = windlass;

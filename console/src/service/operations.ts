@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { IN_TABLE, readAll, usePages } from './pages.ts';
 
 /** What server administrators see and do. */
 
@@ -57,15 +58,8 @@ export const useSettings = () =>
       (await unwrap(windlass.api.GET('/api/settings', { signal }))).items,
   });
 
-export const useFullHosts = () =>
-  useQuery({
-    queryKey: ['hosts', 'full'],
-    queryFn: async ({ signal }) => {
-      const query = { limit: 1_000 };
-      const page = await unwrap(windlass.api.GET('/api/hosts', { params: { query }, signal }));
-      return page.items.filter((host): host is FullHost => 'keys' in host);
-    },
-  });
+/** Administrators see all of a host. */
+export const isFull = (host: FullHost | Schemas['HostName']): host is FullHost => 'keys' in host;
 
 const hostsChanged = () => queries.invalidateQueries({ queryKey: ['hosts'] });
 
@@ -77,12 +71,14 @@ export const useScan = () =>
 
 export const usePinHost = () =>
   useMutation({
+    meta: { done: 'The host is added.' },
     mutationFn: (body: Schemas['NewHost']) => unwrap(windlass.api.POST('/api/hosts', { body })),
     onSuccess: hostsChanged,
   });
 
 export const useChangeHost = (name: string) =>
   useMutation({
+    meta: { done: 'The host is changed.' },
     mutationFn: (body: HostChanges) =>
       unwrap(windlass.api.PUT('/api/hosts/{name}', { params: { path: { name } }, body })),
     onSuccess: hostsChanged,
@@ -90,37 +86,36 @@ export const useChangeHost = (name: string) =>
 
 export const useRemoveHost = (name: string) =>
   useMutation({
+    meta: { done: 'The host is removed.' },
     mutationFn: () =>
       unwrap(windlass.api.DELETE('/api/hosts/{name}', { params: { path: { name } } })),
     onSuccess: hostsChanged,
   });
 
-export const useUsers = () =>
-  useInfiniteQuery({
-    queryKey: ['users'],
-    queryFn: ({ signal, pageParam }) => {
-      const query = { limit: 100, after: pageParam };
-      return unwrap(windlass.api.GET('/api/users', { params: { query }, signal }));
+/** For the table, which draws all that was read. */
+export const useUsersInTable = () =>
+  usePages(
+    ['users', 'table'],
+    (query, signal) => unwrap(windlass.api.GET('/api/users', { params: { query }, signal })),
+    { limit: IN_TABLE },
+  );
+
+export const useOneUser = (username: string | undefined) =>
+  useQuery({
+    queryKey: ['users', 'one', username],
+    queryFn: ({ signal }) => {
+      const params = { path: { username: username ?? '' } };
+      return unwrap(windlass.api.GET('/api/users/{username}', { params, signal }));
     },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: page => page.next ?? undefined,
+    enabled: username !== undefined,
   });
 
 /** For what is told of all of them. */
 export const useAllUsers = () =>
   useQuery({
     queryKey: ['users', 'all'],
-    queryFn: async ({ signal }) => {
-      const users: UserRecord[] = [];
-      let after: string | undefined;
-      do {
-        const query = { limit: 1_000, after };
-        const page = await unwrap(windlass.api.GET('/api/users', { params: { query }, signal }));
-        users.push(...page.items);
-        after = page.next ?? undefined;
-      } while (after !== undefined);
-      return users;
-    },
+    queryFn: ({ signal }) =>
+      readAll(query => unwrap(windlass.api.GET('/api/users', { params: { query }, signal }))),
     staleTime: 60_000,
   });
 
@@ -128,6 +123,7 @@ const usersChanged = () => queries.invalidateQueries({ queryKey: ['users'] });
 
 export const useAddUser = () =>
   useMutation({
+    meta: { done: 'The user is added.' },
     mutationFn: (body: Schemas['NewUser']) => unwrap(windlass.api.POST('/api/users', { body })),
     gcTime: 0,
     onSuccess: usersChanged,
@@ -143,6 +139,7 @@ export const useChangeUser = (username: string) =>
 
 export const useRemoveUser = (username: string) =>
   useMutation({
+    meta: { done: 'The user is removed.' },
     mutationFn: () =>
       unwrap(windlass.api.DELETE('/api/users/{username}', { params: { path: { username } } })),
     onSuccess: usersChanged,
@@ -151,15 +148,16 @@ export const useRemoveUser = (username: string) =>
 export const useTokensOf = (username: string) =>
   useQuery({
     queryKey: ['tokens', username],
-    queryFn: async ({ signal }) => {
-      const params = { path: { username }, query: { limit: 1_000 } };
-      const page = windlass.api.GET('/api/users/{username}/tokens', { params, signal });
-      return (await unwrap(page)).items;
-    },
+    queryFn: ({ signal }) =>
+      readAll(query => {
+        const params = { path: { username }, query };
+        return unwrap(windlass.api.GET('/api/users/{username}/tokens', { params, signal }));
+      }),
   });
 
 export const useEndToken = (username: string) =>
   useMutation({
+    meta: { done: 'The token is ended.' },
     mutationFn: (id: string) =>
       unwrap(
         windlass.api.DELETE('/api/users/{username}/tokens/{id}', {

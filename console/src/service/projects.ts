@@ -30,16 +30,7 @@ const RECORD_MS = 10_000;
 
 export const canWrite = ({ role }: Pick<Project, 'role'>): boolean => role !== 'reader';
 
-export const useProjects = () =>
-  useInfiniteQuery({
-    queryKey: ['projects'],
-    queryFn: ({ signal, pageParam }) => {
-      const query = { limit: PAGE, after: pageParam };
-      return unwrap(windlass.api.GET('/api/projects', { params: { query }, signal }));
-    },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: page => page.next ?? undefined,
-  });
+export { useProjects } from './projects-of-jobs.ts';
 
 export const useProject = (pid: string) =>
   useQuery({
@@ -57,6 +48,7 @@ const projectChanged = (pid: string) =>
 
 export const useCreateProject = () =>
   useMutation({
+    meta: { done: 'The project is made.' },
     mutationFn: async (body: Schemas['NewProject']) =>
       (await unwrap(windlass.api.POST('/api/projects', { body }))).id,
     onSuccess: () => queries.invalidateQueries({ queryKey: ['projects'] }),
@@ -65,6 +57,7 @@ export const useCreateProject = () =>
 /** Refused where it is not any more what the user saw. */
 export const useChangeProject = (pid: string, tag: string) =>
   useMutation({
+    meta: { done: 'The project is changed.' },
     mutationFn: (body: ProjectChanges) =>
       unwrap(
         windlass.api.PUT('/api/projects/{pid}', {
@@ -77,6 +70,7 @@ export const useChangeProject = (pid: string, tag: string) =>
 
 export const useDeleteProject = (pid: string) =>
   useMutation({
+    meta: { done: 'The project is deleted.' },
     mutationFn: () =>
       unwrap(windlass.api.DELETE('/api/projects/{pid}', { params: { path: { pid } } })),
     onSuccess: () => {
@@ -99,6 +93,7 @@ export const useCache = (pid: string) =>
 
 export const useRemoveCached = (pid: string) =>
   useMutation({
+    meta: { done: 'The video is removed.' },
     mutationFn: (key: string) =>
       unwrap(
         windlass.api.DELETE('/api/projects/{pid}/cache/{key}', { params: { path: { pid, key } } }),

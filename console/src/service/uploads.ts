@@ -2,6 +2,7 @@ import { useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { useEffect, useReducer } from 'preact/hooks';
 import { queries, windlass } from './client.ts';
+import { readAll } from './pages.ts';
 import { abandonUpload, getUpload, type Sending, sendings, type Upload } from './sendings.ts';
 
 export type Parser = components['schemas']['Parser'];
@@ -28,21 +29,20 @@ export const useOpenUploads = (mid: string) =>
   useQuery({
     queryKey: ['uploads', mid],
     queryFn: async ({ signal }) => {
+      const all = await readAll(query =>
+        unwrap(windlass.api.GET('/api/uploads', { params: { query }, signal })),
+      );
       const found: Upload[] = [];
-      for (let after: string | undefined; ; ) {
-        const params = { query: { limit: 1_000, after } };
-        const page = await unwrap(windlass.api.GET('/api/uploads', { params, signal }));
-        for (const { id, state, mid: into } of page.items)
-          if (state === 'open' && into === mid) found.push(await getUpload(id));
-        if (page.next === null) return found;
-        after = page.next;
-      }
+      for (const { id, state, mid: into } of all)
+        if (state === 'open' && into === mid) found.push(await getUpload(id));
+      return found;
     },
     staleTime: 5_000,
   });
 
 export const useAbandonUpload = (mid: string) =>
   useMutation({
+    meta: { done: 'The upload is given up.' },
     mutationFn: abandonUpload,
     onSettled: () => queries.invalidateQueries({ queryKey: ['uploads', mid] }),
   });

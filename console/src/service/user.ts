@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { isSignedOut, queries, windlass } from './client.ts';
 import { forgetCommands, keepCommandsOf } from './command-history.ts';
+import { usePages } from './pages.ts';
 import { SERVICE_PATH } from './place.ts';
 
 export type CurrentUser = components['schemas']['User'];
@@ -62,18 +63,13 @@ function leave(): void {
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
 }
 
-/** Of all users, for server administrators. */
-export const useUserNames = (isWanted: boolean) =>
-  useQuery({
-    queryKey: ['users', 'names'],
-    queryFn: async ({ signal }) => {
-      const query = { limit: 1_000 };
-      const page = await unwrap(windlass.api.GET('/api/users', { params: { query }, signal }));
-      return page.items.map(({ username }) => username);
-    },
-    staleTime: 30_000,
-    enabled: isWanted,
-  });
+/** In the order of their names, for server administrators. */
+export const useUsers = () =>
+  usePages(
+    ['users'],
+    (query, signal) => unwrap(windlass.api.GET('/api/users', { params: { query }, signal })),
+    { staleTime: 30_000 },
+  );
 
 /** How users log in here: `password`, and `oidc` where the service has an identity provider. */
 export const useLogins = () =>

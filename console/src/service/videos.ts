@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from '@tanstack/preact-query';
+import { useMutation } from '@tanstack/preact-query';
 import { unwrap, type VideoOptions } from '@windlass/client';
 import { queries, windlass } from './client.ts';
 
@@ -7,15 +7,6 @@ export const useMakeVideo = (sid: string) =>
   useMutation({
     mutationFn: async (options: VideoOptions) => (await windlass.session(sid).video(options)).job,
     onSuccess: () => queries.invalidateQueries({ queryKey: ['jobs'] }),
-  });
-
-export const useProjectNames = () =>
-  useQuery({
-    queryKey: ['projects', 'names'],
-    queryFn: async ({ signal }) => {
-      const query = { limit: 1_000 };
-      return (await unwrap(windlass.api.GET('/api/projects', { params: { query }, signal }))).items;
-    },
   });
 
 export interface CachePlace {

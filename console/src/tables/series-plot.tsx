@@ -84,7 +84,7 @@ export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProp
             : `${scale.format(buckets.min[seen])} to ${scale.format(buckets.max[seen])} in ${rowsOf(buckets.count[seen])}`
         }`;
   return (
-    <figure class="plot card series">
+    <figure class="plot card series" aria-label={`${y.name} along ${x.name}`}>
       <figcaption class="plot-head">
         <h2>
           {y.name} along {x.name}

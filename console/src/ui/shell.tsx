@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter-preact';
 import { apiPath } from '../service/place.ts';
 import { type CurrentUser, logOut } from '../service/user.ts';
 import { AnnouncedPage } from './announced-page.tsx';
+import { AnnouncedWork } from './announced-work.tsx';
 import { Button } from './button.tsx';
 import {
   BookIcon,
@@ -18,6 +19,7 @@ import {
 import { PageBoundary } from './page-boundary.tsx';
 import { ThemeButton } from './theme.tsx';
 import { useArrival } from './use-arrival.ts';
+import { useKeptFocus } from './use-kept-focus.ts';
 
 const PAGES = [
   { path: '/run', name: 'Run', Icon: TerminalIcon },
@@ -32,6 +34,7 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
   const [path] = useLocation();
   const main = useRef<HTMLElement>(null);
   useArrival(path, main);
+  useKeptFocus(main);
   return (
     <div class="shell">
       {/* No link: a fragment would be one of the address in `<base>`. */}
@@ -82,6 +85,7 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
         </div>
       </header>
       <AnnouncedPage path={path} />
+      <AnnouncedWork />
       <main class="main" ref={main} tabIndex={-1}>
         <PageBoundary>{children}</PageBoundary>
       </main>

@@ -1,22 +1,27 @@
-import { type CachePlace, useProjectNames } from '../service/videos.ts';
+import { useState } from 'preact/hooks';
+import { itemsOf } from '../service/pages.ts';
+import { useProjects } from '../service/projects-of-jobs.ts';
+import type { CachePlace } from '../service/videos.ts';
+import { Choice } from '../ui/choice.tsx';
 
 /** Where a video is kept for the people of a project; nothing where there is no project. */
 export function CacheFields({ suggestion, required }: { suggestion: string; required?: boolean }) {
-  const { data: projects } = useProjectNames();
-  if (!projects || projects.length === 0) return null;
+  const list = useProjects();
+  const projects = itemsOf(list.data) ?? [];
+  const [project, choose] = useState('');
+  if (projects.length === 0) return null;
   return (
     <div class="two">
-      <label class="field">
-        <span>Keep it in the cache of</span>
-        <select class="input" name="project" required={required}>
-          <option value="">{required ? 'a project …' : 'no project'}</option>
-          {projects.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        label="Keep it in the cache of"
+        name="project"
+        required={required}
+        none={required ? 'a project …' : 'no project'}
+        value={project}
+        options={projects.map(({ id, name }) => [id, name] as const)}
+        more={list}
+        onChange={choose}
+      />
       <label class="field">
         <span>Under the key</span>
         <input class="input" name="key" required defaultValue={suggestion} maxLength={200} />

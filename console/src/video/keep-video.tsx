@@ -1,7 +1,9 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useSessions } from '../service/hosts.ts';
 import type { Job } from '../service/jobs.ts';
-import { useCacheVideo, useProjectNames } from '../service/videos.ts';
+import { itemsOf } from '../service/pages.ts';
+import { useProjectName, useProjects } from '../service/projects-of-jobs.ts';
+import { useCacheVideo } from '../service/videos.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { CacheFields, readCacheFields } from './cache-fields.tsx';
@@ -9,15 +11,15 @@ import { CacheFields, readCacheFields } from './cache-fields.tsx';
 /** Keeps a video for the people of a project: without it the bytes go with the job. */
 export function KeepVideo({ job }: { job: Job }) {
   const keep = useCacheVideo(job.session ?? '', job.id);
-  const { data: projects } = useProjectNames();
+  const projects = itemsOf(useProjects().data);
+  const keptIn = useProjectName(keep.data?.project ?? job.project ?? undefined);
   const { data: sessions } = useSessions();
-  const nameOf = (id: string) => projects?.find(project => project.id === id)?.name ?? id;
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const place = readCacheFields(new FormData(event.currentTarget));
     if (place) keep.mutate(place);
   };
-  const kept = job.project !== null && <p>It is in the cache of {nameOf(job.project)}.</p>;
+  const kept = job.project !== null && <p>It is in the cache of {keptIn ?? job.project}.</p>;
   if (!sessions || !projects) return null;
   const hasEnded = !sessions.some(({ sid }) => sid === job.session);
   if (hasEnded || projects.length === 0)
@@ -38,7 +40,7 @@ export function KeepVideo({ job }: { job: Job }) {
       {keep.error && <Problem error={keep.error} />}
       <div class="dialog-end">
         <span class="grow muted" role="status">
-          {keep.data && `Kept in the cache of ${nameOf(keep.data.project)} as ${keep.data.key}.`}
+          {keep.data && `Kept in the cache of ${keptIn ?? keep.data.project} as ${keep.data.key}.`}
         </span>
         <Button type="submit" disabled={keep.isPending}>
           {keep.isPending ? 'Keeping it …' : 'Keep it there'}

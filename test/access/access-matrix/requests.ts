@@ -194,6 +194,7 @@ export const REQUESTS: Record<string, Make> = {
     await waitForEnd(people.owner, id);
     return { ids: { id } };
   },
+  'GET /jobs/{id}/command': ({ ids }) => ({ ids: { id: ids.job } }),
   'GET /jobs/{id}/history': ({ ids }) => ({ ids: { id: ids.job } }),
   'GET /jobs/{id}/output/times': ({ ids }) => ({ ids: { id: ids.job } }),
   'GET /jobs/{id}/events': ({ ids }) => ({ ids: { id: ids.job } }),

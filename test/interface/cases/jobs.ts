@@ -112,6 +112,29 @@ export const JOB_ROWS: Row[] = [
     'host',
   ),
   row(
+    at('GET /jobs/(id)/command: all of what it runs, and how'),
+    'GET /jobs/{id}/command',
+    async ({ ask, make }) => {
+      const asked = {
+        sid: await make.session(),
+        command: 'cat\necho $WORD',
+        cwd: '/tmp',
+        timeout: 60,
+      };
+      const more = { env: { WORD: 'secret' }, stdin: 'é' };
+      await ask('POST', '/remotes/launch', { json: { ...asked, ...more } });
+      const { items } = (await ask('GET', '/jobs?kind=command&limit=1')).json() as {
+        items: { id: string }[];
+      };
+      expect((await ask('GET', `/jobs/${items[0]?.id}/command`)).json()).toEqual({
+        ...{ command: 'cat\necho $WORD', script: null, cwd: '/tmp', timeout: 60 },
+        ...{ env: ['WORD'], stdin: 2, batch: null },
+      });
+      expectError(await ask('GET', '/jobs/none/command'), 404, { code: 'not_found' });
+    },
+    'host',
+  ),
+  row(
     at('GET /jobs/(id)/history: its events, the oldest first'),
     'GET /jobs/{id}/history',
     async ({ ask, make }) => {

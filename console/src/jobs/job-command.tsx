@@ -1,0 +1,78 @@
+import { useLocation } from 'wouter-preact';
+import { keepDraft } from '../service/command-history.ts';
+import { useSessions } from '../service/hosts.ts';
+import { type JobCommand as Asked, type Job, useJobCommand } from '../service/jobs.ts';
+import { Button } from '../ui/button.tsx';
+import { formatBytes } from '../ui/format-bytes.ts';
+import { toDraft } from './command-draft.ts';
+
+/** All of what a job runs, where its label is not all of it. */
+export function JobCommand({ job }: { job: Job }) {
+  const { data: asked } = useJobCommand(job.id);
+  if (!asked) return null;
+  const text = asked.script ?? asked.command ?? '';
+  const label = asked.script === null ? 'Command' : 'Script';
+  const facts = factsOf(asked);
+  if (text === job.label && facts.length === 0) return null;
+  return (
+    <section class="card" aria-label="What it runs">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too. */}
+      <section class="job-command" aria-label={label} tabIndex={0}>
+        <pre>{text}</pre>
+      </section>
+      {facts.length > 0 && (
+        <dl class="facts">
+          {facts.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}
+
+/** Its command in the form of a new one, on the login that it had; with its standard input it would not be the same. */
+export function ChangeAndRun({ job }: { job: Job }) {
+  const { data: asked } = useJobCommand(job.id);
+  const { data: sessions } = useSessions();
+  const [, navigate] = useLocation();
+  const isOpen = sessions?.some(({ sid, state }) => sid === job.session && state === 'open');
+  if (!asked || asked.stdin > 0 || !isOpen) return null;
+  const change = () => {
+    keepDraft({
+      command: asked.script ?? asked.command ?? '',
+      fields: toDraft(asked, job.name),
+    });
+    navigate(`/run?session=${job.session}${job.kind === 'batch' ? '&as=batch' : ''}`);
+  };
+  return (
+    <Button title="In the form of a new job: it is run when you say so" onClick={change}>
+      Change and run
+    </Button>
+  );
+}
+
+/** What was given beside the text. */
+function factsOf({ cwd, env, stdin, timeout, batch }: Asked): [name: string, value: string][] {
+  const { nodes, tasks, cpus, memory, time, queue, account, options = [] } = batch ?? {};
+  const facts: [string, string | number | null | undefined][] = [
+    ['Folder', cwd],
+    ['Variables', env.join(', ')],
+    ['Standard input', stdin > 0 ? formatBytes(stdin) : null],
+    ['Time limit', timeout === null ? null : `${timeout} s`],
+    ['Nodes', nodes],
+    ['Tasks', tasks],
+    ['Cores a task', cpus],
+    ['Memory a node', memory && formatBytes(memory)],
+    ['Time', time && `${time / 60} min`],
+    ['Queue', queue],
+    ['Account', account],
+    ['More options', options.join(' ')],
+  ];
+  return facts.flatMap(([name, value]) =>
+    value === null || value === undefined || value === '' ? [] : [[name, String(value)] as const],
+  ) as [string, string][];
+}
