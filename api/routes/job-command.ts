@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm';
 import { z } from 'zod';
 import { jobs } from '../../shared/database/schema.ts';
-import { notFound } from '../../shared/errors.ts';
+import { notFound } from '../../shared/errors/errors.ts';
 import { batchRequest } from '../../shared/jobs/batch.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import { pathParameter, resource } from '../http/resource.ts';
