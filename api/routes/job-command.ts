@@ -31,6 +31,7 @@ const jobCommand = z
     timeout: z.number().nullable().describe('Seconds.'),
     batch: resources
       .extend({ options: z.array(z.string()).optional() })
+      .meta({ id: 'BatchResources' })
       .nullable()
       .describe('What a batch job asked for.'),
   })

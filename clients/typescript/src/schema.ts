@@ -1836,6 +1836,16 @@ export interface components {
             reason: string | null;
             nodes: string | null;
         };
+        BatchResources: {
+            nodes?: number;
+            tasks?: number;
+            cpus?: number;
+            memory?: number;
+            time?: number;
+            queue?: string;
+            account?: string;
+            options?: string[];
+        };
         BookmarkEntry: {
             id: string;
             /** @description SHA-256 of its bytes, in hexadecimal digits. */
@@ -2293,16 +2303,7 @@ export interface components {
             /** @description Seconds. */
             timeout: number | null;
             /** @description What a batch job asked for. */
-            batch: {
-                nodes?: number;
-                tasks?: number;
-                cpus?: number;
-                memory?: number;
-                time?: number;
-                queue?: string;
-                account?: string;
-                options?: string[];
-            } | null;
+            batch: components["schemas"]["BatchResources"] | null;
         };
         JobEnd: Record<string, never>;
         /**
