@@ -7,8 +7,8 @@ import type { Result } from '../../shared/jobs/catalog.ts';
 export type SentFile = NonNullable<Result<'parse'>['files']>[number];
 
 const PAGE = 5_000;
-/** Parts of ever other sizes are no file of a client of ours. */
-const MOST_RUNS = 1_000;
+/** Of all files together, for the size of the job's record. Parts of ever other sizes are no file of a client of ours. */
+const MOST_RUNS = 10_000;
 
 /** What stays known of the files of an upload whose parts are gone: a client can tell by it whether it has the same ones. */
 export async function describeSentFiles(db: Tx, upload: string): Promise<SentFile[]> {
@@ -39,9 +39,10 @@ export async function describeSentFiles(db: Tx, upload: string): Promise<SentFil
     }
     if (page.length < PAGE) break;
   }
-  return files.map(({ size, runs, hash }) =>
-    runs.length > MOST_RUNS
-      ? { size }
-      : { size, parts: { sizes: runs, digest: hash.digest('base64') } },
-  );
+  let told = 0;
+  return files.map(({ size, runs, hash }) => {
+    told += runs.length;
+    if (told > MOST_RUNS) return { size };
+    return { size, parts: { sizes: runs, digest: hash.digest('base64') } };
+  });
 }
