@@ -26,6 +26,7 @@ BEYOND_SCHEMA = re.compile(
             r"^must be a private key",
             r"^cannot be opened with this passphrase",
             r"^must be one of blob, ",
+            r"^must be the id of an event of this job$",
             r"^must all be different$",
             r"^must be in the future$",
             r"^must be a time in ISO 8601",
