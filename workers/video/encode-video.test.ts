@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
+import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import {
   drawFrame,
   drawFrames,
@@ -14,7 +15,6 @@ import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
 import { giveToDecoder } from '../sandbox/scratch-dir.ts';
 import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
-import { findBundledFfmpeg } from './find-ffmpeg.ts';
 import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
 import { readFrames } from './read-frames.ts';
 

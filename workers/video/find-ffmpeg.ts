@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, constants } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { findIsolation } from '../sandbox/confine.ts';
 import { chooseEncoder, nameEncoders, type VideoSettings } from './ffmpeg-arguments.ts';
@@ -65,21 +65,8 @@ export async function reportFfmpeg(log: Logger): Promise<void> {
     );
   if (!user && process.geteuid?.() === 0)
     log.warn(
-      'ffmpeg and the parsers run as root: no other user may read the program; see docs/operations.md',
+      'ffmpeg and the parsers run as the user of the worker: no other user may read the program; see docs/operations.md',
     );
-}
-
-/** The static binary of `@ffmpeg-installer/ffmpeg`, if there is one for this platform. */
-export async function findBundledFfmpeg(): Promise<string | undefined> {
-  try {
-    const { path } = (await import('@ffmpeg-installer/ffmpeg')).default;
-    // Without install scripts it is not executable.
-    await access(path, constants.X_OK).catch(() => chmod(path, 0o755));
-    return path;
-  } catch {
-    // The package throws a string on platforms without a binary.
-    return undefined;
-  }
 }
 
 async function canEncodeBoth(ffmpeg: string): Promise<boolean> {

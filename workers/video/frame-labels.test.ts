@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import {
   type DrawnKind,
   drawFrame,
@@ -14,7 +15,6 @@ import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
 import { giveToDecoder } from '../sandbox/scratch-dir.ts';
 import { encodeVideo } from './encode-video.ts';
-import { findBundledFfmpeg } from './find-ffmpeg.ts';
 import { drawLabel, type LabelKind, labelScript, planLabels } from './frame-labels.ts';
 import { hostEncodeScript } from './host-encode-script.ts';
 import { CHARACTERS } from './label-font.ts';

@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
+import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import { drawFrame, drawFrames } from '../../test/harness/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
 import { chooseEncoder } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
-import { findBundledFfmpeg } from './find-ffmpeg.ts';
 import { type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
 import { toHostVideoError } from './video-error.ts';
 
