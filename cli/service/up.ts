@@ -17,11 +17,11 @@ import {
 } from '../supervisor/process-specs.ts';
 import type { ProcessSpec } from '../supervisor/supervised-process.ts';
 import { supervise } from '../supervisor/supervisor.ts';
-import { prepareApiUser } from './api-user.ts';
 import { checkServers } from './check-servers.ts';
 import type { CommandContext } from './command-context.ts';
 import { requireFreePorts } from './free-ports.ts';
 import { prepareDatabase } from './migrate.ts';
+import { prepareServiceUsers } from './service-users.ts';
 
 /**
  * `windlass up`: runs everything until it is asked to stop. If DATABASE_URL, REDIS_URL and S3_ENDPOINT are all set, it runs
@@ -50,9 +50,9 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
     await checkServers(config);
     await prepareDatabase(databaseUrl, config, stopping);
     const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl };
-    const apiUser = await prepareApiUser(config, dataDir);
+    const users = await prepareServiceUsers(config, dataDir, printLine);
     const processesWith = (keys: object) =>
-      listEmbeddedProcesses({ ...env, ...keys }, { urls: roles, apiUser });
+      listEmbeddedProcesses({ ...env, ...keys }, { urls: roles, users });
     await superviseAll(config, stopping, {
       groups: processesWith(secrets),
       renewed: { dataDir, processesWith },
@@ -108,8 +108,12 @@ function findDataDir(config: Config): string {
     given: config.DATA_DIR,
     checkout: fileURLToPath(packageRoot),
   });
-  if (notice) process.stdout.write(`${notice}\n`);
+  if (notice) printLine(notice);
   return dataDir;
+}
+
+function printLine(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
 function openLog(config: Config): Logger {

@@ -17,14 +17,14 @@ const API = 'api';
 interface EmbeddedOptions {
   /** DATABASE_URL of each, where they have roles of their own. */
   urls?: { api: string; worker: string };
-  /** Whom the API runs as, if not as all others. */
-  apiUser?: ProcessSpec['user'];
+  /** Whom they run as, if not as this process's user. */
+  users?: { api?: ProcessSpec['user']; worker?: ProcessSpec['namespace'] };
 }
 
 /** The embedded form: an API and two workers of every kind. */
 export function listEmbeddedProcesses(
   env: Environment,
-  { urls, apiUser }: EmbeddedOptions = {},
+  { urls, users }: EmbeddedOptions = {},
 ): ProcessSpec[][] {
   const withUrl = (url: string | undefined) => (url ? { ...env, DATABASE_URL: url } : env);
   const program = (path: string) => [
@@ -34,13 +34,14 @@ export function listEmbeddedProcesses(
   return [
     [
       {
-        ...{ name: API, command: program('api/main.js'), user: apiUser },
+        ...{ name: API, command: program('api/main.js'), user: users?.api },
         ...settingsFor(API, withUrl(urls?.api)),
       },
     ],
     Array.from({ length: EACH }, (_unused, n) => ({
       name: `worker.${n + 1}`,
       command: program('workers/main.js'),
+      namespace: users?.worker,
       ...settingsFor('worker', withUrl(urls?.worker)),
     })),
   ];

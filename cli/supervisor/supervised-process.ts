@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/process/log.ts';
 import {
@@ -8,6 +8,7 @@ import {
 } from '../../shared/secrets/handed-secrets.ts';
 import type { Reaper } from './reaper.ts';
 import { chooseRestartBackoff } from './restart-backoff.ts';
+import { spawnInNamespace, type UserNamespace } from './user-namespace.ts';
 
 /** A process that sends no message counts as ready after this time. */
 const SETTLED_AFTER_MS = 5_000;
@@ -24,7 +25,9 @@ export interface ProcessSpec {
   secrets?: Secrets;
   cwd?: string;
   /** Another user than this process's, who must be root. */
-  user?: { uid: number; gid: number };
+  user?: { uid: number; gid: number } | undefined;
+  /** Instead of a user. */
+  namespace?: UserNamespace | undefined;
   /** Whether it sends `{ type: 'ready' }` over IPC when it is ready (true). */
   readyMessage?: boolean;
 }
@@ -161,18 +164,15 @@ interface Outcome {
   error?: string;
 }
 
-function spawnProcess({ command, env, cwd, user }: ProcessSpec): ChildProcess | Error {
+function spawnProcess({ command, env, cwd, user, namespace }: ProcessSpec): ChildProcess | Error {
   const [program = '', ...args] = command;
+  // Inherited output: no line is lost or delayed when this process dies or blocks.
+  const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] satisfies StdioOptions;
+  const options = { env, cwd, detached: true, stdio };
   try {
-    // Inherited output: no line is lost or delayed when this process dies or blocks.
-    return spawn(program, args, {
-      env,
-      cwd,
-      uid: user?.uid,
-      gid: user?.gid,
-      detached: true,
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
+    return namespace
+      ? spawnInNamespace(command, namespace, options)
+      : spawn(program, args, { ...options, uid: user?.uid, gid: user?.gid });
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }

@@ -35,6 +35,11 @@ export const SERVICE = {
     meaning:
       'account, or UID:GID, that the API runs as where root runs `npm start` without a fleet (default: `windlass-api` if there is that account, else root)',
   },
+  WORKER_USER: {
+    schema: z.string().optional(),
+    meaning:
+      'account, or UID:GID, that the workers run as where root runs `npm start` without a fleet, and may make user namespaces (default: `windlass-worker` if there is that account, else root)',
+  },
   LOG_LEVEL: {
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     default: 'info',

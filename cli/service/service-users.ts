@@ -1,0 +1,94 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
+import { packageRoot } from '../../shared/process/package-root.ts';
+import { findDecoderUser } from '../../shared/process/system-users.ts';
+import type { Config } from '../../shared/settings/config.ts';
+import { CommandError } from '../command-error.ts';
+import { chooseServiceUser } from '../embedded-postgres/service-user.ts';
+import type { UserNamespace } from '../supervisor/user-namespace.ts';
+import {
+  ACCOUNTS,
+  findOwnAccount,
+  type OwnAccount,
+  requireOwnUser,
+  requirePort,
+  requireReach,
+} from './own-account.ts';
+import { shareObjects } from './share-objects.ts';
+import { tryNamespace } from './try-namespace.ts';
+
+/** Whom API and workers run as, if not as the user who started them. */
+export interface ServiceUsers {
+  api?: OwnAccount | undefined;
+  worker?: UserNamespace | undefined;
+}
+
+/**
+ * The accounts of API and workers where root starts the embedded form: neither reads memory or files of the others, and they
+ * share the objects. Throws CommandError; `tell` gets a line for people where workers run as root all the same.
+ */
+export async function prepareServiceUsers(
+  config: Config,
+  dataDir: string,
+  tell: (line: string) => void,
+): Promise<ServiceUsers> {
+  // The objects are shared by what Linux alone has: see beneath.ts.
+  if (process.geteuid?.() !== 0 || process.platform !== 'linux') return refuseSettings(config);
+  const api = findOwnAccount('API_USER', config.API_USER);
+  const account = findOwnAccount('WORKER_USER', config.WORKER_USER);
+  const missing = [...(api ? [] : [ACCOUNTS.API_USER]), ...(account ? [] : [ACCOUNTS.WORKER_USER])];
+  if (missing.length > 0)
+    tell(
+      `Running as root, for lack of an account of that name: ${missing.join(', ')}. See docs/security.md.`,
+    );
+  const others = [chooseServiceUser(join(dataDir, 'postgres')), findDecoderUser()];
+  if (api) {
+    requireOwnUser(api, others);
+    requirePort(api, config.PORT);
+    requirePrograms(api, 'dist/api/main.js', dataDir);
+  }
+  if (account) {
+    requireOwnUser(account, others);
+    if (account.uid === api?.uid)
+      throw new CommandError(`WORKER_USER: the API runs as ${account.name}, too.`);
+    requirePrograms(account, 'dist/workers/main.js', dataDir);
+    requireReach(account, tmpdir(), 'wx');
+  }
+  const worker = account && (await prepareNamespace(account, api?.gid, tell));
+  const group = api?.gid ?? worker?.gid;
+  if (group !== undefined && !config.S3_ENDPOINT)
+    await shareObjects(join(dataDir, 'objects'), group);
+  return { api, worker };
+}
+
+function refuseSettings({ API_USER, WORKER_USER }: Config): ServiceUsers {
+  for (const [setting, given] of Object.entries({ API_USER, WORKER_USER }))
+    if (given !== undefined)
+      throw new CommandError(`${setting}: only root on Linux can run programs as another user.`);
+  return {};
+}
+
+function requirePrograms(account: OwnAccount, main: string, dataDir: string): void {
+  requireReach(account, process.execPath, 'x');
+  requireReach(account, fileURLToPath(new URL(main, packageRoot)), 'r');
+  requireReach(account, dataDir, 'x');
+}
+
+/** Undefined where this system does not let a worker have a namespace of its own: it would lose what confines decoders. */
+async function prepareNamespace(
+  account: OwnAccount,
+  group: number | undefined,
+  tell: (line: string) => void,
+): Promise<UserNamespace | undefined> {
+  const namespace = { uid: account.uid, gid: account.gid, group };
+  const problem = await tryNamespace(namespace);
+  if (problem !== undefined) {
+    tell(`The workers run as root, not as ${account.name}: ${problem}`);
+    return undefined;
+  }
+  // Which they may not make executable.
+  await findBundledFfmpeg();
+  return namespace;
+}
