@@ -1,8 +1,8 @@
-/** A lease expires so long after its last renewal, by the database's clock, as all seconds here. */
+/** A lease expires so long after its last renewal. */
 export const LEASE_SECONDS = 10;
 /** How often a worker renews its leases. */
 export const RENEW_MS = 3_000;
-/** A worker is alive while its last heartbeat is no older. */
+/** A worker is alive while its last heartbeat is no older, by the database's clock. */
 export const ALIVE_SECONDS = 10;
 /** Backoff after a lost worker, by how many were lost in a row without progress: 0, 1, 2, 4, then 8 s. */
 export const LOSS_BACKOFF_SECONDS = [0, 1, 2, 4, 8] as const;

@@ -13,7 +13,7 @@ import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { claimJob, finishJob, releaseJob, updateLeased } from '../../workers/engine/claims.ts';
 import { dispatchWaiting, redispatchUnclaimed } from '../../workers/engine/dispatch-waiting.ts';
-import { reclaimExpiredLeases } from '../../workers/engine/expired-leases.ts';
+import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
 import type { Claim } from '../../workers/engine/fencing-token.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
@@ -38,7 +38,7 @@ describe('on a table that has grown, after statistics that are older', () => {
   let database: Database;
   /** Without the programs' limits on what takes long. */
   let filler: postgres.Sql;
-  let context: Parameters<typeof dispatchWaiting>[0] & Parameters<typeof reclaimExpiredLeases>[0];
+  let context: Parameters<typeof dispatchWaiting>[0] & Parameters<typeof reclaimLeases>[0];
   const session = newId();
   const log = createLog({ level: 'silent', name: 'test', secrets: [] });
 
@@ -192,9 +192,9 @@ describe('on a table that has grown, after statistics that are older', () => {
     ['look for lost entries', SOME, async () => () => redispatchUnclaimed(context, 'remote')],
     [
       'take leases back',
-      // What has a slot is looked through three times.
-      3 * SOME,
-      async () => () => reclaimExpiredLeases(context, new Date().toISOString()),
+      // What has a slot is looked through three times, and once to see its leases.
+      4 * SOME,
+      async () => async () => reclaimLeases(context, await readLeases(context)),
     ],
   ];
 

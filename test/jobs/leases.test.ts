@@ -5,13 +5,19 @@ import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { newId } from '../../shared/ids.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
+import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { claimJob } from '../../workers/engine/claims.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
-import { reclaimExpiredLeases } from '../../workers/engine/expired-leases.ts';
+import {
+  readLeases,
+  reclaimLeases,
+  type SeenLease,
+  SilentWorkers,
+} from '../../workers/engine/expired-leases.ts';
 import { type Claim, LeaseLost } from '../../workers/engine/fencing-token.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
@@ -78,14 +84,16 @@ async function tokenOf({ id }: { id: string }): Promise<string | null> {
   return row?.lease_token;
 }
 
-const expire = (worker: string) =>
-  database.sql`update leases set expires = now() - interval '1 second' where worker = ${worker}`;
+const context = () => ({ database, notifications, log, metrics: new WorkerMetrics() });
 
-const reclaim = (now = new Date()) =>
-  reclaimExpiredLeases(
-    { database, notifications, log, metrics: new WorkerMetrics() },
-    now.toISOString(),
-  );
+/** What the dispatcher sees: the worker's lease as it is now. */
+const see = async (worker: string) => {
+  const seen = (await readLeases(context())).filter(({ id }) => id === worker);
+  expect(seen).toHaveLength(1);
+  return seen;
+};
+
+const reclaim = (seen: SeenLease[]) => reclaimLeases(context(), seen);
 
 test('a renewal changes one narrow row in its page, however many jobs it is for', async () => {
   // One connection: each tells the server's statistics of its own changes.
@@ -125,9 +133,9 @@ test('a job whose row is locked keeps no lease from being renewed', async () => 
   try {
     await holder.unsafe('begin');
     await holder`select from jobs where id = ${locked.id} for update`;
-    await expire(worker.id);
+    const seen = await see(worker.id);
     await worker.renewer.renew();
-    await reclaim();
+    await reclaim(seen);
     for (const claim of [locked, other]) expect(await tokenOf(claim)).toBe(claim.token);
   } finally {
     await holder.end();
@@ -148,9 +156,9 @@ test('a locked row of an abandoned claim keeps no lease from being renewed, and 
   try {
     await holder.unsafe('begin');
     await holder`select from jobs where id = ${abandoned.id} for update`;
-    await expire(worker.id);
+    const seen = await see(worker.id);
     await worker.renewer.renew();
-    await reclaim();
+    await reclaim(seen);
     expect(await tokenOf(held)).toBe(held.token);
     expect(held.signal.aborted).toBe(false);
   } finally {
@@ -163,8 +171,7 @@ test('a locked row of an abandoned claim keeps no lease from being renewed, and 
 test('a worker finds that its jobs were reclaimed, and does nothing outside any more', async () => {
   const worker = makeWorker();
   const claim = await claimNew(worker);
-  await expire(worker.id);
-  await reclaim();
+  await reclaim(await see(worker.id));
   expect(await tokenOf(claim)).toBeNull();
   await expect(worker.renewer.assertLeased(claim, performance.now())).rejects.toThrow(LeaseLost);
   expect(claim.signal.reason).toBeInstanceOf(LeaseLost);
@@ -173,15 +180,9 @@ test('a worker finds that its jobs were reclaimed, and does nothing outside any 
 test('of a renewal and a reclaim at once the first wins, and the other knows', async () => {
   const worker = makeWorker();
   const claim = await claimNew(worker);
-  await expire(worker.id);
+  const seen = await see(worker.id);
   await database.db.transaction(async tx => {
-    await reclaimExpiredLeases(
-      {
-        database: { ...database, db: tx as never },
-        ...{ notifications, log, metrics: new WorkerMetrics() },
-      },
-      new Date().toISOString(),
-    );
+    await reclaimLeases({ ...context(), database: { ...database, db: tx as never } }, seen);
     void worker.renewer.renew();
     await untilLocked(database.db);
   });
@@ -189,15 +190,15 @@ test('of a renewal and a reclaim at once the first wins, and the other knows', a
   expect(claim.signal.reason).toBeInstanceOf(LeaseLost);
 
   const next = await claimNew(worker);
-  await expire(worker.id);
+  const before = await see(worker.id);
   const holder = postgres(given.url, { max: 1 });
   try {
     await holder.unsafe('begin');
     await holder`update leases set expires = now() + interval '10 seconds' where worker = ${worker.id}`;
     // It does not wait.
-    await reclaim();
+    await reclaim(before);
     await holder.unsafe('commit');
-    await reclaim();
+    await reclaim(before);
     expect(await tokenOf(next)).toBe(next.token);
   } finally {
     await holder.end();
@@ -265,23 +266,61 @@ const setClock = (by: string) =>
     `create or replace function clock() returns timestamptz language sql stable as $$ select now() + interval '${by}' $$`,
   );
 
-test('a clock that is set there and back between two rounds takes no lease from the living', async () => {
+test.each([
+  ['forth and back', '15 seconds'],
+  ['back and forth', '-15 seconds'],
+])('a clock that is set %s between two looks takes no lease from the living', async (_way, by) => {
   const worker = makeWorker();
+  const claim = await claimNew(worker);
+  const silent = new SilentWorkers();
   try {
-    await setClock('15 seconds');
-    const claim = await claimNew(worker);
-    await setClock('0 seconds');
-    await reclaim();
-    expect(await tokenOf(claim)).toBe(claim.token);
-    // It holds for no longer than any other.
-    const [lease] = await database.sql`
-      select expires <= now() + interval '10 seconds' as ends from leases where worker = ${worker.id}`;
-    expect(lease?.ends).toBe(true);
-    // The round began before the clock was set back.
-    await reclaim(new Date(Date.now() + 15_000));
+    for (let looks = 0; looks < 2 * LEASE_SECONDS; looks++) {
+      await setClock(by);
+      await worker.renewer.renew();
+      await setClock('0 seconds');
+      await silent.reclaimExpiredLeases(context());
+    }
     expect(await tokenOf(claim)).toBe(claim.token);
   } finally {
     await setClock('0 seconds');
+  }
+});
+
+test('a worker of the release before, which renews each of its jobs, is lost when it renews none', async () => {
+  const [alive, dead] = [await insertDispatched(), await insertDispatched()];
+  for (const id of [alive, dead])
+    await database.sql`update jobs set lease_token = ${newId()}, worker = ${`older ${id}`},
+      lease_expires = now() - interval '1 second' where id = ${id}`;
+  const silent = new SilentWorkers();
+  for (let looks = 0; looks < LEASE_SECONDS; looks++) {
+    await database.sql`update jobs set lease_expires = clock_timestamp() where id = ${alive}`;
+    await silent.reclaimExpiredLeases(context());
+  }
+  expect(await tokenOf({ id: dead })).toBeNull();
+  expect(await tokenOf({ id: alive })).not.toBeNull();
+});
+
+test('a transaction in which a program has stopped is ended, and one that goes on is not', async () => {
+  const connect = () =>
+    postgres(given.url, { max: 1, connection: { application_name: 'windlass-test' } });
+  const [stopped, alive] = [connect(), connect()];
+  const silent = new SilentWorkers();
+  try {
+    const pidOf = async (client: postgres.Sql) => (await client`select pg_backend_pid()`)[0];
+    const before = [await pidOf(stopped), await pidOf(alive)];
+    await stopped.unsafe('begin');
+    await stopped.unsafe('select 1');
+    for (let looks = 0; looks < 2 * LEASE_SECONDS; looks++) {
+      await alive.unsafe('begin');
+      await alive.unsafe('select 1');
+      await silent.endStuckTransactions({ database });
+      await alive.unsafe('commit');
+    }
+    // Its client connects again.
+    expect(await pidOf(stopped)).not.toEqual(before[0]);
+    expect(await pidOf(alive)).toEqual(before[1]);
+  } finally {
+    await Promise.all([stopped.end(), alive.end()]);
   }
 });
 

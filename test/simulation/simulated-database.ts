@@ -165,7 +165,7 @@ export class SimulatedDatabase {
   #call(done: Done, effect: () => Promise<unknown>): Promise<unknown> {
     const { actor, texts } = done;
     // It would end the connections of other tests; none of the simulation is stuck.
-    if (texts[0]?.includes('pg_terminate_backend')) return Promise.resolve([]);
+    if (texts[0]?.includes('pg_stat_activity')) return Promise.resolve([]);
     const run = async () => {
       const answer = await effect();
       if (texts.some(text => WRITES.test(text))) await this.onWrite(done);
@@ -189,8 +189,8 @@ function currentActor(): Actor {
 
 const NAMES: [RegExp, string][] = [
   [/^with "given".* "lease" as/, 'claims'],
-  [/^\s*with "expired"/, 'takes expired leases back'],
-  [/^update "leases"/, 'shortens leases that end too late'],
+  [/^\s*with "seen".* "expired" as/, 'takes expired leases back'],
+  [/as lease\s+from "jobs"/, 'looks at the leases'],
   [/insert into "leases"/, 'renews its lease'],
   [/insert into "workers"/, 'writes its heartbeat'],
   [/insert into "?jobs"? /, 'writes the job'],

@@ -1,49 +1,101 @@
-import { and, isNotNull, or, sql } from 'drizzle-orm';
+import { and, isNotNull, sql } from 'drizzle-orm';
 import { jobs, leases } from '../../shared/database/schema.ts';
 import { isHeld } from '../../shared/jobs/job-conditions.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
-import { hadExpired, shortenLeases } from './leases.ts';
 import { LOSS } from './losses.ts';
+import { Unchanged, type Versioned } from './unchanged.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metrics'>;
 
-/**
- * A worker that is stopped while it sends a statement, in a transaction, keeps its job's row locked for as long as its
- * connection lives: the server counts the wait as an active statement, which none of its time-outs ends.
- */
-export async function endStuckTransactions({ database }: Context): Promise<void> {
-  await database.db.execute(sql`
-    select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and pg_has_role(usesysid, 'usage') and pid <> pg_backend_pid()
-      and application_name like 'windlass-%' and wait_event = 'ClientRead'
-      and xact_start < now() - ${`${LEASE_SECONDS} seconds`}::interval`);
+/** The dispatcher looks once a second: what gave no sign of life in so many looks has been silent for as long as a lease lasts. */
+const LOOKS = LEASE_SECONDS;
+
+/** By the id of the worker. */
+export interface SeenLease extends Versioned {
+  /** Of a worker of the release before, which has no lease there: the latest `lease_expires` of its jobs. */
+  until: string | null;
+}
+
+/** What the dispatcher takes from those that give no sign of life any more. */
+export class SilentWorkers {
+  readonly #leases = new Unchanged<SeenLease>(LOOKS);
+  readonly #transactions = new Unchanged<Versioned>(LOOKS);
+
+  /**
+   * A worker that is stopped while it sends a statement, in a transaction, keeps its job's row locked for as long as its
+   * connection lives: the server counts the wait as an active statement, which none of its time-outs ends.
+   */
+  async endStuckTransactions({ database }: Pick<Context, 'database'>): Promise<void> {
+    const open = await database.db.execute<{ id: string; version: string }>(sql`
+      select pid::text as id, xact_start::text as version from pg_stat_activity
+      where datname = current_database() and pg_has_role(usesysid, 'usage') and pid <> pg_backend_pid()
+        and application_name like 'windlass-%' and wait_event = 'ClientRead' and xact_start is not null`);
+    for (const { id, version } of this.#transactions.look([...open]))
+      await database.db.execute(sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where pid = ${id}::int and xact_start::text = ${version} and wait_event = 'ClientRead'`);
+  }
+
+  async reclaimExpiredLeases(context: Context): Promise<void> {
+    const current = await readLeases(context).catch((error: unknown) => {
+      this.forget();
+      throw error;
+    });
+    const lost = this.#leases.look(current);
+    if (lost.length > 0) await reclaimLeases(context, lost);
+  }
+
+  /** After an outage everyone can give a sign of life before anything is taken. */
+  forget(): void {
+    this.#leases.forget();
+    this.#transactions.forget();
+  }
 }
 
 const isLeased = and(isHeld, isNotNull(jobs.leaseToken));
+/** A claim of the release before, whose workers have no lease there. */
+const isOlder = sql`not exists (select from ${leases} where ${leases.worker} = ${jobs.worker})`;
+/** The transaction that wrote the row last: a renewal makes it another one, whatever the clock says. */
+const leaseVersion = sql`${leases}.xmin::text`;
+
+/** The leases of workers that have jobs. */
+export async function readLeases({ database }: Pick<Context, 'database'>): Promise<SeenLease[]> {
+  const rows = await database.db.execute<SeenLease & Record<string, unknown>>(sql`
+    select id, coalesce(lease, until) as version, case when lease is null then until end as until
+    from (
+      select coalesce(${jobs.worker}, '') as id, max(${jobs.leaseExpires})::text as until, (
+        select ${leaseVersion} from ${leases} where ${leases.worker} = ${jobs.worker}) as lease
+      from ${jobs} where ${isLeased} group by ${jobs.worker}
+    ) held where coalesce(lease, until) is not null`);
+  return [...rows];
+}
 
 /**
- * Makes jobs whose leases had expired at that time, by clock(), wait again, longer after each loss; fails them after 20
- * losses in a row.
+ * Makes the jobs under leases that are as they were seen wait again, longer after each loss; fails them after 20 losses in a
+ * row.
  */
-export async function reclaimExpiredLeases(context: Context, at: string): Promise<void> {
+export async function reclaimLeases(context: Context, seen: SeenLease[]): Promise<void> {
   const { db } = context.database;
-  await shortenLeases(db);
-  const withJobs = sql`array(select distinct ${jobs.worker} from ${jobs} where ${isLeased})`;
+  const given = db
+    .$with('seen', { id: sql`id`, version: sql`version`, until: sql`until` })
+    .as(
+      sql`select * from json_to_recordset(${JSON.stringify(seen)}::json) as seen(id text, version text, until timestamptz)`,
+    );
   // Locked: a worker that renews its lease meanwhile either comes first, or finds that its jobs are taken.
-  const expired = db.$with('expired').as(
-    db
-      .select({ worker: leases.worker })
-      .from(leases)
-      .where(and(sql`${leases.worker} = any(${withJobs})`, hadExpired(at)))
-      .for('update', { skipLocked: true }),
-  );
-  // A claim of the release before, whose workers have no lease there.
-  const isOlder = sql`not exists (select from ${leases} where ${leases.worker} = ${jobs.worker})`;
-  const hasExpired = or(
-    sql`${jobs.worker} in (select worker from expired)`,
-    and(isOlder, sql`${jobs.leaseExpires} < ${at}::timestamptz`),
-  );
+  const expired = db
+    .$with('expired')
+    .as(
+      db
+        .select({ worker: leases.worker })
+        .from(leases)
+        .where(
+          sql`exists (select from seen where id = ${leases.worker} and version = ${leaseVersion})`,
+        )
+        .for('update', { skipLocked: true }),
+    );
+  const hasExpired = sql`(${jobs.worker} in (select worker from expired)
+    or ${isOlder} and exists (select from seen where id = coalesce(${jobs.worker}, '') and until >= ${jobs.leaseExpires}))`;
   // A worker that has its row locked is about to write to it: it is checked again in the next round.
   const lost = db
     .select({ id: jobs.id })
@@ -51,7 +103,7 @@ export async function reclaimExpiredLeases(context: Context, at: string): Promis
     .where(and(isLeased, hasExpired))
     .for('update', { skipLocked: true });
   const rows = await db
-    .with(expired)
+    .with(given, expired)
     .update(jobs)
     .set(LOSS)
     .where(and(sql`${jobs.id} = any(array(${lost}))`, isLeased))

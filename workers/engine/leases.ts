@@ -6,28 +6,8 @@ import { anyOf, isNotEnded } from '../../shared/jobs/job-conditions.ts';
 import { ALIVE_SECONDS, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { Claim } from './fencing-token.ts';
 
-/** All that is about leases is measured by the database's function clock(), which tests move. */
+/** For dispatchers of the release before, by the database's function clock(), which tests move. */
 export const leaseEnd = sql.raw(`clock() + interval '${LEASE_SECONDS} seconds'`);
-
-/** Whether a lease had expired at a time that clock() gave before; not if the clock was set back since. */
-export const hadExpired = (at: string) =>
-  sql`${leases.expires} < least(${at}::timestamptz, clock())`;
-
-/**
- * Ends leases in time that were renewed before the clock was set back, and would hold for too long. They are not expired:
- * their workers may be alive, and have the time of a lease to renew them.
- */
-export async function shortenLeases(db: Db): Promise<void> {
-  const tooLate = db
-    .select({ worker: leases.worker })
-    .from(leases)
-    .where(sql`${leases.expires} > ${leaseEnd} + interval '1 second'`)
-    .for('update', { skipLocked: true });
-  await db
-    .update(leases)
-    .set({ expires: leaseEnd })
-    .where(sql`${leases.worker} = any(array(${tooLate}))`);
-}
 
 /** Renews the worker's lease, or begins one. Reclaiming locks the row: of the two the first to do so wins. */
 const writeLease = (db: Db, where: SQL = sql`select`) =>

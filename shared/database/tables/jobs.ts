@@ -225,8 +225,9 @@ export const idempotencyKeys = pgTable(
 );
 
 /**
- * Until when the claims of each worker hold, by the function clock(). A row that is as narrow as can be, in pages that have
- * room for its next version: renewed every 3 s, without a change to an index or to the rows of the jobs.
+ * The lease under which all claims of a worker hold. A row that is as narrow as can be, in pages that have room for its next
+ * version: renewed every 3 s, without a change to an index or to the rows of the jobs. `expires`, by the function clock(), is
+ * for dispatchers of the release before: see workers/engine/expired-leases.ts.
  */
 export const leases = pgTable('leases', {
   worker: text().primaryKey(),

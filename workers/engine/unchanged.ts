@@ -1,0 +1,35 @@
+/** What changes its version with each sign of life. */
+export interface Versioned {
+  id: string;
+  version: string;
+}
+
+/**
+ * Finds what gives no sign of life: what was seen unchanged by so many looks in a row. It compares no clocks, which may be
+ * set, and does not count how long a look took: an outage, or a pause of this process, is one look.
+ */
+export class Unchanged<T extends Versioned> {
+  readonly #enough: number;
+  #seen = new Map<string, { version: string; looks: number }>();
+
+  constructor(enough: number) {
+    this.#enough = enough;
+  }
+
+  /** `current` is all that there is. Gives those that were unchanged often enough. */
+  look(current: T[]): T[] {
+    const before = this.#seen;
+    this.#seen = new Map(
+      current.map(({ id, version }) => {
+        const last = before.get(id);
+        return [id, { version, looks: last?.version === version ? last.looks + 1 : 1 }];
+      }),
+    );
+    return current.filter(({ id }) => (this.#seen.get(id)?.looks ?? 0) >= this.#enough);
+  }
+
+  /** The next look is the first. */
+  forget(): void {
+    this.#seen.clear();
+  }
+}
