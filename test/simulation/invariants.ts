@@ -27,8 +27,8 @@ type Rows = Map<string, Row>;
 /** A property that must hold does not. */
 export class Broken extends Error {}
 
-/** A dispatcher waits for so long before it takes leases back: every living worker renews meanwhile. */
-const PATIENCE_MS = 6_000;
+/** Two looks at a lease are so far apart, and a renewal between them keeps it: see LOOKS in processes.ts. */
+const PATIENCE_MS = 1_000;
 const RETENTION_MS = 86_400_000;
 
 export interface World {

@@ -103,9 +103,12 @@ export function startWorker(actor: Actor, around: Surroundings, onFailedStart: (
   };
 }
 
+/** Fewer than the product's: a schedule has room for few rounds of the dispatcher. */
+const LOOKS = 2;
+
 export function startDispatcher(actor: Actor, around: Surroundings): void {
   const context = makeContext(actor, around);
-  void runDispatcher(context);
+  void runDispatcher(context, { looks: LOOKS });
 }
 
 export interface JobToStart {

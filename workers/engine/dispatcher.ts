@@ -4,7 +4,7 @@ import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
-import { SilentWorkers } from './expired-leases.ts';
+import { LOOKS, SilentWorkers } from './expired-leases.ts';
 import { warnOfNotUnderstood } from './newer-payloads.ts';
 
 const TICK_MS = 1_000;
@@ -12,12 +12,12 @@ const TICK_MS = 1_000;
 /**
  * Gives free slots to waiting jobs, in turns between users, and reclaims expired leases. One dispatcher at a time: each tick
  * asks for an advisory lock over the direct connection. The lock lasts as long as that; when it breaks another upkeep worker
- * gets the lock.
+ * gets the lock. Takes a lease after so many `looks`.
  */
-export async function runDispatcher(context: WorkerContext): Promise<void> {
+export async function runDispatcher(context: WorkerContext, { looks = LOOKS } = {}): Promise<void> {
   const { stopping, log } = context;
   const { direct } = context.database;
-  const silent = new SilentWorkers();
+  const silent = new SilentWorkers(looks);
   const unclaimed = QUEUES.map(
     queue => new Step(`unclaimed, ${queue}`, log, () => redispatchUnclaimed(context, queue)),
   );

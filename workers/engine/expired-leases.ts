@@ -9,7 +9,7 @@ import { Unchanged, type Versioned } from './unchanged.ts';
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metrics'>;
 
 /** The dispatcher looks once a second: what gave no sign of life in so many looks has been silent for as long as a lease lasts. */
-const LOOKS = LEASE_SECONDS;
+export const LOOKS = LEASE_SECONDS;
 
 /** By the id of the worker. */
 export interface SeenLease extends Versioned {
@@ -19,8 +19,13 @@ export interface SeenLease extends Versioned {
 
 /** What the dispatcher takes from those that give no sign of life any more. */
 export class SilentWorkers {
-  readonly #leases = new Unchanged<SeenLease>(LOOKS);
-  readonly #transactions = new Unchanged<Versioned>(LOOKS);
+  readonly #leases: Unchanged<SeenLease>;
+  readonly #transactions: Unchanged<Versioned>;
+
+  constructor(looks = LOOKS) {
+    this.#leases = new Unchanged(looks);
+    this.#transactions = new Unchanged(looks);
+  }
 
   /**
    * A worker that is stopped while it sends a statement, in a transaction, keeps its job's row locked for as long as its
