@@ -1,7 +1,7 @@
 import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import { RAW_PARSERS } from './encode-value.ts';
-import { between, type Scalar, scaleOf } from './scale.ts';
+import { isExact, RAW_PARSERS } from './encode-value.ts';
+import { between, type Scalar, type Scale, scaleOf } from './scale.ts';
 import { TableReadError } from './thread-protocol.ts';
 
 /**
@@ -19,23 +19,57 @@ export async function makeHistogram(
     const nulls = await eachValue(file, metadata, column.name, () => {});
     return JSON.stringify({ nulls, bins: [] });
   }
-  const { min, max, write } = scale;
-  const counts = new Array<number>(isSame(min, max) ? 1 : bins).fill(0);
-  const share = shareOf(min, max);
+  const edges = edgesOf(column, scale, bins);
+  const counts = new Array<number>(edges.length - 1).fill(0);
+  const find = binOf(edges);
+  // Doubles hold these integers exactly, and are compared faster.
+  const isPlain = typeof edges[0] === 'number';
   const nulls = await eachValue(file, metadata, column.name, value => {
     if (typeof value === 'number' && !Number.isFinite(value)) return;
-    const at = Math.floor(share(value) * counts.length);
-    const bin = Math.min(counts.length - 1, Math.max(0, at));
+    const bin = find(isPlain ? Number(value) : BigInt(value));
     counts[bin] = (counts[bin] ?? 0) + 1;
   });
-  const edge = (i: number) => {
-    if (i === 0) return write(min);
-    return i === counts.length ? write(max) : write(between(min, max, i / counts.length));
-  };
-  const texts = counts.map(
-    (count, i) => `{"from":${edge(i)},"to":${edge(i + 1)},"count":${count}}`,
+  const texts = edges.map(edge => scale.write(edge));
+  const parts = counts.map(
+    (count, i) => `{"from":${texts[i]},"to":${texts[i + 1]},"count":${count}}`,
   );
-  return `{"nulls":${nulls},"bins":[${texts.join(',')}]}`;
+  return `{"nulls":${nulls},"bins":[${parts.join(',')}]}`;
+}
+
+/**
+ * One more than there are bins: numbers of equal widths, and of days, microseconds and integers past 2^53 the next whole one,
+ * because that is what is written. Of one value there is one bin.
+ */
+function edgesOf(column: ColumnStatistics, { min, max }: Scale, bins: number): Scalar[] {
+  if (min === max) return [min, max];
+  const inner = Array.from({ length: bins - 1 }, (_, i) => i + 1);
+  if (column.type === 'number' || (column.type === 'integer' && !isExact(column))) {
+    const [low, high] = [Number(min), Number(max)];
+    const range = (high - low) * bins;
+    const edge = (i: number) =>
+      Number.isFinite(range) ? low + ((high - low) * i) / bins : between(low, high, i / bins);
+    return [low, ...inner.map(edge), high];
+  }
+  const [low, high, parts] = [BigInt(min), BigInt(max), BigInt(bins)];
+  const edge = (i: number) => low + ((high - low) * BigInt(i) + parts - 1n) / parts;
+  return [low, ...inner.map(edge), high];
+}
+
+/** The bin of a value: the last one whose lower edge is not above it, as the edges say. A guess by division may be one off. */
+function binOf(edges: Scalar[]): (value: Scalar) => number {
+  const last = edges.length - 2;
+  const low = edges[0] as Scalar;
+  // Halves of numbers, since the difference of two may be infinite.
+  const above = (value: Scalar) =>
+    typeof value === 'bigint' ? Number(value - BigInt(low)) : value / 2 - Number(low) / 2;
+  const width = above(edges[last + 1] as Scalar) / (last + 1);
+  return value => {
+    const guess = Math.floor(above(value) / width);
+    let bin = Math.max(0, Math.min(last, guess)) || 0;
+    while (bin > 0 && value < (edges[bin] as Scalar)) bin--;
+    while (bin < last && value >= (edges[bin + 1] as Scalar)) bin++;
+    return bin;
+  };
 }
 
 /** Characters of a text; as many as those that are counted when a table is made. */
@@ -89,19 +123,4 @@ async function eachValue<T = Scalar>(
     await new Promise(resolve => setImmediate(resolve));
   }
   return missing;
-}
-
-const isSame = (a: Scalar, b: Scalar) => a === b;
-
-/** The position of a value between min and max, 0…1. Differences of integers are exact, those of numbers never infinite. */
-function shareOf(min: Scalar, max: Scalar): (value: Scalar) => number {
-  if (typeof min === 'bigint' && typeof max === 'bigint') {
-    const range = Number(max - min);
-    return value => Number(BigInt(value) - min) / range;
-  }
-  const low = Number(min);
-  const range = Number(max) - low;
-  if (Number.isFinite(range)) return value => (Number(value) - low) / range;
-  const half = Number(max) / 2 - low / 2;
-  return value => (Number(value) / 2 - low / 2) / half;
 }
