@@ -135,6 +135,40 @@ print('null')`).content;
     });
   });
 
+  test('records of both byte orders, enumerations, texts with a NUL, foreign filters', async () => {
+    const made = await read(
+      build(`
+color = h5py.enum_dtype({'RED': 0, 'BLUE': 5}, basetype='>i2')
+f['mixed'] = np.array([(1, 2.5, 2**64 - 2, 5, True, b'ab'), (-2, -0.5, 7, 0, False, b'')], dtype=[('i', '>i4'), ('x', '<f4'), ('u', '>u8'), ('e', color), ('b', '?'), ('s', 'S3')])
+f['big'] = np.array([(1, 2.5)], dtype=[('i', '>i4'), ('x', '>f8')])
+f['enum'] = np.array([0, 5], dtype=color)
+f.create_dataset('lzf', data=np.arange(50), chunks=(10,), compression='lzf')
+f.create_dataset('gzip', data=np.arange(2), chunks=(2,), compression='gzip', shuffle=True)`),
+    );
+    expect(
+      Object.fromEntries(Object.entries(made).map(([name, { json }]) => [name, json])),
+    ).toEqual({
+      mixed: {
+        'i integer': ['1', '-2'],
+        'x number': ['2.5', '-0.5'],
+        'u text': ['"18446744073709551614"', '"7"'],
+        'e integer': ['5', '0'],
+        'b boolean': ['true', 'false'],
+        's text': ['"ab"', '""'],
+      },
+      big: { 'i integer': ['1'], 'x number': ['2.5'] },
+      '': { 'gzip integer': ['0', '1'] },
+    });
+    const skipped = Object.values(made).flatMap(({ skipped }) => skipped?.problems ?? []);
+    expect(skipped.map(({ column, reason }) => [column, reason]).sort()).toEqual([
+      ['enum', expect.stringContaining('of a type that no column')],
+      ['lzf', expect.stringContaining('the filter lzf')],
+    ]);
+    await expect(
+      read(build("f['s'] = np.array([b'x', b'a\\0b'], dtype='S3')")),
+    ).rejects.toMatchObject({ problems: [{ row: 2, reason: expect.stringContaining('NUL') }] });
+  });
+
   test('nothing of the machine is read: external storage, virtual datasets', async () => {
     const secret = join(directory.path, 'secret');
     const external = build(

@@ -5,7 +5,7 @@ import { TableError } from '../table/protocol.ts';
 
 /** HDF5's classes of types. */
 const [INTEGER, FLOAT, STRING, COMPOUND, ENUM] = [0, 1, 3, 6, 8];
-const SPACE_PADDED = 2;
+const [NULL_TERMINATED, SPACE_PADDED] = [0, 2];
 
 /** A value of a record, as HDF5 lays it out in memory. */
 export interface HdfField extends TypedColumn {
@@ -19,8 +19,9 @@ export interface HdfField extends TypedColumn {
 
 /** NumPy's code of numbers and booleans, little-endian; undefined for other types. */
 export function codeOf(metadata: Metadata): string | undefined {
-  const { type, size, signed, vlen, enum_type } = metadata;
-  if (vlen) return undefined;
+  const { type, size, signed, vlen, enum_type, littleEndian } = metadata;
+  // HDF5 turns numbers while it reads them, but no enumerations.
+  if (vlen || (type === ENUM && !littleEndian)) return undefined;
   const members = enum_type?.members;
   // As h5py writes booleans.
   if (type === ENUM && size === 1 && members?.FALSE === 0 && members.TRUE === 1) return '|b1';
@@ -39,11 +40,29 @@ export function fieldsOf(metadata: Metadata, name: string): HdfField[] | undefin
     return field && [field];
   }
   const members = metadata.compound_type?.members ?? [];
+  const isMixed = hasBothOrders(members);
   const fields = members.map(member => {
-    const isPlain = !member.vlen && member.type !== COMPOUND;
-    return isPlain ? one(member, member.name, member.offset) : undefined;
+    if (member.vlen || member.type === COMPOUND) return undefined;
+    const field = one(
+      isMixed ? { ...member, littleEndian: true } : member,
+      member.name,
+      member.offset,
+    );
+    return field && isMixed && !member.littleEndian ? asBigEndian(field) : field;
   });
   return fields.length > 0 && fields.every(field => field !== undefined) ? fields : undefined;
+}
+
+/** Of records with members of both byte orders HDF5 turns none; where all have one, it makes them little-endian. */
+function hasBothOrders(members: Metadata[]): boolean {
+  const orders = members.filter(({ type }) => type !== STRING);
+  return new Set(orders.map(({ littleEndian }) => littleEndian)).size > 1;
+}
+
+function asBigEndian(field: HdfField): HdfField {
+  if (!field.code?.startsWith('<')) return field;
+  const code = field.code.replace('<', '>');
+  return { ...field, ...fieldOf(code, field.name), code };
 }
 
 export const isText = ({ type }: Metadata) => type === STRING;
@@ -61,8 +80,11 @@ function one(metadata: Metadata, name: string, at: number): HdfField | undefined
     ...base,
     write: (bytes, from, row) => {
       const value = bytes.subarray(from, from + size);
-      const end = value.indexOf(0);
-      const text = decode(end < 0 ? value : value.subarray(0, end), { name, row });
+      let end = strpad === NULL_TERMINATED ? value.indexOf(0) : size;
+      if (end < 0) end = size;
+      // A NUL before the end of the padding is a part of the text.
+      while (end > 0 && value[end - 1] === 0) end--;
+      const text = decode(value.subarray(0, end), { name, row });
       return quoteCell(strpad === SPACE_PADDED ? text.replace(/ +$/, '') : text, row);
     },
   };

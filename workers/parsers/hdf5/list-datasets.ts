@@ -10,6 +10,8 @@ export interface Dataset {
   metadata: Metadata;
   shape: number[];
   unit?: string;
+  /** Filters that only a plug-in reads. */
+  filters: string[];
 }
 
 const MAX_DEPTH = 32;
@@ -42,6 +44,7 @@ export function listDatasets(file: Hdf5File): Dataset[] {
       const isUnit = unit !== '' && unit.length <= MAX_UNIT && !/[\0\p{Surrogate}]/u.test(unit);
       found.push({
         ...{ path: `/${path}`, group, name, metadata, shape: shape.map(Number) },
+        filters: file.foreignFilters(`/${path}`),
         ...(isUnit ? { unit } : {}),
       });
     }

@@ -78,11 +78,18 @@ function planArtifacts(datasets: Dataset[]): Plan {
   const plan: Plan = { tables: [], arrays: [], problems: [] };
   const byGroup = new Map<string, Map<number, TableDataset[]>>();
   for (const dataset of datasets) {
-    const { shape, metadata, name, group, path } = dataset;
+    const { shape, metadata, name, group, path, filters } = dataset;
     const fields = fieldsOf(metadata, name);
     const code = codeOf(metadata);
     if (metadata.virtual_sources)
       plan.problems.push(leftOut(dataset, 'its values are in other files'));
+    else if (filters.length > 0)
+      plan.problems.push(
+        leftOut(
+          dataset,
+          `it has the filter ${filters.join(', ').slice(0, 100)}, which is not read here; gzip is`,
+        ),
+      );
     else if (shape.length !== 1 && code && code in ARRAY_TYPES)
       plan.arrays.push({ dataset, descr: code as ArrayType });
     else if (shape.length > 1)

@@ -71,8 +71,8 @@ export async function makeHdf5Table(
 
 /** Whether a column has unsigned integers past 64 bits with a sign, and so is of texts, as in a CSV file. */
 function isWide(file: Hdf5File, dataset: Dataset, { code, at }: HdfField): boolean {
-  if (code !== '<u8') return false;
-  const read = integerReader('u8', false);
+  if (!code?.endsWith('u8')) return false;
+  const read = integerReader('u8', code.startsWith('>'));
   for (const bytes of readBlocks(file, dataset))
     for (let from = at; from < bytes.length; from += dataset.metadata.size)
       if (BigInt(read(bytes, from)) >= 2n ** 63n) return true;

@@ -8,6 +8,8 @@ export interface Hdf5File {
   /** Undefined for links that lead elsewhere, and for what is neither. */
   kindOf(path: string): 'group' | 'dataset' | undefined;
   describe(path: string): Metadata;
+  /** The names or numbers of a dataset's filters that HDF5 does not bring along, such as lzf. */
+  foreignFilters(path: string): string[];
   /** A block of values, little-endian; `texts` of variable length instead of their bytes. */
   read(path: string, block: Block): { bytes: Buffer; texts?: Buffer[] };
   /** A text attribute of a dataset. */
@@ -72,6 +74,13 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
         return undefined;
       }),
     describe: one => attempt(() => module.get_dataset_metadata(file, one)),
+    foreignFilters: one =>
+      attempt(() =>
+        module
+          .get_dataset_filters(file, one)
+          .filter(({ id }) => id >= module.H5Z_FILTER_RESERVED)
+          .map(({ id, name }) => name || `number ${id}`),
+      ),
     read,
     attribute: (one, name) => attempt(() => readAttribute(module, file, [one, name])),
     close: () => {
