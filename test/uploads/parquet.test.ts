@@ -138,6 +138,10 @@ print('null')`).content,
         { row: 1, reason: expect.stringContaining('9999') },
       ],
       [
+        "pa.array([decimal.Decimal('1.5')], pa.decimal256(50, 2))",
+        { reason: expect.stringContaining('50 digits') },
+      ],
+      [
         "pa.array([[('k', 1)]], pa.map_(pa.string(), pa.int32()))",
         { reason: expect.stringContaining('MAP') },
       ],
@@ -145,6 +149,12 @@ print('null')`).content,
       await expect(read(writeColumns(`{'c': ${column}}`)), column).rejects.toMatchObject({
         problems: [{ column: 'c', ...problem }],
       });
+    const nested = "[['x,NaN,y', '\\\\\",Infinity]'], ['[NaN]']]";
+    expect((await read(writeColumns(`{'c': ${nested}}`)))?.json).toEqual({
+      'c text': [['x,NaN,y', '\\",Infinity]'], ['[NaN]']].map(list =>
+        JSON.stringify(JSON.stringify(list)),
+      ),
+    });
     const old = `{'c': pa.array([1000, 1], pa.timestamp('ns'))}`;
     for (const compression of ['snappy', 'gzip', 'zstd', 'brotli'])
       await expect(

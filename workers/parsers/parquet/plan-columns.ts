@@ -101,8 +101,9 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
     ]);
   if (NESTED.test(type) && !NOT_IN_JSON.test(type)) {
     const json = `CAST(to_json(${value}) AS VARCHAR)`;
-    // Between the values of a text it is a quote that stands before a comma.
-    const nan = `regexp_matches(${json}, '[\\[:,](NaN|-?Infinity)[\\]},]')`;
+    // A text may say so.
+    const bare = `regexp_replace(${json}, '"(\\\\.|[^"\\\\])*"', '""', 'g')`;
+    const nan = `regexp_matches(${bare}, '[\\[:,](NaN|-?Infinity)[\\]},]')`;
     return text(json, [{ when: nan, reason: 'there is a NaN or an infinity inside of it' }]);
   }
 }

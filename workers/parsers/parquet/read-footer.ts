@@ -5,6 +5,7 @@ import { refuseDamaged } from './refuse-damaged.ts';
 
 /** An honest footer has some 100 bytes for each column of a row group. */
 const MAX_FOOTER_BYTES = 64 << 20;
+const MAX_DECIMAL_DIGITS = 38;
 
 export interface Footer {
   rows: number;
@@ -38,10 +39,11 @@ export async function readFooter(connection: DuckDBConnection, input: string): P
   const schema = await refuseDamaged(
     query(
       connection,
-      `SELECT name, type, num_children AS children, logical_type AS logical FROM parquet_schema(${from})`,
+      `SELECT name, type, num_children AS children, logical_type AS logical, precision FROM parquet_schema(${from})`,
     ),
     input,
   );
+  refuseLongDecimals(schema);
   const top = topLevel(schema);
   const isCut = ({ type, logical }: Record<string, unknown>) =>
     type === 'INT96' ||
@@ -51,6 +53,17 @@ export async function readFooter(connection: DuckDBConnection, input: string): P
     names: top.length === columns.length ? top.map(({ name }) => String(name)) : [],
     nanoseconds: top.filter(isCut).map(({ name }) => String(name)),
   };
+}
+
+/** DuckDB reads decimals of more digits as doubles, and as wrong ones. */
+function refuseLongDecimals(schema: Record<string, unknown>[]): void {
+  const long = schema.find(({ precision }) => Number(precision ?? 0) > MAX_DECIMAL_DIGITS);
+  if (long)
+    throw new TableError({
+      column: String(long.name).slice(0, 1_000),
+      reason: `its decimals have ${long.precision} digits, and at most ${MAX_DECIMAL_DIGITS} are read`,
+      hint: 'Leave the column out, or write its values as texts.',
+    });
 }
 
 /** The children of the root in a schema that is a list of nodes, each before its children. */
