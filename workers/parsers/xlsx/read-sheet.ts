@@ -86,7 +86,8 @@ function cellValue(
   book: Workbook,
   refuse: (reason: string) => never,
 ): Cell {
-  if (text === undefined)
+  // Programs that do not calculate write an empty result or none; a text may be empty.
+  if (text === undefined || (text === '' && type === 'n'))
     return isFormula
       ? refuse(
           'a formula has no stored result: open the workbook in a spreadsheet program, and save it',
@@ -109,7 +110,6 @@ function cellValue(
         text: text === '1' ? 'true' : text === '0' ? 'false' : refuse('it is no boolean'),
       };
     case 'n': {
-      if (text === '') return null;
       if (!NUMBER.test(text)) return refuse(`${JSON.stringify(text.slice(0, 50))} is no number`);
       const format = book.dateFormats[style];
       if (!format) return { kind: 'number', text };
