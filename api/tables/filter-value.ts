@@ -1,5 +1,7 @@
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import type { TableFilter } from '../../shared/jobs/catalog.ts';
+import { formatTimestamp } from './encode-value.ts';
+import { parseTimestamp } from './scale.ts';
 
 const MAX_LENGTH = 1_000;
 const INT64 = 2n ** 63n;
@@ -53,6 +55,9 @@ const isTime = (value: string) => /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?$
 
 function isTimestamp(value: string): boolean {
   const [, day = '', time = ''] =
-    /^(\d{4}-\d{2}-\d{2})(?:[T ](.+?))?(?:Z|[-+]\d{2}:\d{2})?$/.exec(value) ?? [];
-  return isDate(day) && (time === '' || isTime(time.length === 5 ? `${time}:00` : time));
+    /^(\d{4}-\d{2}-\d{2})(?:[T ](.+?))?(?:Z|[-+](?:[01]\d|2[0-3]):[0-5]\d)?$/.exec(value) ?? [];
+  if (!isDate(day) || !(time === '' || isTime(time.length === 5 ? `${time}:00` : time)))
+    return false;
+  // In UTC its year may be another one.
+  return /^\d{4}-/.test(formatTimestamp(parseTimestamp(value)));
 }

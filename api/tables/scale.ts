@@ -66,7 +66,7 @@ function parseTime(text: string): bigint {
 }
 
 /** YYYY-MM-DD, with `T` or a space a time, and with or without a zone, which is UTC where there is none. */
-function parseTimestamp(text: string): bigint {
+export function parseTimestamp(text: string): bigint {
   const [, day = '', time = '0', zone = 'Z'] =
     /^((?:\d{4}|[-+]\d{6})-\d{2}-\d{2})(?:[T ]([\d:.]+))?(Z|[-+]\d{2}:\d{2})?$/.exec(text) ?? [];
   const utc = BigInt(parseDay(day)) * 86_400_000_000n + parseTime(time);

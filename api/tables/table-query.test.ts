@@ -30,6 +30,20 @@ test('names may contain commas, signs and colons', () => {
   expect(parseFilter('x:ne:a:b', columns)).toEqual([{ column: 'x', op: 'ne', value: 'a:b' }]);
 });
 
+test('a time in a filter is that of UTC, with or without a zone', () => {
+  const times = [facts('t', 'timestamp')];
+  for (const [given, value] of [
+    ['2020-01-01', '2020-01-01T00:00:00'],
+    ['2020-01-01 10:00', '2020-01-01T10:00:00'],
+    ['2020-01-01T10:00Z', '2020-01-01T10:00:00'],
+    ['2020-01-01T00:00-00:30', '2020-01-01T00:30:00'],
+    ['2020-01-01T10:00:00.000001+05:30', '2020-01-01T04:30:00.000001'],
+    ['2020-01-01+05:00', '2019-12-31T19:00:00'],
+  ])
+    expect(parseFilter(`t:eq:${given}`, times)).toEqual([{ column: 't', op: 'eq', value }]);
+  expect(parseFilter('t:null:true', times)).toEqual([{ column: 't', op: 'null', value: 'true' }]);
+});
+
 test('the order of filters does not matter, that of sort columns does', () => {
   const view = (filter: string[], sort: string) =>
     viewId('object', { filter: parseFilter(filter, columns), sort: parseSort(sort, columns) });
@@ -56,6 +70,9 @@ test('values are checked by the type of the column', () => {
     ['date', '2021-02-29'],
     ['time', '24:00:00'],
     ['timestamp', '2020-13-01'],
+    ['timestamp', '2020-01-01T10:00:00+99:99'],
+    ['timestamp', '9999-12-31T23:00:00-02:00'],
+    ['timestamp', '0000-01-01T00:00:00+02:00'],
     ['boolean', '1'],
     ['text', 'a\0'],
   ];

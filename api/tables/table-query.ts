@@ -9,7 +9,9 @@ import {
   tableGroups,
 } from '../../shared/jobs/catalog.ts';
 import { invalidInput } from '../http/validate.ts';
+import { formatTimestamp } from './encode-value.ts';
 import { checkFilterValue } from './filter-value.ts';
+import { parseTimestamp } from './scale.ts';
 
 export interface Sort {
   column: string;
@@ -136,13 +138,17 @@ export function parseFilter(given: Given, columns: ColumnStatistics[]): TableFil
     const problem = checkFilterValue(column.type, op, value);
     if (problem)
       throw invalidQuery('filter', `${quote(column.name)} ${op} ${quote(value)}: ${problem}`);
-    return { column: column.name, op, value };
+    const isTimestamp = column.type === 'timestamp' && op !== 'null';
+    return { column: column.name, op, value: isTimestamp ? inUtc(value) : value };
   });
   const texts = [...new Set(filters.map(filter => JSON.stringify(filter)))].sort();
   if (texts.length > MAX_FILTER)
     throw invalidQuery('filter', `is given more than ${MAX_FILTER} times`);
   return texts.map(text => JSON.parse(text) as TableFilter);
 }
+
+/** A time with its zone as the same one in UTC, which a column without zones counts as: DuckDB would pass over the zone. */
+const inUtc = (value: string) => formatTimestamp(parseTimestamp(value));
 
 /** The column of this name. */
 export function findColumn(
