@@ -23,8 +23,8 @@ const DECIMAL = /^DECIMAL\((\d+),(\d+)\)$/;
 const NESTED = /(\[\d*\]|^STRUCT\(.*\))$/;
 const NOT_IN_JSON = /\b(BLOB|TIME|TIMESTAMP\w*|INTERVAL|MAP|UNION|VARIANT|GEOMETRY|BIT)\b/;
 
-const isIn = (value: string, type: string) =>
-  `${value} NOT BETWEEN ${type} '0001-01-01' AND ${type} '9999-12-31'`;
+const isOutside = (value: string, type: string) =>
+  `${value} NOT BETWEEN ${type} '0001-01-01' AND ${type} '9999-12-31${type === 'DATE' ? '' : ' 23:59:59.999999'}'`;
 const OUT_OF_YEARS = 'it is outside of the years 1 to 9999';
 export const NANOSECONDS = 'it has nanoseconds, and a table holds microseconds';
 
@@ -74,16 +74,16 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
   if (decimal)
     return plan('DOUBLE', orText(`TRY_CAST(CAST(${value} AS DOUBLE) AS ${type}) = ${value}`));
   if (type === 'DATE')
-    return plan('DATE', { faults: [{ when: isIn(value, 'DATE'), reason: OUT_OF_YEARS }] });
+    return plan('DATE', { faults: [{ when: isOutside(value, 'DATE'), reason: OUT_OF_YEARS }] });
   if (type === 'TIME') return plan('TIME');
   if (type === 'TIMESTAMP WITH TIME ZONE')
     return plan('TIMESTAMPTZ', {
-      faults: [{ when: isIn(value, 'TIMESTAMPTZ'), reason: OUT_OF_YEARS }],
+      faults: [{ when: isOutside(value, 'TIMESTAMPTZ'), reason: OUT_OF_YEARS }],
     });
   if (/^TIMESTAMP(_S|_MS|_NS)?$/.test(type))
     return plan('TIMESTAMP', {
       faults: [
-        { when: isIn(`CAST(${value} AS TIMESTAMP)`, 'TIMESTAMP'), reason: OUT_OF_YEARS },
+        { when: isOutside(`CAST(${value} AS TIMESTAMP)`, 'TIMESTAMP'), reason: OUT_OF_YEARS },
         ...(type === 'TIMESTAMP_NS'
           ? [{ when: `epoch_ns(${value}) % 1000 <> 0`, reason: NANOSECONDS }]
           : []),
