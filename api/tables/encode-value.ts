@@ -31,14 +31,21 @@ export function formatTimestamp(micros: bigint): string {
   return day.endsWith('Infinity') ? day : `${day}T${formatTime(within)}`;
 }
 
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** A text with a mark at its beginning, as files have that were put together of several: hyparquet's own parser drops it. */
+const stringFromBytes = (bytes: Uint8Array | undefined) => bytes && utf8.decode(bytes);
+
 /** Parsers that replace hyparquet's Dates, which lose microseconds. */
 export const EXACT_PARSERS = {
+  stringFromBytes,
   dateFromDays: formatDay,
   timestampFromMicroseconds: formatTimestamp,
 };
 
 /** Parsers that give dates as days since 1970, and timestamps as microseconds. */
 export const RAW_PARSERS = {
+  stringFromBytes,
   dateFromDays: (days: number) => days,
   timestampFromMicroseconds: (micros: bigint) => micros,
 };

@@ -46,6 +46,15 @@ test('encodings are found by their mark, or named', async () => {
   await expect(read(utf16('\ufeffa\n\ud800x\n'))).rejects.toThrow('not UTF-16');
 });
 
+test('a byte order mark inside of the file is a part of a value', async () => {
+  const { columns, json } = await read('\ufeffa,b\nx,1\n\ufeffy,2\n');
+  expect(json).toEqual([
+    ['"x"', '"\ufeffy"'],
+    ['1', '2'],
+  ]);
+  expect([columns[0]?.max, columns[0]?.top?.at(-1)?.value]).toEqual(['\ufeffy', '\ufeffy']);
+});
+
 test('every character of an encoding is the one that it stands for', async () => {
   const bytes = Buffer.from(Array.from({ length: 96 }, (_, i) => 0xa0 + i));
   const text = String.fromCodePoint(...bytes);

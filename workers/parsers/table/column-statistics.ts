@@ -141,25 +141,29 @@ async function findTop(
 ): Promise<{ value: string; count: number }[]> {
   const rows = await query(
     connection,
-    `SELECT left(value, ${cut}) AS value, n FROM (
+    `SELECT ${quoted('value', cut)} AS value, n FROM (
        SELECT ${quoteName(column)} AS value, count(*) AS n FROM ${from} WHERE value IS NOT NULL
        GROUP BY ALL ORDER BY n DESC, value LIMIT ${TOP_VALUES})`,
   );
-  return rows.map(row => ({ value: String(row.value), count: Number(row.n) }));
+  return rows.map(row => ({ value: unquoted(row.value), count: Number(row.n) }));
 }
 
 /** An SQL expression for the value as text: ISO 8601 for times, in which DuckDB's own format differs. */
 function toText(value: string, type: string, cut: number): string {
-  if (type === 'VARCHAR') return `left(${value}, ${cut})`;
+  if (type === 'VARCHAR') return quoted(value, cut);
   if (type === 'TIMESTAMP') return `replace(CAST(${value} AS VARCHAR), ' ', 'T')`;
   if (type === 'TIMESTAMPTZ')
     return `replace(CAST(CAST(${value} AS TIMESTAMP) AS VARCHAR), ' ', 'T') || 'Z'`;
   return `CAST(${value} AS VARCHAR)`;
 }
 
+/** DuckDB's client drops a byte order mark at the beginning of a text, so that another character stands there. */
+const quoted = (value: string, cut: number) => `'"' || left(${value}, ${cut})`;
+const unquoted = (text: unknown) => String(text).slice(1);
+
 function parse(kind: ColumnStatistics['type'], value: unknown): unknown {
   if (value === null || value === undefined) return null;
   if (kind === 'boolean') return value === 'true';
   if (kind === 'number') return Number(value);
-  return String(value);
+  return kind === 'text' ? unquoted(value) : String(value);
 }
