@@ -85,6 +85,26 @@ test('numbers with a decimal comma, and those of Fortran', async () => {
   );
 });
 
+test('decimal commas are no delimiters', async () => {
+  const asText = ['column0 text "1,5" "3,5"', 'column1 text "2,5" "-4,"'];
+  for (const delimiter of [';', '\t'])
+    expect(await look(`1,5;2,5\n3,5;-4,\n`.replaceAll(';', delimiter))).toEqual(asText);
+  expect(await look('1,5;2,5\n3,5;-4,\n', { decimal: ',' })).toEqual([
+    'column0 number 1.5 3.5',
+    'column1 number 2.5 -4',
+  ]);
+  expect(await look('Zeit, s;Druck, bar\n01.02.2020;2,5\n02.02.2020;\n')).toEqual([
+    'Zeit, s text "01.02.2020" "02.02.2020"',
+    'Druck, bar text "2,5" null',
+  ]);
+  // These commas are delimiters.
+  expect(await look('n,list\n1,a;b\n2,c;d\n')).toEqual(['n integer 1 2', 'list text "a;b" "c;d"']);
+  expect(await look('1,a;b\n2,c;d\n', { header: false })).toEqual([
+    'column0 integer 1 2',
+    'column1 text "a;b" "c;d"',
+  ]);
+});
+
 test('what precedes the table: sep=, lines to skip, comments, blank lines', async () => {
   const expected = ['a integer 1', 'b text "x,y"'];
   expect(await look('sep=;\r\na;b\r\n1;x,y\r\n')).toEqual(expected);

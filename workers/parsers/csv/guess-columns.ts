@@ -14,6 +14,7 @@ import {
   type TypeSet,
 } from './column-types.ts';
 import { nameColumns } from './dialect.ts';
+import { isCommaNumber } from './infer-delimiter.ts';
 import { type CsvTable, nullsOf, readCsv } from './read-csv.ts';
 
 /** Rows and values of the sample that the first guess at the types is made from. */
@@ -55,7 +56,19 @@ export async function guessColumns(
   const below = [...found.values()];
   const nulls = nullsOf(parameters);
   const own = await findTypesOfFirst(connection, { first, nulls, numerals });
-  const hasHeader = parameters.header ?? (parameters.units || looksLikeHeader(own, below));
+  const seemsHeader = async () => {
+    if (parameters.decimal || !first.some(isCommaNumber)) return looksLikeHeader(own, below);
+    // Texts such as 1,5 are no names: as numbers they are looked at for this alone, since they may be thousands.
+    const commas: Numerals = { decimal: ',', fortran: true };
+    const asNumbers = await findTypes(connection, {
+      relation,
+      columns: [...first.keys()],
+      numerals: commas,
+    });
+    const ownAsNumbers = await findTypesOfFirst(connection, { first, nulls, numerals: commas });
+    return looksLikeHeader(ownAsNumbers, [...asNumbers.values()]);
+  };
+  const hasHeader = parameters.header ?? (parameters.units || (await seemsHeader()));
   const names = nameColumns(hasHeader ? first : first.map(() => ''));
   if (hasHeader && !table.types && hasOnlyTrailingDelimiters(first, below)) names.pop();
   refuseUnknownNames(parameters.types ?? {}, names);

@@ -1,11 +1,18 @@
 import { walkRecord } from './dialect.ts';
 
 const DELIMITERS = [',', ';', '\t', '|'];
-/** Lines that are looked at for columns of numbers between spaces. */
-const SPACED_LINES = 100;
+/** Lines that are looked at for columns of numbers. */
+const LINES = 100;
 const SPACED_NUMBER = /^[-+]?(\d+[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?$/;
 
-/** The most frequent of the usual delimiters in the first record; a space where all rows are numbers between spaces. */
+/** Whether it is a number with a decimal comma. */
+export const isCommaNumber = (text: string): boolean =>
+  /^ *[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)? *$/.test(text);
+
+/**
+ * The most frequent of the usual delimiters in the first record, unless all its commas are decimal ones; a space where all rows
+ * are numbers between spaces.
+ */
 export function inferDelimiter(
   head: Buffer,
   { quote, decimal }: { quote: string; decimal: '.' | ',' },
@@ -20,19 +27,28 @@ export function inferDelimiter(
   });
   const most = Math.max(...counts.values());
   if (most === 0 && isSpaced(head)) return ' ';
-  return usual.find(delimiter => counts.get(delimiter.charCodeAt(0)) === most) ?? ',';
+  const found = usual.find(delimiter => counts.get(delimiter.charCodeAt(0)) === most) ?? ',';
+  if (found !== ',') return found;
+  const hasDecimalCommas = (delimiter: string) =>
+    counts.get(delimiter.charCodeAt(0)) !== 0 && isApartByOther(head, delimiter);
+  return usual.find(delimiter => delimiter !== ',' && hasDecimalCommas(delimiter)) ?? found;
+}
+
+/** Whether another delimiter takes all lines apart into as many values, of which those with a comma are numbers: 1,5;2,5. */
+function isApartByOther(head: Buffer, delimiter: string): boolean {
+  const [first = [], ...others] = linesOf(head).map(line => line.split(delimiter));
+  const rows = others.length > 0 ? others : [first];
+  const withComma = rows.flat().filter(value => value.includes(','));
+  return (
+    rows.every(row => row.length === first.length) &&
+    withComma.length > 0 &&
+    withComma.every(isCommaNumber)
+  );
 }
 
 /** Whether all lines have as many values between spaces, and all lines but the first have numbers only. */
 function isSpaced(head: Buffer): boolean {
-  const lines = head
-    .toString('utf8', 0, 100_000)
-    .split(/\r\n|\n|\r/)
-    .slice(0, SPACED_LINES + 1)
-    // The last one may be cut.
-    .slice(0, -1)
-    .filter(line => line !== '')
-    .map(line => line.trim().split(/ +/));
+  const lines = linesOf(head).map(line => line.trim().split(/ +/));
   const [first = [], ...others] = lines;
   return (
     first.length > 1 &&
@@ -42,3 +58,12 @@ function isSpaced(head: Buffer): boolean {
     )
   );
 }
+
+/** The first lines that are not blank. The last one of the bytes may be cut, and is left out. */
+const linesOf = (head: Buffer): string[] =>
+  head
+    .toString('utf8', 0, 100_000)
+    .split(/\r\n|\n|\r/)
+    .slice(0, LINES + 1)
+    .slice(0, -1)
+    .filter(line => line !== '');
