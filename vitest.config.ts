@@ -6,6 +6,7 @@ const SOURCES = '{api,workers,shared,cli,clients,console,servers,demo,scripts,be
 const WITH_PROGRAMS = [
   'workers/{host-agent,video,ssh,remote-files}/**/*.test.ts',
   'workers/runs/run-on-host.test.ts',
+  'workers/batch/submissions.test.ts',
   'cli/{embedded-postgres,supervisor}/**/*.test.ts',
   'cli/data-dir-lock.test.ts',
   'scripts/!(pages|make-docs|migration-rules).test.ts',

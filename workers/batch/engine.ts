@@ -27,8 +27,8 @@ export interface Engine {
   /** A host that has this program has this engine. */
   program: string;
   /**
-   * Submits the script `$dir/job`, with `$dir` as its argument, as a job that is named `token`, writes to `$dir/out` and
-   * `$dir/err`, and is started at most once. Prints what parseId() reads.
+   * Submits the script `$windlass_dir/job`, with `$windlass_dir` as its argument, as a job that is named `token`, writes to `$windlass_dir/out` and
+   * `$windlass_dir/err`, and is started at most once. Prints what parseId() reads.
    */
   submit(token: string, request: Omit<BatchRequest, 'command' | 'script'>): string;
   parseId(output: string): string | undefined;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { BatchRequest } from '../../shared/jobs/batch.ts';
-import { directiveLines, type EngineName } from '../../shared/jobs/batch.ts';
+import type { EngineName } from '../../shared/jobs/batch.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
@@ -8,10 +8,9 @@ import { askHost } from './ask-host.ts';
 import type { BatchStatus, Query } from './engine.ts';
 import { ENGINE } from './engines.ts';
 import { type Look, parseLooks, parseSizes } from './look.ts';
+import { jobFile, requestFile } from './submission-files.ts';
 
-const read = (name: string) => readFileSync(new URL(`sh/${name}`, import.meta.url), 'utf8');
-const FUNCTIONS = read('login-node.sh');
-const JOB = read('job.sh');
+const FUNCTIONS = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
 /** Of each stream, in one answer. */
 const MOST = 4 << 20;
 
@@ -48,15 +47,17 @@ export class LoginNode {
   ): Promise<PrepareFailure | undefined> {
     const { cwd = '', script } = request;
     const files = [
-      ['job', ['#!/bin/sh', ...directiveLines(script ?? ''), JOB].join('\n')],
+      ['job', jobFile(request)],
       ['request', requestFile(request)],
       ...(script === undefined ? [] : [['script', script]]),
     ] as const;
     const answer = await this.#ask(
       [
         `begin_directory ${name} ${quoteWord(cwd)} ${ENGINE[engine].program}`,
-        ...files.map(([file, text]) => `printf %s ${quoteWord(text ?? '')} >"$dir/${file}"`),
-        ...(script === undefined ? [] : ['chmod 700 "$dir/script"']),
+        ...files.flatMap(([file, text]) => [
+          `printf %s ${quoteWord(text)} >"$windlass_dir/${file}"`,
+          `has_bytes ${file} ${Buffer.byteLength(text)}`,
+        ]),
         'end_directory',
       ].join('\n'),
     );
@@ -169,18 +170,3 @@ export interface Poll {
 
 /** The name of a submission at its batch system, where nobody else's job has it. */
 export const tokenOf = (name: string) => `windlass-${name}`;
-
-/** What job.sh reads: sets cwd, exports the variables, and defines `run`. */
-function requestFile({ command, script, cwd, env = {} }: BatchRequest): string {
-  const interpreter = script?.startsWith('#!') ? '' : '/bin/sh ';
-  const run =
-    script === undefined
-      ? `exec "$shell" -c ${quoteWord(command ?? '')}`
-      : `exec ${interpreter}"$dir/script"`;
-  return [
-    cwd === undefined ? 'cwd=$HOME' : `cwd=${quoteWord(cwd)}`,
-    ...Object.entries(env).map(([name, value]) => `export ${name}=${quoteWord(value)}`),
-    `run() { ${run}; }`,
-    '',
-  ].join('\n');
-}

@@ -31,7 +31,7 @@ test('submits with what was asked for, and its own options come last', () => {
     expect(words).toContain(word);
   expect(text).toContain(`'--comment=it'\\''s'`);
   expect(text.indexOf('--comment=other')).toBeLessThan(text.indexOf('--comment=it'));
-  expect(text).toMatch(/"\$dir\/job" "\$dir"$/);
+  expect(text).toMatch(/"\$windlass_dir\/job" "\$windlass_dir"$/);
 });
 
 test.each([

@@ -61,9 +61,9 @@ export const slurm: Engine = {
       '--open-mode=append',
     ].map(quoteWord);
     // In a file's name `%` begins a pattern.
-    const pattern = `$(printf %s "$dir" | sed 's/%/%%/g')`;
-    const own = `--chdir="$dir" --output="${pattern}/out" --error="${pattern}/err"`;
-    return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$dir/job" "$dir"`;
+    const pattern = `$(printf %s "$windlass_dir" | sed 's/%/%%/g')`;
+    const own = `--chdir="$windlass_dir" --output="${pattern}/out" --error="${pattern}/err"`;
+    return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$windlass_dir/job" "$windlass_dir"`;
   },
 
   /** `ID`, or `ID;CLUSTER`. */

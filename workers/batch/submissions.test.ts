@@ -1,0 +1,94 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { LocalExec } from '../../test/harness/local-exec.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import type { BatchRequest } from '../../shared/jobs/batch.ts';
+import { LoginNode } from './login-node.ts';
+
+const directory = makeTempDir('submissions');
+afterAll(() => directory.remove());
+
+/** Runs the job at once, as a batch system does later: with its environment, and both streams appended to files. */
+const SBATCH = `#!/bin/sh
+for last in "$@"; do
+  case $last in --input=*) exec <"\${last#--input=}" ;; esac
+done
+/bin/sh "$last/job" "$last" >>"$last/out" 2>>"$last/err"
+echo 1
+`;
+
+const bin = join(directory.path, 'bin');
+mkdirSync(bin);
+writeFileSync(join(bin, 'sbatch'), SBATCH);
+chmodSync(join(bin, 'sbatch'), 0o755);
+
+let made = 0;
+
+/** What became of a job of this request, on a login node whose account has these variables; `limit` is run there before. */
+async function submit(
+  request: BatchRequest,
+  { env = {}, limit = ':' }: { env?: Record<string, string>; limit?: string } = {},
+) {
+  const home = join(directory.path, `home-${++made}`);
+  mkdirSync(home);
+  const host = new LocalExec({
+    home,
+    shell: '/bin/sh',
+    env: { PATH: `${bin}:${process.env.PATH}`, ...env },
+  });
+  const limited = {
+    exec: (command: string, signal?: AbortSignal) => host.exec(`${limit}; ${command}`, signal),
+  };
+  const node = new LoginNode(limited, new AbortController().signal);
+  const failure = await node.prepare('job-1', request, 'slurm');
+  const folder = join(home, '.windlass/batch/job-1');
+  if (failure) return { failure, left: readdirSync(join(home, '.windlass/batch')) };
+  const { end } = await node.submit('job-1', request, 'slurm');
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+  return { code: end?.code, out: read('out'), err: read('err') };
+}
+
+test('no name of a variable means anything to what runs the job', async () => {
+  const env = { dir: 'mine', cwd: '/tmp', code: '9', UID: 'x', PATH: '/nowhere', IFS: 'o' };
+  const words = '$dir $cwd $code $PATH $PWD';
+  expect(await submit({ command: `echo "${words}"; exit 3`, env, cwd: '/usr' })).toEqual({
+    ...{ code: 3, err: '' },
+    out: 'mine /tmp 9 /nowhere /usr\n',
+  });
+});
+
+test('what the account exports comes to the job as it is', async () => {
+  const env = { dir: 'a', base: 'b', cwd: 'c', shell: 'd', ended_by: 'e' };
+  expect(await submit({ command: 'echo $dir $base $cwd $shell $ended_by' }, { env })).toEqual({
+    ...{ code: 0, err: '' },
+    out: 'a b c d e\n',
+  });
+});
+
+test('its standard input is what its options name', async () => {
+  const file = join(directory.path, 'input');
+  writeFileSync(file, 'the data\n');
+  const options = [`--input=${file}`];
+  expect(await submit({ command: 'cat', options })).toEqual({
+    ...{ code: 0, err: '' },
+    out: 'the data\n',
+  });
+  expect(await submit({ command: 'cat' })).toEqual({ code: 0, out: '', err: '' });
+});
+
+test.each([
+  ['#!/bin/sh\necho "$#"', '0\n'],
+  ['#! /usr/bin/env sh\necho "${0##*/}"', 'script\n'],
+  ['#!/bin/sh -e\nfalse\necho on', ''],
+  ['echo none', 'none\n'],
+])('%j is run by what its first line names, without the right to be executed', async (script, out) => {
+  expect(await submit({ script })).toMatchObject({ out });
+});
+
+test('a request for which the disk has no room is not submitted, nor is a part of it', async () => {
+  // What exceeds the limit is cut, as on a full disk.
+  const limit = "trap '' XFSZ; ulimit -f 16";
+  const script = `echo begun\n${'# a line of it\n'.repeat(2_000)}echo end\n`;
+  expect(await submit({ script }, { limit })).toEqual({ failure: 'cannot_write', left: [] });
+});
