@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { batchRequest, directiveLines } from './batch.ts';
+import { batchRequest, directiveLines, folderOf } from './batch.ts';
 import { findForbidden } from './batch-options.ts';
 
 test.each([
@@ -64,4 +64,41 @@ test('the options in a script end with its first command', () => {
       line,
       batchRequest.safeParse({ script: `#!/bin/sh\n#SBATCH ${line}\n` }).success,
     ]).toEqual([line, false]);
+});
+
+test.each(['"--array=1-3"', "--arr'ay'=1-3", '\\--wait', '"-a" 1-3'])(
+  'quotes hide no option: %s',
+  line => {
+    const script = `#!/bin/sh\n#SBATCH ${line}\n`;
+    expect(batchRequest.safeParse({ script }).success).toBe(false);
+  },
+);
+
+test('a quoted value is a value', () => {
+  const script = '#!/bin/sh\n#SBATCH --comment="a --array=1 # b" -N1\n';
+  expect(batchRequest.safeParse({ script }).success).toBe(true);
+});
+
+test('a script with line ends of DOS is refused, as sbatch does', () => {
+  const { error } = batchRequest.safeParse({ script: '#!/bin/bash\r\necho\r\n' });
+  expect(error?.message).toContain('dos2unix');
+});
+
+test.each([
+  ['--chdir=/a', '/a'],
+  ['--chdir /a', '/a'],
+  ['-D /a', '/a'],
+  ['-D/a -N1', '/a'],
+  ['--chdir="/a b"', '/a b'],
+  ['--comment=--chdir -N1', undefined],
+  ['--chdir=/a\n#SBATCH -D /b', '/b'],
+])('a script’s %j is the folder of its job', (line, folder) => {
+  const script = `#!/bin/sh\n#SBATCH ${line}\n`;
+  expect(folderOf({ script })).toBe(folder);
+  expect(folderOf({ script, cwd: '/own' })).toBe('/own');
+});
+
+test('a folder that is relative to nothing is refused', () => {
+  const script = '#!/bin/sh\n#SBATCH -D here\n';
+  expect(batchRequest.safeParse({ script }).error?.message).toContain('--chdir');
 });

@@ -27,9 +27,17 @@ export const batchRequest = z.object({
   script: text('it')
     .min(1)
     .refine(value => Buffer.byteLength(value) <= SCRIPT_BYTES, 'must be at most 1 MiB long')
+    .refine(
+      value => !value.includes('\r\n'),
+      'must not have line ends of DOS (CR LF), which no shell takes: convert it by dos2unix',
+    )
     .superRefine((script, context) => {
-      const problem = findForbidden(readDirectives(script), { inScript: true });
+      const words = readDirectives(script);
+      const problem = findForbidden(words, { inScript: true });
       if (problem) context.addIssue({ code: 'custom', message: `#SBATCH: ${problem}` });
+      const isAbsolute = readFolder(words)?.startsWith('/') ?? true;
+      if (!isAbsolute)
+        context.addIssue({ code: 'custom', message: '#SBATCH: --chdir must be an absolute path' });
     })
     .optional(),
   /** The client's own, shown as the comment of the job there. */
@@ -96,9 +104,27 @@ export function directiveLines(script: string): string[] {
   return lines.slice(0, body < 0 ? undefined : body).filter(line => line.startsWith('#SBATCH'));
 }
 
-/** The words of these lines; a second `#` begins a comment. */
+/** The words of these lines, as sbatch reads them: quotes and backslashes keep blanks, a word that begins with `#` is a comment. */
 function readDirectives(script: string): string[] {
-  return directiveLines(script).flatMap(line =>
-    (line.slice('#SBATCH'.length).split(/\s#/)[0] ?? '').split(/\s+/).filter(Boolean),
-  );
+  return directiveLines(script).flatMap(line => {
+    const words = line.slice('#SBATCH'.length).match(/(?:"[^"]*"|'[^']*'|\\.|[^\s"'\\])+/g) ?? [];
+    const comment = words.findIndex(word => word.startsWith('#'));
+    return words
+      .slice(0, comment < 0 ? undefined : comment)
+      .map(word => word.replace(/"([^"]*)"|'([^']*)'|\\(.)/g, '$1$2$3'));
+  });
+}
+
+/** The folder that a job runs in, of its own or as its script's `--chdir` says; undefined: the home. */
+export function folderOf({ cwd, script = '' }: Pick<BatchRequest, 'cwd' | 'script'>) {
+  return cwd ?? readFolder(readDirectives(script));
+}
+
+function readFolder(words: string[]): string | undefined {
+  return words.reduce<string | undefined>((folder, word, index) => {
+    const [, ofLong, ofShort] = /^--chd(?:i|ir)?(?:=(.*))?$|^-D(.*)$/s.exec(word) ?? [];
+    if (ofLong === undefined && ofShort === undefined && !/^--chd(i|ir)?$/.test(word))
+      return folder;
+    return ofLong || ofShort || words[index + 1];
+  }, undefined);
 }

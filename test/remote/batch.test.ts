@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { startCommandLine } from '../harness/command-line.ts';
@@ -96,6 +96,33 @@ describeStack(missing, 'jobs of a Slurm', form => {
       result: { returncode: 0 },
     });
     expect(String(await readOutput(client, id))).toBe('begun 3\nend\n');
+  });
+
+  test('the folder and the input that a script names are those of its job', async () => {
+    const folder = join(sshd.home, 'a folder');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'data'), 'of the file\n');
+    const script = `#!/bin/sh\n#SBATCH --chdir="${folder}" --input=data\necho "$PWD"; cat\n`;
+    const { id } = await submit({ script });
+    expect(await waitForEnd(client, id)).toMatchObject({
+      ...{ state: 'succeeded', result: { returncode: 0 } },
+      batch: { id: expect.stringMatching(/^\d+$/) },
+    });
+    expect(String(await readOutput(client, id))).toBe(`${folder}\nof the file\n`);
+    const { id: elsewhere } = await submit({ script, cwd: '/usr', options: ['--input=/dev/null'] });
+    await waitForEnd(client, elsewhere);
+    expect(String(await readOutput(client, elsewhere))).toBe('/usr\n');
+  });
+
+  test('variables that name what a shell has of its own are the job’s alone', async () => {
+    const env = { dir: 'mine', cwd: '/tmp', PATH: '/nowhere' };
+    const { id } = await submit({
+      script: '#!/bin/sh\necho $dir $cwd $PATH $PWD; exit 3\n',
+      env,
+      cwd: '/usr',
+    });
+    expect(await waitForEnd(client, id)).toMatchObject({ result: { returncode: 3 } });
+    expect(String(await readOutput(client, id))).toBe('mine /tmp /nowhere /usr\n');
   });
 
   test('windlass batch submits a command or a script, and lives like the job', async () => {

@@ -1,7 +1,7 @@
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { type BatchState, ENGINES, type EngineName } from '../../shared/jobs/batch.ts';
+import { type BatchState, ENGINES, type EngineName, folderOf } from '../../shared/jobs/batch.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
@@ -91,6 +91,8 @@ export class BatchRun {
         await this.#prepare();
         return this.#submit();
       case 'finish':
+        // It may have ended before anyone read the answer of the submit command.
+        if (this.#batch.id === null) await this.#readId();
         if (this.#isWhole(action.end)) return action.end;
         return this.#release(look, LOOK_AGAIN_SECONDS);
       case 'cancel':
@@ -114,7 +116,7 @@ export class BatchRun {
     const engine = this.#job.batch?.engine ?? (await this.#chooseEngine());
     const folder = `${this.#job.id}-${newId().slice(-8)}`;
     const failure = await this.#node.prepare(folder, payload, engine);
-    if (failure) throw notPrepared(failure, payload.cwd);
+    if (failure) throw notPrepared(failure, folderOf(payload));
     const batch: BatchState = {
       engine,
       id: null,

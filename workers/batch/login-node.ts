@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { BatchRequest } from '../../shared/jobs/batch.ts';
-import type { EngineName } from '../../shared/jobs/batch.ts';
+import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/batch.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
@@ -45,7 +44,7 @@ export class LoginNode {
     request: BatchRequest,
     engine: EngineName,
   ): Promise<PrepareFailure | undefined> {
-    const { cwd = '', script } = request;
+    const { script } = request;
     const files = [
       ['job', jobFile(request)],
       ['request', requestFile(request)],
@@ -53,7 +52,7 @@ export class LoginNode {
     ] as const;
     const answer = await this.#ask(
       [
-        `begin_directory ${name} ${quoteWord(cwd)} ${ENGINE[engine].program}`,
+        `begin_directory ${name} ${quoteWord(folderOf(request) ?? '')} ${ENGINE[engine].program}`,
         ...files.flatMap(([file, text]) => [
           `printf %s ${quoteWord(text)} >"$windlass_dir/${file}"`,
           `has_bytes ${file} ${Buffer.byteLength(text)}`,
@@ -72,7 +71,7 @@ export class LoginNode {
     const submitted = ENGINE[engine].submit(tokenOf(name), rest);
     return this.#look(
       name,
-      `submit_job() {\n${submitted}\n}\nsubmit ${name} ${quoteWord(request.cwd ?? '')}`,
+      `submit_job() {\n${submitted}\n}\nsubmit ${name} ${quoteWord(folderOf(request) ?? '')}`,
     );
   }
 

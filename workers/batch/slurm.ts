@@ -62,7 +62,8 @@ export const slurm: Engine = {
     ].map(quoteWord);
     // In a file's name `%` begins a pattern.
     const pattern = `$(printf %s "$windlass_dir" | sed 's/%/%%/g')`;
-    const own = `--chdir="$windlass_dir" --output="${pattern}/out" --error="${pattern}/err"`;
+    // By its working directory a relative --input is found. submit() is where the job is to be.
+    const own = `--chdir="$PWD" --output="${pattern}/out" --error="${pattern}/err"`;
     return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$windlass_dir/job" "$windlass_dir"`;
   },
 

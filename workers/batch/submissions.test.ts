@@ -1,9 +1,9 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import type { BatchRequest } from '../../shared/jobs/batch.ts';
 import { LocalExec } from '../../test/harness/local-exec.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import type { BatchRequest } from '../../shared/jobs/batch.ts';
 import { LoginNode } from './login-node.ts';
 
 const directory = makeTempDir('submissions');
@@ -32,9 +32,10 @@ async function submit(
 ) {
   const home = join(directory.path, `home-${++made}`);
   mkdirSync(home);
+  writeFileSync(join(home, '.bashrc'), env.BASHRC ?? '');
   const host = new LocalExec({
     home,
-    shell: '/bin/sh',
+    shell: env.SHELL ?? '/bin/sh',
     env: { PATH: `${bin}:${process.env.PATH}`, ...env },
   });
   const limited = {
@@ -66,6 +67,19 @@ test('what the account exports comes to the job as it is', async () => {
   });
 });
 
+test('what the start-up files set does not come before what was asked for', async () => {
+  const env = {
+    SHELL: '/bin/bash',
+    SSH_CLIENT: '127.0.0.1 1 2',
+    BASHRC: 'export WORD=rc OTHER=rc',
+  };
+  const command = 'echo $WORD $OTHER $UID';
+  expect(await submit({ command, env: { WORD: "o'wn", UID: 'x' } }, { env })).toEqual({
+    ...{ code: 0, err: '' },
+    out: "o'wn rc x\n",
+  });
+});
+
 test('its standard input is what its options name', async () => {
   const file = join(directory.path, 'input');
   writeFileSync(file, 'the data\n');
@@ -79,12 +93,15 @@ test('its standard input is what its options name', async () => {
 
 test.each([
   ['#!/bin/sh\necho "$#"', '0\n'],
-  ['#! /usr/bin/env sh\necho "${0##*/}"', 'script\n'],
+  ['#! /usr/bin/env sh\nbasename "$0"', 'script\n'],
   ['#!/bin/sh -e\nfalse\necho on', ''],
   ['echo none', 'none\n'],
-])('%j is run by what its first line names, without the right to be executed', async (script, out) => {
-  expect(await submit({ script })).toMatchObject({ out });
-});
+])(
+  '%j is run by what its first line names, without the right to be executed',
+  async (script, out) => {
+    expect(await submit({ script })).toMatchObject({ out });
+  },
+);
 
 test('a request for which the disk has no room is not submitted, nor is a part of it', async () => {
   // What exceeds the limit is cut, as on a full disk.

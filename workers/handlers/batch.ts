@@ -1,4 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { folderOf } from '../../shared/jobs/batch.ts';
 import { BatchRun } from '../batch/batch-run.ts';
 import { cwdNotFound } from '../batch/errors.ts';
 import type { Handler } from '../context.ts';
@@ -33,7 +34,7 @@ const batch: Handler<'batch'> = async context => {
     if (job.runAt && isUnreachable(error)) throw toLater(job.unreachableSince);
     throw explainAccessDenied(context, error);
   });
-  if (code === 'cwd') throw cwdNotFound(payload.cwd);
+  if (code === 'cwd') throw cwdNotFound(folderOf(payload));
   return { result: { returncode: code } };
 };
 
