@@ -142,16 +142,6 @@ describeStack(skip, 'how the commands of a session are run', form => {
       }
     });
 
-    test.each([{ startup: 'each' }, { startup: 'once' }, { agent: false }])(
-      'with %j what start-up files set does not come before what was asked for',
-      async manner => {
-        const sid = await on.open(manner);
-        const body = { sid, command: 'echo $READ $UID', env: { READ: "o'wn", UID: 'x' } };
-        const { output, errors } = await client.post<Result>('/api/remotes/launch', body);
-        expect([output, errors]).toEqual(["o'wn x\n", '']);
-      },
-    );
-
     test('the variables of a session are those of all its commands, whose own come first', async () => {
       for (const way of [{}, { startup: 'each' }, { agent: false }]) {
         const env = { LANG: 'C', COLOUR: `it's "blue"\n` };

@@ -2,7 +2,6 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { Startup } from '../../shared/process/startup.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
-import { setAgain } from './exported-again.ts';
 import { type Manner, withSessionEnv } from './manner.ts';
 import type { RunRequest } from './run-on-host.ts';
 
@@ -34,9 +33,7 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
     );
   const variables = Object.entries(env).map(([name, value]) => quoteWord(`${name}=${value}`));
   const words = [...(variables.length > 0 ? ['env', ...variables] : []), '"$SHELL" "$@"'];
-  if (startup === 'each') lines.push(setAgain('$SHELL', env, command));
-  const again = startup === 'each' ? '"$windlass_again"' : '';
-  const run = `exec ${words.join(' ')} -c ${again}${quoteWord(command)}`;
+  const run = `exec ${words.join(' ')} -c ${quoteWord(command)}`;
   lines.push(
     stdin === undefined
       ? `${run} </dev/null`

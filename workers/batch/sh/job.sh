@@ -1,6 +1,6 @@
 # The end of each batch job's script, whose argument is the directory of its submission. It runs on the job's first node.
 # What it sets before the command has a name that no account exports, which the command would see.
-# shellcheck shell=sh disable=SC1091,SC2154
+# shellcheck shell=sh disable=SC1091,SC2034,SC2154
 #
 # The fence: a rename succeeds in one process only. Whoever comes second, because the batch system started the job anew, or
 # forgot it, or the service withdrew this submission, runs nothing. A rename works on a full disk.

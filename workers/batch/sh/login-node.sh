@@ -30,8 +30,11 @@ has_bytes() { [ $(($(wc -c <"$windlass_dir/$1"))) -eq "$2" ] || stop_with cannot
 
 # end_directory: nobody can submit it before.
 end_directory() {
-  true >"$windlass_dir/spare" && true >"$windlass_dir/go" && true >"$windlass_dir/ask" || stop_with cannot_write
-  echo prepared
+  if true >"$windlass_dir/spare" && true >"$windlass_dir/go" && true >"$windlass_dir/ask"; then
+    echo prepared
+  else
+    stop_with cannot_write
+  fi
 }
 
 # stop_with WHY: nothing of the directory stays.
