@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -134,6 +135,14 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     expect((await put(join(folder, 'link'), 'by the link')).status).toBe(200);
     expect(readFileSync(real, 'utf8')).toBe('by the link');
     expect(existsSync(join(folder, 'link'))).toBe(true);
+    const missing = join(folder, 'missing');
+    symlinkSync('missing', join(folder, 'dangling'));
+    expect((await put(join(folder, 'dangling'), 'of a link')).status).toBe(201);
+    expect(readFileSync(missing, 'utf8')).toBe('of a link');
+    expect(lstatSync(join(folder, 'dangling')).isSymbolicLink()).toBe(true);
+    symlinkSync('loop', join(folder, 'loop'));
+    await expectProblem(await put(join(folder, 'loop'), 'x'), 400, 'invalid_input');
+    expect(lstatSync(join(folder, 'loop')).isSymbolicLink()).toBe(true);
     await expectProblem(await put(folder, 'x'), 400, 'invalid_input');
     await expectProblem(await put(real, 'x', {}, '?mode=rw'), 400, 'invalid_input');
   });

@@ -89,11 +89,13 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
   return { created: present === undefined };
 }
 
-/** The folder of a link is not that of its file. */
+/** The folder of a link is not that of its file, which may be missing. */
 async function findPlace(channel: Sftp, given: string) {
   const { sftp, request } = channel;
   const present = await find(channel, given);
-  const path = present ? await request<string>(done => sftp.realpath(given, done)) : given;
+  const path = present
+    ? await request<string>(done => sftp.realpath(given, done))
+    : await followLinks(channel, given);
   return { present, path, folder: posix.dirname(path) };
 }
 
@@ -134,6 +136,31 @@ async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.Stats |
   return request<ssh2.Stats>(done => sftp.stat(path, done)).catch((error: unknown) => {
     if (statusOf(error) === STATUS.noSuchFile) return undefined;
     throw error;
+  });
+}
+
+/** More than a kernel follows. */
+const MAX_LINKS = 40;
+
+/** What a link to a missing file names; the path itself where it is no link. */
+async function followLinks({ sftp, request }: Sftp, given: string): Promise<string> {
+  let path = given;
+  for (let count = 0; count < MAX_LINKS; count++) {
+    const link = path;
+    const target = await request<string>(done => sftp.readlink(link, done)).catch(
+      (error: unknown) => {
+        if (statusOf(error) !== undefined) return undefined;
+        throw error;
+      },
+    );
+    if (target === undefined) return path;
+    // A folder on the way may be a link, too: then `..` leads elsewhere.
+    const folder = await request<string>(done => sftp.realpath(posix.dirname(link), done));
+    path = target.startsWith('/') ? target : `${folder}/${target}`;
+  }
+  throw new WindlassError('invalid_input', {
+    detail: `Invalid parameters: path: ${given} is a link that leads to itself.`,
+    hint: 'Give the path of a file.',
   });
 }
 
