@@ -125,6 +125,29 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id))).toBe('mine /tmp /nowhere /usr\n');
   });
 
+  test('a signal that Slurm sends to the script alone reaches it once, and one for all of them too', async () => {
+    const go = join(sshd.home, `go-${randomUUID()}`);
+    const script = `#!/bin/bash\ntrap 'echo checkpoint' USR1\ntrap 'echo warned' TERM\necho begun\nwhile ! test -e ${go}; do sleep 0.2; done\necho end\n`;
+    const { id } = await submit({ script });
+    const has = (text: string) =>
+      waitFor(async () => String(await readOutput(client, id)) === text, {
+        what: `the output ${text}`,
+        timeoutMs: 60_000,
+      });
+    await has('begun\n');
+    const there = (await read(id)).batch?.id ?? '';
+    await slurm.ask('scancel', '--batch', '--signal=USR1', there);
+    await has('begun\ncheckpoint\n');
+    await slurm.ask('scancel', '--full', '--signal=TERM', there);
+    await has('begun\ncheckpoint\nwarned\n');
+    writeFileSync(go, '');
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'succeeded',
+      result: { returncode: 0 },
+    });
+    expect(String(await readOutput(client, id))).toBe('begun\ncheckpoint\nwarned\nend\n');
+  });
+
   test('windlass batch submits a command or a script, and lives like the job', async () => {
     const { url, username, password } = stack;
     await line.run(['login', url, '--user', username, '--password-stdin'], { input: password });

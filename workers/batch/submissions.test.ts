@@ -1,6 +1,14 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
 import type { BatchRequest } from '../../shared/jobs/batch.ts';
 import { LocalExec } from '../../test/harness/local-exec.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
@@ -14,7 +22,7 @@ const SBATCH = `#!/bin/sh
 for last in "$@"; do
   case $last in --input=*) exec <"\${last#--input=}" ;; esac
 done
-/bin/sh "$last/job" "$last" >>"$last/out" 2>>"$last/err"
+setsid --wait $JOB_SHELL "$last/job" "$last" >>"$last/out" 2>>"$last/err"
 echo 1
 `;
 
@@ -36,7 +44,7 @@ async function submit(
   const host = new LocalExec({
     home,
     shell: env.SHELL ?? '/bin/sh',
-    env: { PATH: `${bin}:${process.env.PATH}`, ...env },
+    env: { PATH: `${bin}:${process.env.PATH}`, JOB_SHELL: '/bin/sh', ...env },
   });
   const limited = {
     exec: (command: string, signal?: AbortSignal) => host.exec(`${limit}; ${command}`, signal),
@@ -108,4 +116,55 @@ test('a request for which the disk has no room is not submitted, nor is a part o
   const limit = "trap '' XFSZ; ulimit -f 16";
   const script = `echo begun\n${'# a line of it\n'.repeat(2_000)}echo end\n`;
   expect(await submit({ script }, { limit })).toEqual({ failure: 'cannot_write', left: [] });
+});
+
+describe.each(['dash', 'bash --posix', 'busybox sh'])('under %s', shell => {
+  const run = (lines: string[], env = {}) =>
+    submit({ script: ['#!/bin/bash', ...lines].join('\n') }, { env: { JOB_SHELL: shell, ...env } });
+  const until = (what: string) => `until [ "$seen" = ${what} ]; do sleep 0.1; done`;
+  // What is sent to all is sent when all are there.
+  const idle = 'until pgrep -P $PPID -x sleep >/dev/null; do sleep 0.1; done';
+
+  test.each(['USR1', 'TERM', 'INT'])(
+    'SIG%s for the script alone reaches it, as often as it is sent',
+    async signal => {
+      const lines = [
+        ...[`trap 'seen=x$seen' ${signal}`, idle],
+        ...[`kill -${signal} $PPID`, until('x')],
+        ...[`kill -${signal} $PPID`, until('xx')],
+        ...['sleep 0.5', 'echo $seen', 'exit 3'],
+      ];
+      expect(await run(lines)).toEqual({ code: 3, out: 'xx\n', err: '' });
+    },
+  );
+
+  test.each(['USR1', 'TERM', 'INT'])(
+    'SIG%s for all processes of the job reaches it once',
+    async signal => {
+      const lines = [
+        ...[`trap 'seen=x$seen' ${signal}`, idle],
+        ...[`kill -${signal} 0`, until('x')],
+        ...['sleep 0.7', 'echo $seen', 'exit 4'],
+      ];
+      expect(await run(lines)).toEqual({ code: 4, out: 'x\n', err: '' });
+    },
+  );
+
+  test('a script that a signal ends leaves its status, and nothing else', async () => {
+    expect(await run([idle, 'kill -TERM 0; sleep 60'])).toEqual({ code: 143, out: '', err: '' });
+    expect(await run(['kill -KILL $$'])).toEqual({ code: 137, out: '', err: '' });
+  });
+});
+
+test('without Perl on the node a job runs to its end', async () => {
+  const folder = join(directory.path, 'few');
+  mkdirSync(folder);
+  for (const name of ['mv', 'wc', 'env', 'mkdir', 'rm', 'touch', 'find', 'setsid'])
+    symlinkSync(findProgram(name) ?? name, join(folder, name));
+  const env = { PATH: `${bin}:${folder}`, JOB_SHELL: '/bin/sh' };
+  expect(await submit({ command: 'echo out; exit 5' }, { env, limit: 'PATH=$PATH' })).toMatchObject(
+    {
+      ...{ code: 5, out: 'out\n' },
+    },
+  );
 });

@@ -1,28 +1,68 @@
 # The end of each batch job's script, whose argument is the directory of its submission. It runs on the job's first node.
 # What it sets before the command has a name that no account exports, which the command would see.
-# shellcheck shell=sh disable=SC1091,SC2034,SC2154
-#
+# shellcheck shell=sh disable=SC1091,SC2016,SC2034,SC2154
+
+# windlass_end DIRECTORY CODE TOLD: records how it ended.
+windlass_end() {
+  if [ -e "$1/out" ]; then out=$(($(wc -c <"$1/out"))); else out=0; fi
+  if [ -e "$1/err" ]; then err=$(($(wc -c <"$1/err"))); else err=0; fi
+  mv "$1/spare" "$1/end.$2.$out.$err$3"
+  case $2 in
+  cwd) exit 1 ;;
+  *) exit "$2" ;;
+  esac
+}
+
+# Runs `sh JOB DIRECTORY run` and then becomes `sh JOB DIRECTORY end CODE TOLD`. A batch system sends some signals to this
+# process alone, as those of `--signal=B:USR1`, which are for the command, and others to all processes of the job. These are
+# told apart by a child that does nothing: it is alive after the first. A shell cannot: it notes a signal when its child has
+# ended, or loses the child's end while it waits for both.
+windlass_relay='
+  my ($job, $dir) = @ARGV;
+  my ($told, $idle, $command) = ("", 0, 0);
+  my @signals = qw(HUP INT QUIT ABRT ALRM USR1 USR2 XCPU TERM);
+  sub start {
+    my $pid = fork;
+    return $pid if $pid || !defined $pid;
+    exec @_;
+    exit 127;
+  }
+  for my $signal (@signals) {
+    $SIG{$signal} = sub {
+      local ($?, $!);
+      $told = ".t" if $signal eq "TERM";
+      select undef, undef, undef, 0.2;
+      if (waitpid($idle, 1) != 0) { $idle = start("sleep", "2147483647") }
+      elsif ($command) { kill $signal, $command }
+    };
+  }
+  $idle = start("sleep", "2147483647");
+  $command = start("/bin/sh", $job, $dir, "run");
+  until (waitpid($command, 0) == $command) { last if $! != 4 }
+  my $code = $? & 127 ? 128 + ($? & 127) : $? >> 8;
+  $SIG{$_} = "IGNORE" for @signals;
+  kill "KILL", $idle;
+  exec "/bin/sh", $job, $dir, "end", $code, $told;
+'
+
+windlass_shell=${SHELL:-/bin/sh}
+case ${2-} in
+run)
+  . "$1/request"
+  run "$1"
+  ;;
+end) windlass_end "$1" "$3" "$4" ;;
+esac
 # The fence: a rename succeeds in one process only. Whoever comes second, because the batch system started the job anew, or
 # forgot it, or the service withdrew this submission, runs nothing. A rename works on a full disk.
 mv "$1/go" "$1/begun" 2>/dev/null || exit 0
-# A signal is for what the command started. TERM tells that the batch system ends the job.
+# Sets windlass_cwd, and defines run. Standard input is what the job's is: nothing, or what --input names.
+. "$1/request"
+cd "$windlass_cwd" 2>/dev/null || windlass_end "$1" cwd ''
+if perl -e 1 2>/dev/null; then exec perl -e "$windlass_relay" "$0" "$1"; fi
+# TERM tells that the batch system ends the job.
 windlass_told=
 trap 'windlass_told=.t' TERM
 trap : HUP INT QUIT USR1 USR2 XCPU
-windlass_shell=${SHELL:-/bin/sh}
-# Sets windlass_cwd, and defines run.
-. "$1/request"
-if cd "$windlass_cwd" 2>/dev/null; then
-  # Its standard input is what the job's is: nothing, or what --input names.
-  (run "$1")
-  code=$?
-else
-  code=cwd
-fi
-if [ -e "$1/out" ]; then out=$(($(wc -c <"$1/out"))); else out=0; fi
-if [ -e "$1/err" ]; then err=$(($(wc -c <"$1/err"))); else err=0; fi
-mv "$1/spare" "$1/end.$code.$out.$err$windlass_told"
-case $code in
-cwd) exit 1 ;;
-*) exit "$code" ;;
-esac
+(run "$1")
+windlass_end "$1" $? "$windlass_told"
