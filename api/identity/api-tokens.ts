@@ -60,7 +60,7 @@ async function recordUse(db: Db, token: string): Promise<void> {
 export async function findToken(
   db: Db,
   token: string,
-): Promise<{ user: User; scope: Scope; token: string; tokenEnds?: Date } | undefined> {
+): Promise<{ user: User; scope: Scope; token: string; ends?: Date } | undefined> {
   if (!token.startsWith(TOKEN_PREFIX) || !isSecret(token.slice(TOKEN_PREFIX.length)))
     return undefined;
   const [found] = await db
@@ -79,5 +79,5 @@ export async function findToken(
   if (!found) return undefined;
   const { scope, id, expires, isDue, ...user } = found;
   if (isDue) await recordUse(db, token);
-  return { user, scope, token: id, tokenEnds: expires ?? undefined };
+  return { user, scope, token: id, ends: expires ?? undefined };
 }

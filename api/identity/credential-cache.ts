@@ -14,8 +14,8 @@ export interface Identity {
   scope?: Scope;
   /** The id of an API token. */
   token?: string;
-  /** When the token ends, if it does by itself. */
-  tokenEnds?: Date;
+  /** When the credential ends, if it does by itself. */
+  ends?: Date;
 }
 
 /** Caches whose an Authorization header is, so that a burst of requests costs one query. */

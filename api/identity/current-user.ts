@@ -9,6 +9,9 @@ export function currentUser(res: Response): User {
   return user;
 }
 
+/** When the token or the link of an authenticated request ends, if it does by itself. */
+export const credentialEnds = (res: Response): Date | undefined => res.locals.ends;
+
 export function requireAdministrator(res: Response): User {
   const user = currentUser(res);
   assertAdministrator(user);

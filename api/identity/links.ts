@@ -16,19 +16,19 @@ export interface LinkMaker {
   user: User;
   /** The id of the API token. */
   token?: string;
-  /** When the token ends. */
-  tokenEnds?: Date;
+  /** When that ends. */
+  ends?: Date;
 }
 
 /** Makes a link that lasts so long, or as long as its maker's token if that is shorter. */
 export async function makeLink(
   db: Db,
   { SECRET_KEY }: Keys,
-  { user, token, tokenEnds }: LinkMaker,
+  { user, token, ends }: LinkMaker,
   { address, seconds, audit }: { address: LinkedAddress; seconds: number; audit: WriteAudit },
 ): Promise<{ link: string; expires: Date }> {
   const { username, version, administrator } = user;
-  const latest = Math.floor((tokenEnds?.getTime() ?? Number.POSITIVE_INFINITY) / 1_000);
+  const latest = Math.floor((ends?.getTime() ?? Number.POSITIVE_INFINITY) / 1_000);
   const expires = Math.min(Math.floor(Date.now() / 1_000) + seconds, latest);
   const created = await db.transaction(async tx => {
     const [row] = await tx
@@ -54,10 +54,12 @@ export async function findLink(
   { SECRET_KEY, SECRET_KEY_BEFORE }: Keys,
   text: string,
   address: LinkedAddress,
-): Promise<{ user: User; scope?: Scope } | undefined> {
+): Promise<{ user: User; scope?: Scope; ends: Date } | undefined> {
   const keys = [SECRET_KEY, ...(SECRET_KEY_BEFORE ? [SECRET_KEY_BEFORE] : [])];
   const claims = decodeLink(keys, text, address);
-  if (!claims || claims.expires * 1_000 <= Date.now()) return undefined;
+  if (!claims) return undefined;
+  const ends = new Date(claims.expires * 1_000);
+  if (ends.getTime() <= Date.now()) return undefined;
   const [row] = await db
     .select({
       username: users.username,
@@ -82,5 +84,5 @@ export async function findLink(
   if (claims.token !== null && row.scope === null) return undefined;
   const { username, version } = row;
   const administrator = row.administrator && claims.administrator;
-  return { user: { username, version, administrator }, scope: row.scope ?? undefined };
+  return { user: { username, version, administrator }, scope: row.scope ?? undefined, ends };
 }

@@ -8,7 +8,7 @@ import { matchesPath, type RoutedOperation, resource } from '../http/resource.ts
 import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { credentialEnds, currentUser } from '../identity/current-user.ts';
 import { makeLink } from '../identity/links.ts';
 import { LINK_READS } from '../middleware/authenticate.ts';
 import { ownUrl } from '../middleware/same-origin.ts';
@@ -45,7 +45,7 @@ export default routes('json-body', (router, api, describeAll) => {
         const maker = {
           user: currentUser(res),
           token: res.locals.token,
-          tokenEnds: res.locals.tokenEnds,
+          ends: credentialEnds(res),
         };
         const { link, expires } = await makeLink(api.database.db, api.config, maker, {
           address: { path: address.pathname, query: address.search.slice(1) },

@@ -95,6 +95,46 @@ describeStack(missingPrograms('sshd'), 'answers that are open for long', form =>
     return id;
   }
 
+  test('events last no longer than the link or the token that opened them', async () => {
+    const path = `/api/jobs/${await addStillJob()}/events`;
+    const link = { path, seconds: 3 };
+    const linked = await client.post<{ url: string; expires: string }>('/api/links', link);
+    const expires = new Date(Date.now() + 3_000).toISOString();
+    const given = { name: 'short', scope: 'read', expires };
+    const { token } = await client.post<{ token: string }>('/api/users/-/tokens', given);
+    const soon = { signal: AbortSignal.timeout(30_000) };
+    const bearer = { ...soon, headers: { Authorization: `Bearer ${token}` } };
+    const ways = [
+      { expires: linked.expires, open: () => fetch(linked.url, soon) },
+      { expires, open: () => fetch(stack.url + path, bearer) },
+    ];
+    const watch = async ({ expires, open }: (typeof ways)[number]) => {
+      const opened = await open();
+      expect(opened.status).toBe(200);
+      // In order, so that who may come back goes on after the last event.
+      expect(await opened.text()).toMatch(/^event: state\n/);
+      expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires));
+      expect((await open()).status).toBe(401);
+    };
+    await Promise.all(ways.map(watch));
+  });
+
+  test('a download that began before its link ended comes whole', async () => {
+    const { id } = await launchAsync(client, sid, 'seq 1 5000000');
+    await waitForEnd(client, id);
+    const link = { path: `/api/jobs/${id}/output`, seconds: 3 };
+    const { url, expires } = await client.post<{ url: string; expires: string }>(
+      '/api/links',
+      link,
+    );
+    const socket = openPaused(stack, client, url.slice(stack.url.length));
+    await waitFor(async () => (await fetch(url, { method: 'HEAD' })).status === 401, {
+      what: 'the end of the link',
+    });
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires));
+    expect((await readBody(socket)).length).toBe(38_888_896);
+  });
+
   test('who stops reading an output keeps nobody from it, and gets the rest later', async () => {
     const { id } = await launchAsync(client, sid, 'seq 1 5000000');
     await waitForEnd(client, id);

@@ -18,7 +18,7 @@ export async function findTokenUser(
     provider,
     administrators,
   }: { provider: IdentityProvider; administrators: ClaimRule | undefined },
-): Promise<{ user: User; tokenEnds: Date }> {
+): Promise<{ user: User; ends: Date }> {
   const { issuer, subject, claims } = await provider.verifyAccessToken(token);
   const [row] = await db
     .select(USER_COLUMNS)
@@ -28,8 +28,8 @@ export async function findTokenUser(
   const { username, version } = row;
   // A login may be long ago: rights that the provider gives must be in the token, too.
   const administrator = row.administrator && (!administrators || meetsRule(claims, administrators));
-  const ends = Number(claims.exp) * 1_000;
+  const expires = Number(claims.exp) * 1_000;
   // One that has ended is still taken for a while: a link by it is not over from the start.
-  const tokenEnds = new Date(ends > Date.now() ? ends : ends + CLOCK_SECONDS * 1_000);
-  return { user: { username, administrator, version }, tokenEnds };
+  const ends = new Date(expires > Date.now() ? expires : expires + CLOCK_SECONDS * 1_000);
+  return { user: { username, administrator, version }, ends };
 }

@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 /** A stream whose client reads only when its socket is resumed. */
-async function openStream(): Promise<{
+async function openStream(ends?: Date): Promise<{
   stream: EventStream;
   out: ServerResponse;
   socket: Socket;
@@ -24,7 +24,7 @@ async function openStream(): Promise<{
   ended.push(() => socket.destroy());
   socket.write('GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n');
   const [, out] = (await once(server, 'request')) as [unknown, ServerResponse];
-  return { stream: new EventStream(out, { stdout: 0, stderr: 0 }), out, socket };
+  return { stream: new EventStream(out, { stdout: 0, stderr: 0 }, ends), out, socket };
 }
 
 /** More than the kernel takes for a client that does not read. */
@@ -39,6 +39,19 @@ test('a client that takes nothing for a minute is cut off, and is sent no commen
   expect(out.writableLength).toBe(writableLength);
   stream.tick();
   expect(stream.closed).toBe(true);
+});
+
+test('a stream ends within a second after the credential that opened it', async () => {
+  const running = (await openStream(new Date(Date.now() + 60_000))).stream;
+  running.tick();
+  expect(running.closed).toBe(false);
+  const { stream, socket } = await openStream(new Date(Date.now() - 1));
+  stream.sendUpdate({ state: '{"state":"running"}', progress: undefined, ended: false });
+  stream.tick();
+  expect(stream.closed).toBe(true);
+  socket.resume();
+  await once(socket, 'end');
+  for (let second = 1; second <= STALLED_SECONDS; second++) stream.tick();
 });
 
 test('a client that is slow, but takes what it is sent, is not cut off', async () => {

@@ -30,14 +30,17 @@ export class EventStream {
   /** A read or a drain is pending, after which JobFeed advances the stream. */
   busy = false;
   readonly #out: ServerResponse;
+  readonly #ends: number;
   #at: OutputOffsets;
   #state: string | undefined;
   #progress: string | undefined;
   /** Seconds since the last write. */
   #idle = 0;
 
-  constructor(out: ServerResponse, at: OutputOffsets) {
+  /** `ends`: when the credential that opened it does. */
+  constructor(out: ServerResponse, at: OutputOffsets, ends?: Date) {
     this.#out = out;
+    this.#ends = ends?.getTime() ?? Number.POSITIVE_INFINITY;
     this.#at = at;
   }
 
@@ -97,6 +100,8 @@ export class EventStream {
 
   /** To be called once a second. */
   tick(): void {
+    if (this.closed) return;
+    if (Date.now() >= this.#ends) this.end();
     this.#idle++;
     if (this.full) {
       if (this.#idle >= STALLED_SECONDS) this.abort();

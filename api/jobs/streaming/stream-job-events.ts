@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { releaseRequestMemory } from '../../http/release-request-memory.ts';
 import { invalidInput } from '../../http/validate.ts';
+import { credentialEnds } from '../../identity/current-user.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { EventStream } from './event-stream.ts';
 import type { JobFeeds } from './job-feeds.ts';
@@ -9,7 +10,8 @@ import type { JobFeeds } from './job-feeds.ts';
 /**
  * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). `state` first unless the job has ended, then `output` from
  * the start or from Last-Event-ID on, `progress`, and `state` again at each change. Once all output was sent, the end state
- * and `end` come last. Returns at once, so that the request's memory is freed while the stream is open.
+ * and `end` come last. It lasts no longer than the link or the token that opened it. Returns at once, so that the request's
+ * memory is freed while the stream is open.
  */
 export function streamJobEvents(
   feeds: JobFeeds,
@@ -29,7 +31,7 @@ export function streamJobEvents(
   res.flushHeaders();
   releaseRequestMemory(req);
   const { id } = row;
-  const stream = new EventStream(res, at);
+  const stream = new EventStream(res, at, credentialEnds(res));
   res.once('close', () => feeds.remove(stream, id));
   feeds.add(stream, row);
 }
