@@ -234,6 +234,37 @@ describe.each(SHELLS)('runs under %s', shell => {
     expect(filesOf(host).filter(file => file.includes('/'))).toEqual([]);
   });
 
+  test('a serve that is told to end while it takes up children that have ended does end', async () => {
+    const host = harness.makeHost(shell);
+    for (const microseconds of [25, 50, 100, 200, 400]) {
+      const client = await harness.connect(host);
+      // While a fence is empty, each stop of its run is a child of the serve that looks at it.
+      const fence = join(host.account.home, '.windlass/started', `slow-${microseconds}`);
+      writeFileSync(fence, '');
+      const stops = Array.from({ length: 40 }, () => client.stop(`slow-${microseconds}`));
+      const ended = Promise.allSettled(stops);
+      await client.ping();
+      const serve = host.pids.at(-1) ?? 0;
+      process.kill(serve, 'SIGSTOP');
+      writeFileSync(fence, '-stopped -\n');
+      const count = (state: RegExp) =>
+        execFileSync('ps', ['-o', 'stat=', '--ppid', String(serve)])
+          .toString()
+          .split('\n')
+          .filter(one => state.test(one)).length;
+      await waitFor(() => count(/^Z/) >= stops.length, { what: 'the end of its children' });
+      process.kill(serve, 'SIGCONT');
+      const continued = performance.now();
+      while (performance.now() - continued < microseconds / 1_000);
+      process.kill(serve, 'SIGTERM');
+      // bash may see a signal that comes just before it reads only with the next line; the client pings every 30 s.
+      client.ping().catch(() => {});
+      await waitFor(() => !existsSync(`/proc/${serve}`), { what: 'its end' });
+      await Promise.all([client.closed, ended]);
+    }
+    await waitFor(() => processesOf(host).length === 0, { what: 'the end of every process' });
+  });
+
   test('a serve that was killed with its emitter is cleaned up by the next one', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);

@@ -208,7 +208,8 @@ end_serve() {
   # If only one of them died before it opened its fifos, the other would wait for ever.
   kill -TERM $emitter $ticker
   exec 9>&-
-  wait
+  # zsh runs a trap also while it takes up a child that has ended: `wait` would then wait for that one for ever.
+  if [ -z "$trapped" ]; then wait; fi
   sweep
   exit 0
 }
@@ -317,7 +318,8 @@ serve() {
   emitter=$!
   (exec <"$serve_dir/ticks" >/dev/null 9>&- && tick) &
   ticker=$!
-  trap end_serve TERM HUP PIPE
+  trapped=''
+  trap 'trapped=y; end_serve' TERM HUP PIPE
   (exec >/dev/null 9>&- && sleep_fraction 5 && sweep && sweep_old) &
   while IFS=' ' read -r verb first second third fourth rest; do
     case $verb in
