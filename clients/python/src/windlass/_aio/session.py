@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 from .._core import sessions, video
 from .._core.api import Api
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
+from .._core.write_file import write_file
 from ..records import Entry, SessionInfo, WrittenFile
 from .run import AsyncRun
 from .video import AsyncVideo
@@ -129,6 +130,5 @@ class AsyncSession:
         parents: bool = False,
         exclusive: bool = False,
     ) -> WrittenFile:
-        return await sessions.write_file(
-            self._api, self.sid, path, data, mode=mode, parents=parents, exclusive=exclusive
-        )
+        content = data.encode() if isinstance(data, str) else data
+        return await write_file(self._api, self.sid, path, content, mode=mode, parents=parents, exclusive=exclusive)

@@ -51,6 +51,10 @@ class Api:
         self._patience = patience
         self._was_reached = False
 
+    @property
+    def was_reached(self) -> bool:
+        return self._was_reached
+
     def patience(self) -> Patience:
         return Patience(self._patience)
 

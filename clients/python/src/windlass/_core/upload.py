@@ -11,6 +11,7 @@ from ..errors import Unreachable, WindlassError
 from ..records import Upload, UploadProgress
 from .api import Api, escape, is_certain, strong_tag
 from .jobs import wait_for_job
+from .losses import Losses
 from .sent_files import check_file
 
 #: A file by its path, or one that is open for reading bytes.
@@ -22,10 +23,6 @@ MAX_PARTS = 100_000
 ENOUGH = 8
 #: Parts get no smaller than that over a link that is cut.
 LEAST_BYTES = 256 << 10
-#: So often a part that is sent alone is lost before parts get smaller.
-LOSSES = 2
-#: What is lost sooner was refused: its size is not why.
-CUT_SECONDS = 0.25
 
 #: The length and the digest of each part that is stored, by its number.
 Stored = Mapping[int, Tuple[int, str]]
@@ -147,7 +144,8 @@ class _Sender:
         self.parts: Dict[int, Tuple[int, str]] = {}
         #: Whether another state of a part may be stored than the one that was sent here.
         self.may_differ = bool(stored) and size is not None
-        self._losses = 0
+        #: Of parts that were sent alone.
+        self._losses = Losses(api)
         self._told = 0
         self._lock = api.transport.lock()
         self._turn = api.transport.lock()
@@ -167,7 +165,7 @@ class _Sender:
                 return self._count
             except _TooLarge as lost:
                 self.may_differ = True
-                self._losses = 0
+                self._losses.reset()
                 found, _record = await _look(self.api, self.uid)
                 await self.begin_again(found.stored, -(-lost.length // 2))
 
@@ -242,12 +240,12 @@ class _Sender:
             is_alone = self._alone > 0
             try:
                 await self._in_turn(put)
-                self._losses = 0
+                self._losses.reset()
                 return
             except Unreachable as failure:
-                if is_alone and time.monotonic() - begun > CUT_SECONDS:
-                    self._losses += 1
-                if self._losses >= LOSSES and len(data) > LEAST_BYTES and self._size is not None:
+                if is_alone:
+                    await self._losses.add(begun)
+                if self._losses.are_enough and len(data) > LEAST_BYTES and self._size is not None:
                     raise _TooLarge(len(data)) from failure
                 # A part may take longer than the patience lasts: that begins with the first loss.
                 if self._alone != ENOUGH:

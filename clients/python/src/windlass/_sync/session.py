@@ -7,6 +7,7 @@ from .._core import sessions, video
 from .._core.api import Api
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
 from .._core.transport import drive
+from .._core.write_file import write_file
 from ..records import Entry, SessionInfo, WrittenFile
 from .run import Run
 from .video import Video
@@ -154,8 +155,8 @@ class Session:
         """Writes a file on the host, which is there whole then, or as before.
 
         `mode` are its permissions, such as `0o644` (those of the file that is replaced). `parents` makes the folders
-        that are missing. With `exclusive` a file that is there is `precondition_failed`.
+        that are missing. With `exclusive` a file that is there is `precondition_failed`. Over a link that is cut before
+        all of it is through, it is sent in pieces, which a command on the host joins; with `exclusive` it is not.
         """
-        return drive(
-            sessions.write_file(self._api, self.sid, path, data, mode=mode, parents=parents, exclusive=exclusive)
-        )
+        content = data.encode() if isinstance(data, str) else data
+        return drive(write_file(self._api, self.sid, path, content, mode=mode, parents=parents, exclusive=exclusive))

@@ -1,0 +1,116 @@
+"""Scripts of POSIX sh that the client has a host run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import List, NamedTuple
+
+from ..errors import WindlassError
+from .api import Api
+from .jobs import start_job, wait_for_result
+
+#: So many names stand in one line of a script.
+NAMES = 100
+#: Nobody comes back to pieces that are so old.
+OLD_DAYS = 7
+
+
+class PieceFolder(NamedTuple):
+    """Where the pieces of a file are on its host."""
+
+    #: Absolute; beside the target, so that a rename puts the file in its place.
+    path: str
+    #: Absolute; where it was a link, what that names.
+    target: str
+    #: The permissions of what is there, or those of a new file.
+    mode: int
+
+
+async def make_folder(api: Api, sid: str, target: str, name: str, parents: bool) -> PieceFolder:
+    """Makes the folder for the pieces of a file."""
+    output = await _run(
+        api,
+        sid,
+        f"""t={shlex.quote(target)}
+if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link to nowhere'; fi
+[ ! -d "$t" ] || refuse not_written 'it is a directory'
+[ ! -e "$t" ] || [ -f "$t" ] || refuse not_written 'it is no regular file'
+d=${{t%/*}}
+d=${{d:-/}}
+[ -d "$d" ] || {{ {'mkdir -p "$d"' if parents else "false"}; }} || refuse not_found 'its folder is missing'
+find "$d/." ! -name . -prune -type d -name '.windlass-*-*' -mtime +{OLD_DAYS} -exec rm -rf {{}} + 2>/dev/null
+(umask 077; mkdir -p "$d/{name}") || refuse not_written 'nothing can be written beside it'
+m=$(ls -ndL "$t" 2>/dev/null) || m=-
+printf '%s %s %s' "$(umask)" "${{m%% *}}" "$t"
+""",
+    )
+    umask, permissions, found = output.split(" ", 2)
+    mode = _read_mode(permissions, 0o666 & ~int(umask, 8))
+    return PieceFolder(f"{found.rpartition('/')[0]}/{name}", found, mode)
+
+
+async def join_pieces(api: Api, sid: str, folder: PieceFolder, names: List[str], size: int, digest: str) -> bool:
+    """Puts the whole file in its place, and removes the pieces; False where they are not the file that was meant.
+
+    The digest, in hexadecimal digits, is looked at where the host has a program for it.
+    """
+    groups = (names[at : at + NAMES] for at in range(0, len(names), NAMES))
+    cats = "".join(f" &&\n  cat {' '.join(group)}" for group in groups)
+    output = await _run(
+        api,
+        sid,
+        f"""p={shlex.quote(folder.path)}
+t={shlex.quote(folder.target)}
+w=$p/whole
+all() ( cd "$p"{cats} )
+umask 077
+if ! {{ all >"$w"; }} 2>/dev/null && [ "$(all 2>/dev/null | wc -c)" -eq {size} ]; then
+  refuse not_written 'there is no room for it'
+fi
+set -- $(sha256sum <"$w" 2>/dev/null || shasum -a 256 <"$w" 2>/dev/null || echo {digest})
+if [ "$(wc -c <"$w")" -eq {size} ] && [ "$1" = {digest} ]; then
+  chmod {folder.mode:04o} "$w" 2>/dev/null
+  sync "$w" 2>/dev/null
+  [ ! -d "$t" ] && mv -f "$w" "$t" 2>/dev/null || refuse not_written 'it cannot be replaced'
+  echo whole
+fi
+rm -rf "$p"
+""",
+    )
+    return output == "whole\n"
+
+
+async def remove_folder(api: Api, sid: str, folder: PieceFolder) -> None:
+    await _run(api, sid, f"rm -rf {shlex.quote(folder.path)}")
+
+
+async def _run(api: Api, sid: str, script: str) -> str:
+    """What the script prints. It names its target `t`, and says by `refuse`, with an error's code, why it stops."""
+    stdin = (
+        "LC_ALL=C; export LC_ALL\n"
+        """refuse() { printf '%s:%s cannot be written: %s' "$1" "$t" "$2" >&2; exit 9; }\n"""
+        f"{script}"
+    )
+    body = {"sid": sid, "command": "/bin/sh", "stdin": stdin, "name": "windlass cp"}
+    result = await wait_for_result(api, await start_job(api, "/remotes/launch", body))
+    if result.returncode == 0:
+        return result.output
+    said = result.errors.strip()
+    refused = re.match(r"(\w+):(.*)", said, re.DOTALL)
+    code, detail = refused.groups() if refused else ("not_written", said)
+    failure = WindlassError(
+        f"{detail or f'the shell of the host ended with {result.returncode}'}.",
+        code=code,
+        hint="Nothing was changed there.",
+    )
+    failure.job = result.job
+    raise failure
+
+
+def _read_mode(permissions: str, otherwise: int) -> int:
+    """As `ls -l` prints them, such as `-rw-r--r--`; the letters of set-user-id and sticky are not taken."""
+    letters = permissions[1:10]
+    if not re.fullmatch(r"([-r][-w].){3}", letters):
+        return otherwise
+    return int("".join("1" if letter in "rwxst" else "0" for letter in letters), 2)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import time
+import uuid
+from typing import List, Optional
+from urllib.parse import quote
+
+from ..errors import Unreachable, WindlassError
+from ..records import WrittenFile
+from .api import FIRST_CONTACT_SECONDS, Api, escape, is_certain
+from .host_scripts import PieceFolder, join_pieces, make_folder, remove_folder
+from .losses import Losses
+from .patience import Patience
+
+#: A large file is written to its host before the answer comes.
+WRITE_SECONDS = 3_600.0
+#: What took so long before it was lost was under way.
+PATIENT_SECONDS = 1.0
+#: What is smaller is not sent in pieces: they would cost more than they save.
+LEAST_BYTES = 256 << 10
+PIECE_BYTES = 8 << 20
+#: Each is a job.
+MAX_PIECES = 10_000
+
+
+async def write_file(
+    api: Api, sid: str, path: str, content: bytes, *, mode: Optional[int], parents: bool, exclusive: bool
+) -> WrittenFile:
+    """Writes a file on the host; over a link that is cut before all of it is through, in pieces."""
+    # A file that is there at the second time may be the one of the first.
+    if exclusive or len(content) <= LEAST_BYTES:
+        return await _put(api, sid, path, content, mode=mode, parents=parents, exclusive=exclusive)
+    losses = Losses(api)
+    patience = api.patience()
+    while True:
+        begun = time.monotonic()
+        try:
+            return await _put(api, sid, path, content, mode=mode, parents=parents, lost_once=True)
+        except Unreachable as failure:
+            await losses.add(begun)
+            if losses.are_enough:
+                break
+            # A file may take longer than the patience lasts.
+            await _pause(api, patience, failure, renew=time.monotonic() - begun > PATIENT_SECONDS)
+    return await _send_pieces(api, sid, path, content, mode, parents)
+
+
+async def _put(
+    api: Api,
+    sid: str,
+    path: str,
+    content: bytes,
+    *,
+    mode: Optional[int],
+    parents: bool,
+    exclusive: bool = False,
+    lost_once: bool = False,
+) -> WrittenFile:
+    digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
+    response = await api.request(
+        "PUT",
+        f"/remotes/{escape(sid)}/file/{quote(path.lstrip('/'))}",
+        content=content,
+        params={"mode": None if mode is None else f"{mode:04o}", "parents": "true" if parents else None},
+        headers={
+            "Content-Type": "application/octet-stream",
+            "Content-Digest": f"sha-256=:{digest}:",
+            **({"If-None-Match": "*"} if exclusive else {}),
+        },
+        keyed=True,
+        renewed=not exclusive,
+        lost_once=lost_once,
+        timeout=WRITE_SECONDS,
+    )
+    written = json.loads(response.content)
+    return WrittenFile(written["path"], written["size"], written["digest"])
+
+
+async def _send_pieces(
+    api: Api, sid: str, path: str, content: bytes, mode: Optional[int], parents: bool
+) -> WrittenFile:
+    """In pieces, which stand in a folder beside the file until a command joins them."""
+    folder = await make_folder(api, sid, f"/{path.lstrip('/')}", f".windlass-{uuid.uuid4().hex}-once", parents)
+    if mode is not None:
+        folder = folder._replace(mode=mode)
+    digest = hashlib.sha256(content).digest()
+    try:
+        names = await _Sender(api, sid, folder, content).send()
+        if not await join_pieces(api, sid, folder, names, len(content), digest.hex()):
+            raise WindlassError(f"The pieces of {path} have changed on the host.", code="changed")
+    except WindlassError as error:
+        # Where no answer comes, it would only be waited for.
+        if not isinstance(error, Unreachable):
+            await remove_folder(api, sid, folder)
+        raise
+    return WrittenFile(path, len(content), base64.b64encode(digest).decode())
+
+
+class _Sender:
+    """Sends the pieces of a file one after the other, each until it is through.
+
+    Where none comes through between two cuts of the link, they get smaller.
+    """
+
+    def __init__(self, api: Api, sid: str, folder: PieceFolder, content: bytes) -> None:
+        self._api = api
+        self._sid = sid
+        self._folder = folder
+        self._content = content
+        self._least = max(LEAST_BYTES, -(-len(content) // MAX_PIECES))
+        self._length = max(self._least, min(PIECE_BYTES, -(-len(content) // 2)))
+
+    async def send(self) -> List[str]:
+        """The names of the pieces, in their order."""
+        names: List[str] = []
+        losses = Losses(self._api)
+        patience = self._api.patience()
+        at = 0
+        while at < len(self._content):
+            piece = self._content[at : at + self._length]
+            name = f"{at}-{len(piece)}"
+            begun = time.monotonic()
+            try:
+                path = f"{self._folder.path}/{name}"
+                await _put(self._api, self._sid, path, piece, mode=0o600, parents=False, lost_once=True)
+            except Unreachable as failure:
+                await losses.add(begun)
+                is_smaller = losses.are_enough and self._length > self._least
+                if is_smaller:
+                    losses.reset()
+                    self._length = max(self._least, -(-len(piece) // 2))
+                await _pause(self._api, patience, failure, renew=is_smaller)
+            else:
+                names.append(name)
+                at += len(piece)
+                losses.reset()
+                patience.renew()
+        return names
+
+
+async def _pause(api: Api, patience: Patience, failure: Unreachable, *, renew: bool) -> None:
+    """Before it is tried again; raises where that is in vain."""
+    if renew:
+        patience.renew()
+    if not api.was_reached:
+        patience.shorten(FIRST_CONTACT_SECONDS)
+    seconds = patience.pause()
+    if seconds is None or (failure.__cause__ and is_certain(failure.__cause__)):
+        raise failure
+    await api.transport.sleep(seconds)
