@@ -1,5 +1,15 @@
 import { createHash, randomFillSync } from 'node:crypto';
-import { closeSync, createReadStream, openSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  createReadStream,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -115,6 +125,46 @@ describeStack(
             expect(await digestOf(Readable.fromWeb(body as never))).toBe(digest);
           } finally {
             sent.abort();
+            await link.stop();
+          }
+        },
+        TEST_MS,
+      );
+
+      test.concurrent.each([
+        { size: 24 * MB + 1, every: 3 * MB, rate: 10 * MB },
+        // What is lost, is lost at once.
+        { size: 6 * MB + 1, every: MB, rate: Infinity },
+      ])(
+        `${name} writes $size bytes to a host, and sends them, over a link of $rate that is cut every $every`,
+        async ({ size, every, rate }) => {
+          const { link, url } = await openLink();
+          link.throttle('up', rate);
+          const over = new AbortController();
+          const cutting = cutAtBytes(link, every, over.signal);
+          const source = join(directory.path, `${name} ${size}`);
+          writeRandomFile(source, size);
+          const folder = join(sshd.home, `of ${name} ${size}`);
+          mkdirSync(folder);
+          const target = join(folder, "it's");
+          writeFileSync(target, 'as before', { mode: 0o604 });
+          const aid = `${name} ${size}`;
+          try {
+            await used.write({ url, ...place }, source, target);
+            expect(readFileSync(target).equals(readFileSync(source))).toBe(true);
+            // As of cp, it has those of its source.
+            const like = name === 'the command line' ? source : undefined;
+            const mode = like ? statSync(like).mode & 0o777 : 0o604;
+            expect(statSync(target).mode & 0o777).toBe(mode);
+            expect(readdirSync(folder)).toEqual(["it's"]);
+            await used.upload({ url, ...place }, source, { mid, aid });
+            over.abort();
+            expect(await cutting).toBeGreaterThan(2);
+            const path = `/api/models/${mid}/files/${encodeURIComponent(aid)}`;
+            const { bytes } = await client.getBytes(path);
+            expect(bytes.equals(readFileSync(source))).toBe(true);
+          } finally {
+            over.abort();
             await link.stop();
           }
         },

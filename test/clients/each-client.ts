@@ -25,6 +25,8 @@ export interface EachClient {
   run(place: Place, command: string): Promise<Shown>;
   follow(place: Place, job: string): Promise<Shown>;
   upload(place: Place, file: string, to: { mid: string; aid: string }): Promise<void>;
+  /** A file of this machine to a path on the host. */
+  write(place: Place, file: string, target: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -41,6 +43,14 @@ const nodeClient: EachClient = {
     const file = await openFile(path);
     try {
       await new Windlass(place).upload(file, { mid, parser: 'blob', aids: [aid] });
+    } finally {
+      await file.close();
+    }
+  },
+  async write({ sid, ...place }, path, target) {
+    const file = await openFile(path);
+    try {
+      await new Windlass(place).session(sid).writeFile(target, file);
     } finally {
       await file.close();
     }
@@ -78,6 +88,11 @@ async function startPages(): Promise<EachClient> {
       const work = `await windlass.upload(document.querySelector('input').files[0], ${given})`;
       await evaluate(place, work, path);
     },
+    async write(place, path, target) {
+      const file = "document.querySelector('input').files[0]";
+      const work = `await windlass.session(sid).writeFile(${JSON.stringify(target)}, ${file})`;
+      await evaluate(place, work, path);
+    },
     stop: () => browser.close(),
   };
 }
@@ -96,6 +111,9 @@ task, *given = sys.argv[1:]
 client = windlass.Client(os.environ["WINDLASS_URL"], token=os.environ["WINDLASS_TOKEN"])
 if task == "upload":
     client.upload(given[0], model=given[1], aid=given[2], parser="blob")
+elif task == "write":
+    with open(given[1], "rb") as file:
+        client.session(given[0]).write_file(given[2], file.read())
 else:
     shown = {"stdout": [], "stderr": []}
     run = client.session(given[0]).run(given[1]) if task == "run" else client.follow(given[0])
@@ -119,6 +137,9 @@ async function startPython({ python }: TestPython): Promise<EachClient> {
     upload: async (place, path, { mid, aid }) => {
       await call(place, 'upload', path, mid, aid);
     },
+    write: async (place, path, target) => {
+      await call(place, 'write', place.sid, path, target);
+    },
     stop: () => line.stop(),
   };
 }
@@ -140,6 +161,9 @@ async function startShell(): Promise<EachClient> {
     upload: async (place, path, { mid, aid }) => {
       const args = ['upload', path, '--model', mid, '--aid', aid, '--parser', 'blob'];
       expectSuccess(await call(place, args));
+    },
+    write: async (place, path, target) => {
+      expectSuccess(await call(place, ['cp', path, `host:${target}`]));
     },
     stop: () => line.stop(),
   };

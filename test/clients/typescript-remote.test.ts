@@ -1,8 +1,19 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Challenge, WindlassError } from '../../clients/typescript/src/index.ts';
+import {
+  type Challenge,
+  WindlassError,
+  type WriteOptions,
+} from '../../clients/typescript/src/index.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { startCodeHost } from '../harness/pam-sshd.ts';
@@ -12,6 +23,8 @@ import { startSlurm } from '../harness/slurm.ts';
 import { useProxiedStack, useRemoteStack, useStack, useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
+
+const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64');
 
 const codes = missingRoot() ?? missingPrograms('sshd', 'google-authenticator');
 describeStack(codes, '@windlass/client and one-time codes', form => {
@@ -118,6 +131,53 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
     );
     const again = session.writeFile(path, 'text', { exclusive: true });
     await expect(again).rejects.toMatchObject({ status: 412, code: 'precondition_failed' });
+  });
+
+  test('pieces of a file that has a name are gone on with, and others go with who gives up', async () => {
+    const { username, privateKey } = sshd;
+    const { sid } = await connectWindlass(stack).open('host', { username, privateKey });
+    const session = connectWindlass(stack, link.port).session(sid);
+    const bytes = randomBytes(24 << 20);
+    const folder = join(sshd.home, 'in pieces');
+    mkdirSync(folder);
+    const path = join(folder, 'file');
+    const left = () => readdirSync(folder).filter(name => name.startsWith('.windlass-'));
+    const pieces = () =>
+      left()
+        .flatMap(name => readdirSync(join(folder, name)))
+        .filter(name => /^\d+-\d+$/.test(name)).length;
+    /** Begins to write over a slow link, and gives up when a piece is there. */
+    const giveUp = async (options: WriteOptions, cuts: number) => {
+      link.throttle('up', 12 << 20);
+      const stop = new AbortController();
+      const written = session.writeFile(path, bytes, { ...options, signal: stop.signal });
+      written.catch(() => {});
+      for (let n = 0; n < cuts; n++) {
+        const from = link.bytes.up;
+        link.cutAfter('up', 3 << 20);
+        await waitFor(() => link.bytes.up >= from + (3 << 20), { what: 'a cut' });
+      }
+      await waitFor(() => pieces() > 0, { what: 'a piece', intervalMs: 5 });
+      stop.abort(new Error('given up'));
+      await expect(written).rejects.toThrow('given up');
+      link.throttle('up', Infinity);
+    };
+    await giveUp({}, 2);
+    await waitFor(() => left().length === 0, { what: 'the end of the pieces' });
+    const resume = { what: 'name', state: 'first' };
+    await giveUp({ resume }, 0);
+    expect(pieces()).toBeGreaterThan(0);
+    const before = link.bytes.up;
+    const written = await session.writeFile(path, bytes, { resume, mode: 0o640 });
+    expect(link.bytes.up - before).toBeLessThan(17 << 20);
+    expect(written).toEqual({ path, size: bytes.length, digest: digestOf(bytes) });
+    expect(readFileSync(path).equals(bytes)).toBe(true);
+    expect(statSync(path).mode & 0o777).toBe(0o640);
+    expect(left()).toEqual([]);
+    const nowhere = join(folder, 'none', 'file');
+    await expect(session.writeFile(nowhere, bytes, { resume })).rejects.toMatchObject({
+      ...{ code: 'not_found', detail: `${nowhere} cannot be written: its folder is missing.` },
+    });
   });
 
   test('a path stays what it is on the host: a URL would be rid of its dots', async () => {

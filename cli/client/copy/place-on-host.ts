@@ -1,7 +1,10 @@
 import { posix } from 'node:path';
+import {
+  quoteWord,
+  readMode,
+  runScript,
+} from '../../../clients/typescript/src/pieces/script-on-host.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
-import { quoteWord } from '../../../workers/host-agent/shell-quote.ts';
-import { runScript } from './script-on-host.ts';
 
 /** What a path names on a host. */
 export interface Place {
@@ -39,12 +42,4 @@ export async function targetOnHost(session: Session, path: string, name: string)
   const asked = /(^|\/)$/.test(path) ? posix.join(path, name) : path;
   const place = await findOnHost(session, asked);
   return place.isFolder ? posix.join(place.path, name) : place.path;
-}
-
-/** As `ls -l` prints them, such as `-rw-r--r--`; the letters of set-user-id and sticky are not taken. */
-function readMode(permissions: string): number | undefined {
-  const letters = /^.([-r][-w].[-r][-w].[-r][-w].)/.exec(permissions)?.[1];
-  if (letters === undefined) return undefined;
-  const bits = [...letters].map(letter => (/[rwxst]/.test(letter) ? '1' : '0'));
-  return Number.parseInt(bits.join(''), 2);
 }

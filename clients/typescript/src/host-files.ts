@@ -2,13 +2,16 @@ import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import { escapePath } from './escape-path.ts';
-import { requireJson } from './foreign-answer.ts';
+import { Losses } from './losses.ts';
+import type { ScriptSession } from './pieces/script-on-host.ts';
+import { sendPieces } from './pieces/send-pieces.ts';
+import { filePath, putFile, type WrittenFile } from './put-file.ts';
 import { readBytes } from './read-bytes.ts';
 import type { components } from './schema.ts';
 import type { Source } from './upload.ts';
 
 export type DirectoryListing = components['schemas']['DirectoryListing'];
-export type WrittenFile = components['schemas']['WrittenFile'];
+export type { WrittenFile };
 
 export interface WriteOptions {
   /** Permissions, such as 0o644; else those of the file that is replaced. */
@@ -17,20 +20,26 @@ export interface WriteOptions {
   parents?: boolean;
   /** Throws `precondition_failed` where there is such a file. */
   exclusive?: boolean;
-  /** How often it is sent again where the connection is lost: 10 times. */
+  /** How often in a row it is sent again where the connection is lost: 10 times; a piece of it likewise. */
   attempts?: number;
+  /**
+   * Words of letters and digits that name the file, and its state. One of more than 8 MiB is sent in pieces then, and who
+   * writes to that path under both names later, as after its program was killed, goes on with those that are there; those of
+   * another state are removed.
+   */
+  resume?: { what: string; state: string };
   /** Told how many bytes were sent; from the beginning again where the connection was lost. */
   onProgress?: (progress: { sent: number; total: number }) => void;
   signal?: AbortSignal;
 }
 
-/** Bytes that are sent at once. */
-const PIECE = 1 << 20;
-/** A large file is written to its host before the answer comes. */
-const ANSWER_MS = 3_600_000;
-
-const pathOf = (sid: string, path: string) =>
-  `/api/remotes/${encodeURIComponent(sid)}/file${escapePath(path)}`;
+/** Bytes that are read at once. */
+const CHUNK = 1 << 20;
+/** What is smaller is not sent in pieces: they would cost more than they save. */
+const LEAST_BYTES = 256 << 10;
+const PIECE_BYTES = 8 << 20;
+/** Each is a job: of a file that would have more the pieces are larger at first. */
+const FIRST_PIECES = 1_000;
 
 /** The entries of a directory on the host. */
 export function listDirectory(
@@ -70,39 +79,52 @@ export function readFile(
 ): AsyncGenerator<Uint8Array> {
   const last = length === undefined ? '' : start + length - 1;
   const ask = (at: number) => ({
-    path: pathOf(sid, path),
+    path: filePath(sid, path),
     headers: start + at > 0 || last !== '' ? { Range: `bytes=${start + at}-${last}` } : undefined,
   });
   return readBytes(http, ask, options);
 }
 
-/** Writes a file on the host: it is there whole, or as before. The same bytes twice do no harm, so they are sent again. */
+/**
+ * Writes a file on the host: it is there whole, or as before. The same bytes twice do no harm, so they are sent again; over a
+ * link that is cut before all of them are through, in pieces.
+ */
 export async function writeFile(
-  { http }: Connection,
-  { sid, path, bytes }: { sid: string; path: string; bytes: Source | Uint8Array | string },
-  { mode, parents, exclusive, attempts = 10, onProgress, signal }: WriteOptions = {},
+  connection: Connection,
+  {
+    session,
+    path,
+    bytes,
+  }: { session: ScriptSession; path: string; bytes: Source | Uint8Array | string },
+  options: WriteOptions = {},
 ): Promise<WrittenFile> {
+  const { http } = connection;
+  const { mode, parents, exclusive, attempts = 10, resume, onProgress, signal } = options;
   const source = typeof bytes === 'string' || bytes instanceof Uint8Array ? blobOf(bytes) : bytes;
-  const query = new URLSearchParams();
-  if (mode !== undefined) query.set('mode', mode.toString(8).padStart(4, '0'));
-  if (parents) query.set('parents', 'true');
-  const headers: Record<string, string> = { 'Content-Type': 'application/octet-stream' };
-  if (exclusive) headers['If-None-Match'] = '*';
+  const { sid } = session;
+  const { size } = source;
+  const large = Math.max(PIECE_BYTES, Math.ceil(size / FIRST_PIECES));
+  const sendInPieces = (length: number) =>
+    sendPieces(connection, { session, path, source, length }, { ...options, attempts });
+  if (resume && !exclusive && size > PIECE_BYTES) return sendInPieces(large);
+  const losses = new Losses(http);
   for (let attempt = 0; ; attempt++) {
     const body = source instanceof Blob ? source : streamOf(source, onProgress);
+    const begun = performance.now();
     try {
-      const response = await http.request(
-        `${pathOf(sid, path)}${query.size > 0 ? `?${query}` : ''}`,
-        // Without `duplex` no stream is sent (Fetch, 5.5); in a page a File is sent as it is.
-        { method: 'PUT', headers, body, duplex: 'half' } as RequestInit,
-        { signal, isRepeatable: false, timeoutMs: ANSWER_MS },
+      const written = await putFile(
+        connection,
+        { sid, path, body, mode, parents, exclusive },
+        signal,
       );
-      onProgress?.({ sent: source.size, total: source.size });
-      return (await (await requireJson(response)).json()) as WrittenFile;
+      onProgress?.({ sent: size, total: size });
+      return written;
     } catch (error) {
       const isLost = error instanceof WindlassError && (error.status === 0 || error.status >= 502);
       // A file that is there now may be the one that was sent.
       if (!isLost || exclusive || attempt >= attempts) throw error;
+      if (size > LEAST_BYTES) await losses.add(error, begun, signal);
+      if (losses.areEnough) return sendInPieces(Math.min(large, Math.ceil(size / 2)));
       await http.pause(attempt, { error, signal });
     }
   }
@@ -117,7 +139,7 @@ function streamOf(source: Source, onProgress: WriteOptions['onProgress']): Reada
   return new ReadableStream({
     async pull(controller) {
       if (sent >= total) return controller.close();
-      const end = Math.min(total, sent + PIECE);
+      const end = Math.min(total, sent + CHUNK);
       controller.enqueue(new Uint8Array(await source.slice(sent, end).arrayBuffer()));
       sent = end;
       onProgress?.({ sent, total });

@@ -1,3 +1,4 @@
+import type { BigIntStats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { WindlassError } from './error.ts';
@@ -6,6 +7,9 @@ import type { Source } from './upload.ts';
 /** A file of this machine, to be given to upload(). It is open until close(). */
 export interface OpenedFile extends Source {
   readonly name: string;
+  /** Another one where the file has changed. */
+  readonly state: string;
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -17,16 +21,23 @@ export async function openFile(path: string): Promise<OpenedFile> {
   // Before it is opened: that waits for who writes into a pipe.
   if (!(await stat(path)).isFile()) throw noRegularFile(path);
   const handle = await open(path);
-  const { size } = await handle.stat();
+  const stateOf = (stats: BigIntStats) =>
+    [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
+  const stats = await handle.stat({ bigint: true });
+  const state = stateOf(stats);
   return {
     name: basename(path),
-    size,
+    size: Number(stats.size),
+    state,
+    async check() {
+      if (stateOf(await handle.stat({ bigint: true })) !== state) throw hasChanged(path);
+    },
     slice: (start, end) => ({
       async arrayBuffer() {
         const bytes = new Uint8Array(end - start);
         for (let at = 0; at < bytes.length; ) {
           const { bytesRead } = await handle.read(bytes, at, bytes.length - at, start + at);
-          if (bytesRead === 0) throw becameShorter(path);
+          if (bytesRead === 0) throw hasChanged(path);
           at += bytesRead;
         }
         return bytes.buffer;
@@ -43,9 +54,9 @@ const noRegularFile = (path: string) =>
     hint: 'Give a file, or write what comes from there to one first.',
   });
 
-const becameShorter = (path: string) =>
+const hasChanged = (path: string) =>
   new WindlassError({
     code: 'changed',
-    detail: `${path} has become shorter while it was sent.`,
+    detail: `${path} has changed while it was sent.`,
     hint: 'Send it when nothing writes to it.',
   });

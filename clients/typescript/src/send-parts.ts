@@ -1,6 +1,7 @@
 import type { Connection } from './connection.ts';
 import { requireJson } from './foreign-answer.ts';
 import { ANSWER_MS, isPassing } from './http.ts';
+import { Losses } from './losses.ts';
 import { strongTag } from './strong-tag.ts';
 import { Turns } from './turns.ts';
 import { isStored, keyOf, type Part, type StoredPart, type UploadPlan } from './upload-plan.ts';
@@ -10,6 +11,8 @@ export interface Source {
   readonly name?: string;
   readonly size: number;
   slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> };
+  /** Throws `changed` where it is no longer as it was. */
+  check?(): Promise<void>;
 }
 
 export interface SendOptions {
@@ -28,10 +31,6 @@ export interface SendOptions {
 
 /** What a link is taken to bring at least, in bytes a ms. */
 const SLOWEST = 16;
-/** What is lost sooner was refused: its size is not why. */
-const CUT_MS = 250;
-/** So often a part that is sent alone is lost before parts get smaller. */
-const LOSSES = 2;
 
 /** A part is too large for the link. */
 class TooLarge extends Error {
@@ -57,14 +56,15 @@ export class PartSender {
   readonly #given: PartsToSend;
   readonly #turns = new Turns();
   #stored = new Map<string, StoredPart>();
-  /** Of parts that were sent alone, in a row. */
-  #losses = 0;
+  /** Of parts that were sent alone. */
+  readonly #losses: Losses;
   #told = 0;
   #tag: string | undefined;
 
   constructor(connection: Connection, given: PartsToSend) {
     this.#connection = connection;
     this.#given = given;
+    this.#losses = new Losses(connection.http);
   }
 
   /** Until all is stored; what was stored before is compared by size and digest. */
@@ -128,7 +128,7 @@ export class PartSender {
     const { plan } = this.#given;
     const before = plan.sent;
     plan.compare(await this.#list());
-    this.#losses = 0;
+    this.#losses.reset();
     // The part may have come through, and its answer been lost.
     if (plan.sent <= before && !plan.isThrough)
       plan.shrink(Math.max(plan.least, Math.ceil(size / 2)));
@@ -159,14 +159,13 @@ export class PartSender {
     for (let attempt = 0; ; attempt++) {
       try {
         await (await this.#turns.take(put)).body?.cancel();
-        this.#losses = 0;
+        this.#losses.reset();
         return;
       } catch (error) {
         signal.throwIfAborted();
         if (!isPassing(error)) throw error;
-        const isCut = error.code === 'unreachable' && performance.now() - begun > CUT_MS;
-        if (isCut && isAlone) this.#losses++;
-        if (this.#losses >= LOSSES && size > plan.least) throw new TooLarge(part);
+        if (isAlone) await this.#losses.add(error, begun, signal);
+        if (this.#losses.areEnough && size > plan.least) throw new TooLarge(part);
         await http.pause(attempt, { error, signal });
       }
     }

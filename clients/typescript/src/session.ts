@@ -89,7 +89,7 @@ export class Session {
     options?: WriteOptions,
   ): Promise<WrittenFile> {
     const { writeFile } = await import('./host-files.ts');
-    return writeFile(this.#connection, { sid: this.sid, path, bytes }, options);
+    return writeFile(this.#connection, { session: this, path, bytes }, options);
   }
 
   /** Its record: its host, and until when it lives. */

@@ -1,6 +1,4 @@
-import type { Session } from '../../../clients/typescript/src/session.ts';
-import { quoteWord } from '../../../workers/host-agent/shell-quote.ts';
-import { runScript } from './script-on-host.ts';
+import { quoteWord, readMode, runScript, type ScriptSession } from './script-on-host.ts';
 
 /** Where the pieces of a file are on its host. */
 export interface Pieces {
@@ -8,6 +6,8 @@ export interface Pieces {
   folder: string;
   /** Absolute; where it was a link, what that names. */
   target: string;
+  /** The permissions of what is there, or those of a new file. */
+  mode: number;
   /** Bytes of the whole pieces that are there, by where they begin in the file. */
   stored: Map<number, number>;
 }
@@ -17,44 +17,53 @@ export const nameOf = (start: number, length: number) => `${start}-${length}`;
 /** So many names stand in one line of a script. */
 const NAMES = 100;
 
+/** Nobody comes back to pieces that are so old. */
+const OLD_DAYS = 7;
+
 interface Place {
   target: string;
-  parents: boolean;
+  parents?: boolean;
   /** The name of the folder, `.windlass-WHAT-STATE`: pieces of the same file in another state are removed. */
   folder: string;
 }
 
 /** Makes the folder for the pieces of a file, and finds those that are there already. */
 export async function preparePieces(
-  session: Session,
+  session: ScriptSession,
   { target, parents, folder }: Place,
+  signal?: AbortSignal,
 ): Promise<Pieces> {
   const { output } = await runScript(
     session,
     `cd || exit 1
 t=${quoteWord(target)}
 case $t in /*) ;; *) t=$PWD/$t ;; esac
-if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse 'it is a link to nowhere'; fi
-[ ! -d "$t" ] || refuse 'it is a directory'
-[ ! -e "$t" ] || [ -f "$t" ] || refuse 'it is no regular file'
+if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link to nowhere'; fi
+[ ! -d "$t" ] || refuse not_written 'it is a directory'
+[ ! -e "$t" ] || [ -f "$t" ] || refuse not_written 'it is no regular file'
 d=\${t%/*}
 d=\${d:-/}
-[ -d "$d" ] || { ${parents ? 'mkdir -p "$d"' : 'false'}; } || refuse 'its folder is missing; add --parents to make it'
+[ -d "$d" ] || { ${parents ? 'mkdir -p "$d"' : 'false'}; } || refuse not_found 'its folder is missing'
 p=$d/${folder}
-(umask 077; mkdir -p "$p") || refuse 'nothing can be written beside it'
+(umask 077; mkdir -p "$p") || refuse not_written 'nothing can be written beside it'
 for other in "$d"/${folder.replace(/\w+$/, '')}*; do
   [ "$other" = "$p" ] || [ ! -d "$other" ] || rm -rf "$other"
 done
+find "$d/." ! -name . -prune -type d -name '.windlass-*-*' -mtime +${OLD_DAYS} -exec rm -rf {} + 2>/dev/null
+m=$(ls -ndL "$t" 2>/dev/null) || m=-
 cd "$p" || exit 1
 for piece in [0-9]*; do
   [ ! -f "$piece" ] || printf '%s %s\\n' "$piece" "$(wc -c <"$piece")"
 done
-printf '=%s' "$t"
+printf '=%s %s %s' "$(umask)" "\${m%% *}" "$t"
 `,
+    { signal },
   );
-  const [, list = '', found = ''] = /^((?:\S+ +\d+\n)*)=(.*)$/s.exec(output) ?? [];
+  const [, list = '', umask = '', permissions = '', found = ''] =
+    /^((?:\S+ +\d+\n)*)=(\d+) (\S+) (.*)$/s.exec(output) ?? [];
   return {
     target: found,
+    mode: readMode(permissions) ?? 0o666 & ~Number.parseInt(umask, 8),
     folder: `${found.replace(/\/[^/]*$/, '')}/${folder}`,
     stored: new Map(list.split('\n').flatMap(readPiece)),
   };
@@ -72,9 +81,10 @@ function readPiece(line: string): [number, number][] {
  * removed the pieces: then the file is there already.
  */
 export async function joinPieces(
-  session: Session,
+  session: ScriptSession,
   { folder, target }: Pieces,
   { names, size, digest, mode }: { names: string[]; size: number; digest: string; mode: number },
+  signal?: AbortSignal,
 ): Promise<boolean> {
   const { output } = await runScript(
     session,
@@ -99,12 +109,22 @@ if [ "$meant" ]; then
 fi
 rm -f "$w"
 is_meant "$t" '' && end whole
-[ -z "$meant" ] || refuse 'it cannot be replaced'
-[ "$copied" ] || [ "$(all 2>/dev/null | wc -c)" -ne ${size} ] || refuse 'there is no room for it'
+[ -z "$meant" ] || refuse not_written 'it cannot be replaced'
+[ "$copied" ] || [ "$(all 2>/dev/null | wc -c)" -ne ${size} ] || refuse not_written 'there is no room for it'
 end other
 `,
+    { signal },
   );
   return output === 'whole\n';
+}
+
+/** Removes them, where nobody is to go on with them. */
+export async function removePieces(
+  session: ScriptSession,
+  { folder }: Pieces,
+  signal: AbortSignal,
+): Promise<void> {
+  await runScript(session, `rm -rf ${quoteWord(folder)}`, { signal });
 }
 
 /** In their order; a line of a shell may be only so long. */

@@ -1,28 +1,25 @@
-import { posix } from 'node:path';
-import { backoff, sleep } from '../../../clients/typescript/src/backoff.ts';
-import { isPassing } from '../../../clients/typescript/src/http.ts';
-import type { Session } from '../../../clients/typescript/src/session.ts';
-import { Turns } from '../../../clients/typescript/src/turns.ts';
-import { tellOfRetries } from '../connect.ts';
+import type { Connection } from '../connection.ts';
+import { isPassing } from '../http.ts';
+import { Losses } from '../losses.ts';
+import { putFile } from '../put-file.ts';
+import { Turns } from '../turns.ts';
 import { nameOf } from './pieces-on-host.ts';
 
 /** Smaller ones cost more than they save. */
-export const LEAST_BYTES = 256 << 10;
+const LEAST_BYTES = 256 << 10;
 /** Each is a job. */
 const MOST_PIECES = 10_000;
-/** So often a piece that is sent alone is lost before pieces get smaller. */
-const LOSSES = 2;
-/** What is lost sooner was refused: its size is not why. */
-const CUT_MS = 250;
 
 /** Where pieces go, and how large they are at first. */
 export interface PieceSending {
-  session: Session;
+  sid: string;
   /** Absolute, on the host. */
   folder: string;
   length: number;
   /** Bytes of the file. */
   total: number;
+  /** So often in a row a piece that gets no smaller is sent again. */
+  attempts: number;
 }
 
 /**
@@ -30,18 +27,20 @@ export interface PieceSending {
  * cuts, pieces get smaller.
  */
 export class PieceSender {
+  readonly #connection: Connection;
   readonly #given: PieceSending;
   readonly #least: number;
   readonly #turns = new Turns();
-  readonly #onRetry = tellOfRetries();
+  /** Of pieces that were sent alone. */
+  readonly #losses: Losses;
   #length: number;
-  /** Of pieces that were sent alone, in a row. */
-  #losses = 0;
 
-  constructor(given: PieceSending) {
+  constructor(connection: Connection, given: PieceSending) {
+    this.#connection = connection;
     this.#given = given;
     this.#length = given.length;
     this.#least = Math.max(LEAST_BYTES, Math.ceil(given.total / MOST_PIECES));
+    this.#losses = new Losses(connection.http);
   }
 
   /** Of the next piece. */
@@ -54,15 +53,16 @@ export class PieceSender {
     { start, bytes }: { start: number; bytes: Uint8Array },
     { signal, onSent }: { signal: AbortSignal; onSent: (start: number, length: number) => void },
   ): Promise<void> {
-    let at = 0;
-    for (let attempt = 0; at < bytes.length; ) {
-      const piece = bytes.subarray(at, at + this.#length);
+    let attempt = 0;
+    for (let at = 0; at < bytes.length; ) {
+      const length = this.#length;
+      const piece = bytes.subarray(at, at + length);
       const name = nameOf(start + at, piece.length);
       if (await this.#put(name, piece, { attempt, signal })) {
         onSent(start + at, piece.length);
         at += piece.length;
         attempt = 0;
-      } else attempt++;
+      } else attempt = this.#length < length ? 0 : attempt + 1;
     }
   }
 
@@ -72,36 +72,34 @@ export class PieceSender {
     piece: Uint8Array,
     { attempt, signal }: { attempt: number; signal: AbortSignal },
   ): Promise<boolean> {
-    const { session, folder } = this.#given;
+    const { sid, folder, attempts } = this.#given;
     // Most often the folder that another copy removed can be made again.
-    const options = { mode: 0o600, parents: true, attempts: 0, signal };
+    const file = { sid, path: `${folder}/${name}`, mode: 0o600, parents: true };
     let begun = 0;
     let isAlone = false;
     const put = () => {
       begun = performance.now();
       isAlone = this.#turns.isAlone;
-      return session.writeFile(posix.join(folder, name), piece, options);
+      return putFile(
+        this.#connection,
+        { ...file, body: new Blob([piece as Uint8Array<ArrayBuffer>]) },
+        signal,
+      );
     };
     try {
       await this.#turns.take(put);
-      this.#losses = 0;
+      this.#losses.reset();
       return true;
     } catch (error) {
       signal.throwIfAborted();
-      if (!isPassing(error)) throw error;
-      const isCut = error.code === 'unreachable' && performance.now() - begun > CUT_MS;
-      if (isCut && isAlone) this.#lose(piece.length);
-      const ms = backoff(attempt);
-      this.#onRetry({ error, seconds: ms / 1_000 });
-      await sleep(ms, signal);
+      if (!isPassing(error) || attempt >= attempts) throw error;
+      if (isAlone) await this.#losses.add(error, begun, signal);
+      if (this.#losses.areEnough && piece.length >= this.#length) {
+        this.#losses.reset();
+        this.#length = Math.max(this.#least, Math.ceil(piece.length / 2));
+      }
+      await this.#connection.http.pause(attempt, { error, signal });
       return false;
     }
-  }
-
-  #lose(length: number): void {
-    this.#losses++;
-    if (this.#losses < LOSSES || length < this.#length) return;
-    this.#losses = 0;
-    this.#length = Math.max(this.#least, Math.ceil(length / 2));
   }
 }
