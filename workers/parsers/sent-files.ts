@@ -4,6 +4,14 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 
+interface ReadFile {
+  size: number;
+  /** So many parts of so many bytes, one after the other. */
+  runs: [number, number][];
+  /** Of the parts' digests. */
+  hash: Hash;
+}
+
 export type SentFile = NonNullable<Result<'parse'>['files']>[number];
 
 const PAGE = 5_000;
@@ -12,7 +20,7 @@ const MOST_RUNS = 10_000;
 
 /** What stays known of the files of an upload whose parts are gone: a client can tell by it whether it has the same ones. */
 export async function describeSentFiles(db: Tx, upload: string): Promise<SentFile[]> {
-  const files: { size: number; runs: [number, number][]; hash: Hash }[] = [];
+  const files: ReadFile[] = [];
   let after = { file: -1, part: -1 };
   for (;;) {
     const page = await db
@@ -37,8 +45,11 @@ export async function describeSentFiles(db: Tx, upload: string): Promise<SentFil
       else sent.runs.push([size, 1]);
       after = { file, part };
     }
-    if (page.length < PAGE) break;
+    if (page.length < PAGE) return tellFiles(files);
   }
+}
+
+export function tellFiles(files: ReadFile[]): SentFile[] {
   let told = 0;
   return files.map(({ size, runs, hash }) => {
     told += runs.length;
