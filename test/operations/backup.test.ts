@@ -91,15 +91,16 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
 
   test('is made while the service works, and checked by a common tool', async () => {
     let works = true;
-    const work = (async () => {
+    const work = async () => {
       for (let n = 0; works; n++) {
         await makeTable(client, { mid, aid: `later-${n}`, csv: 'a\n1\n' });
         await client.delete(`/api/models/${mid}/artifacts/later-${n}`).catch(() => {});
       }
-    })();
-    const made = await windlass('backup', folder);
-    works = false;
-    await work;
+    };
+    const making = windlass('backup', folder).finally(() => {
+      works = false;
+    });
+    const [made] = await Promise.all([making, work()]);
     expect(made).toMatchObject({ code: 0, stderr: '' });
     expect(made.stdout).toMatch(/monday: \d+ tables and \d+ objects, as they were at 2\S+Z\.$/m);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
