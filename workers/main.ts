@@ -36,6 +36,7 @@ import { WorkerMetrics } from './engine/worker-metrics.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
 import { reportFfmpeg } from './video/find-ffmpeg.ts';
+import { helpWithVideos } from './video/segments/help-with-videos.ts';
 import { sendWebhooks } from './webhooks/send-webhooks.ts';
 
 /** After a stop, jobs that are pinned to this worker may go on for so long. */
@@ -122,6 +123,7 @@ async function main(): Promise<void> {
   const stopHeartbeat = await startHeartbeat(context, { slots, onDraining });
   const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
   // These reach the network, and open what is sealed.
+  const stopHelping = consumption.videoSlots && helpWithVideos(context, consumption.videoSlots);
   const remote = work.includes('remote') ? [pollBatchHosts(context), sendWebhooks(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
   if (work.includes('video')) void reportFfmpeg(log).catch(() => {});
@@ -130,7 +132,7 @@ async function main(): Promise<void> {
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
   await Promise.race([
-    Promise.allSettled([consumption.stop(), ...upkeep, ...remote]),
+    Promise.allSettled([consumption.stop(), stopHelping?.(), ...upkeep, ...remote]),
     delay(DRAIN_MS),
   ]);
   leases.stop();

@@ -3,10 +3,13 @@ import type { Database } from './connect.ts';
 
 /**
  * Notifications between processes: a job changed, a job is to be cancelled, a session ended, a user's credentials changed,
- * a session's job is offered to the worker that has its connection, a job waits in a queue, a slot of it became free. They are
- * hints and may be lost; rows are the truth.
+ * a session's job is offered to the worker that has its connection, a job waits in a queue, a slot of it became free,
+ * a video has segments for workers that are idle. They are hints and may be lost; rows are the truth.
  */
-const TOPICS = ['job', 'cancel', 'session', 'user', 'offer', 'waiting', 'freed', 'worker'] as const;
+const TOPICS = [
+  ...(['job', 'cancel', 'session', 'user', 'offer', 'waiting', 'freed', 'worker'] as const),
+  'segment',
+] as const;
 export type Topic = (typeof TOPICS)[number];
 
 /** Each topic has a channel of its own, so that a process is told only what it listens to. */

@@ -35,6 +35,7 @@ const API_RIGHTS: Record<TableKey, string> = {
   // A trigger writes it.
   jobHistory: 'select',
   videoFrames: 'select',
+  videoSegments: 'select',
   leftoverRuns: ALL,
   // Output is written by workers; a record is removed with it.
   chunks: 'select, delete',

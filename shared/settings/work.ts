@@ -26,6 +26,12 @@ export const WORK = {
     default: '2',
     meaning: 'videos that a worker encodes at once',
   },
+  VIDEO_SHARE_SECONDS: {
+    schema: whole(0),
+    default: '10',
+    meaning:
+      'a video that takes a worker longer than so many more seconds is encoded by idle video workers as well; 0: never',
+  },
   SSH_ALGORITHMS: {
     schema: sshAlgorithms,
     default: Object.values(CURRENT_ALGORITHMS).flat().join(','),

@@ -1,11 +1,13 @@
 import { promisify } from 'node:util';
 import { deflate, inflate } from 'node:zlib';
 import { eq } from 'drizzle-orm';
+import type { Db } from '../../shared/database/connect.ts';
 import { videoFrames } from '../../shared/database/schema.ts';
+import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { JobContext } from '../context.ts';
 import type { FrameProblem, Place } from './frame-validator.ts';
 import { examineFrames } from './inspect-frames.ts';
-import { listFrames } from './list-frames.ts';
+import { listFrames, toPlaces } from './list-frames.ts';
 
 type VideoContext = JobContext<'video'>;
 
@@ -26,8 +28,19 @@ export interface ChosenFrames {
 export async function chooseFrames(context: VideoContext): Promise<ChosenFrames> {
   const { images, onBadFrame } = context.payload;
   if (images && onBadFrame !== 'skip') return { frames: await listFrames(context) };
-  return (await recall(context)) ?? (await remember(context, await choose(context)));
+  return (await recall(ofJob(context))) ?? (await remember(context, await choose(context)));
 }
+
+/** The frames that chooseFrames() has found for a job, for another worker that encodes some of them. */
+export async function recallFrames(
+  db: Db,
+  { job, payload }: { job: string; payload: Payload<'video'> },
+): Promise<readonly Place[]> {
+  const chosen = await recall({ db, job });
+  return chosen?.frames ?? toPlaces(payload.images ?? []);
+}
+
+const ofJob = ({ job, worker }: VideoContext) => ({ db: worker.database.db, job: job.id });
 
 async function choose(context: VideoContext): Promise<ChosenFrames> {
   const listed = await listFrames(context);
@@ -38,11 +51,11 @@ async function choose(context: VideoContext): Promise<ChosenFrames> {
   return { frames, skipped: examined.problems, skippedCount: examined.bad };
 }
 
-async function recall({ job, worker }: VideoContext): Promise<ChosenFrames | undefined> {
-  const [row] = await worker.database.db
+async function recall({ db, job }: { db: Db; job: string }): Promise<ChosenFrames | undefined> {
+  const [row] = await db
     .select({ frames: videoFrames.frames })
     .from(videoFrames)
-    .where(eq(videoFrames.job, job.id));
+    .where(eq(videoFrames.job, job));
   if (!row) return undefined;
   const text = await promisify<Buffer, object, Buffer>(inflate)(row.frames, {
     maxOutputLength: MAX_BYTES,
@@ -59,5 +72,5 @@ async function remember(context: VideoContext, chosen: ChosenFrames): Promise<Ch
     .insert(videoFrames)
     .values({ job: job.id, frames })
     .onConflictDoNothing();
-  return (await recall(context)) ?? chosen;
+  return (await recall(ofJob(context))) ?? chosen;
 }

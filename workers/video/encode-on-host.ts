@@ -8,9 +8,8 @@ import { runOnHost } from '../runs/run-on-host.ts';
 import type { RunEnd } from '../runs/run-state.ts';
 import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
-import { describeEncoding } from './encode-in-worker.ts';
 import { chooseEncoder, DEFAULT_FPS, planVideoSize } from './ffmpeg-arguments.ts';
-import { FfmpegProgress } from './ffmpeg-progress.ts';
+import { describeEncoding, FfmpegProgress } from './ffmpeg-progress.ts';
 import type { Pictures, Size } from './frame-info.ts';
 import { planLabels } from './frame-labels.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
@@ -151,8 +150,9 @@ class HostOutput {
     }
     this.#stdout += text;
     if (!this.#progress.add(text)) return;
-    const share = this.#progress.frames / this.#frames.length;
-    this.#context.progress(share * 0.95, describeEncoding(share, this.#frames));
+    const { frames } = this.#progress;
+    const share = frames / this.#frames.length;
+    this.#context.progress(share * 0.95, describeEncoding(frames, this.#frames));
   }
 
   get directory(): string {

@@ -23,15 +23,17 @@ import type { VideoLimits } from './video-limits.ts';
 export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'frames'> {
   /** In order, of any kinds, all of one size; the first that cannot be used ends it with `bad_frames`. */
   frames: AsyncIterable<Frame | FrameFailure>;
-  /** The number of frames. */
-  total: number;
+  /** The number of frames; where it may become less while they are encoded, a function of it. */
+  total: number | (() => number);
+  /** The first frame only says what all are made to: it is not of the video. */
+  skipsFirst?: boolean;
   /** Overwritten; removed if the encoding fails. Its folder belongs to the user of findIsolation(). */
   outputPath: string;
   /** Where stills go, which are made unless the pictures are large. */
   stillPaths?: { poster: string; sprite: string };
   limits: VideoLimits;
-  /** 0…1, never decreasing. */
-  onProgress?(share: number): void;
+  /** 0…1, never decreasing, and how many frames that are. */
+  onProgress?(share: number, encoded: number): void;
   signal?: AbortSignal;
   /** Default: findFfmpeg(). */
   ffmpeg?: string;
@@ -57,8 +59,8 @@ export interface EncodedVideo {
  * leave an incomplete file.
  */
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
-  const { frames, total, outputPath, stillPaths, limits, onProgress, signal, ...settings } =
-    options;
+  const { frames, outputPath, stillPaths, limits, onProgress, signal, ...settings } = options;
+  const total = () => (typeof options.total === 'number' ? options.total : options.total());
   const source = new FrameNormalizer(frames, new FrameValidator(), options);
   const progress = new FfmpegProgress();
   const close = () => source.close();
@@ -73,7 +75,7 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     const given = labels ? asPackets(pictures) : pictures;
     const { input, output, stills, size } = ffmpegArguments(given, {
       ...{ ...settings, threads, encoder, labels },
-      frames: stillPaths && total,
+      frames: stillPaths && total(),
     });
     const outputs = [{ path: outputPath, options: output }];
     if (stills && stillPaths) {
@@ -89,11 +91,12 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
       outputs,
       limits,
       onStdout: piece => {
-        if (progress.add(piece)) onProgress?.(Math.min(1, progress.frames / total));
+        if (progress.add(piece))
+          onProgress?.(Math.min(1, progress.frames / total()), progress.frames);
       },
       signal,
     });
-    assertComplete(end, progress.frames, total);
+    assertComplete(end, progress.frames, total());
     const { size: bytes } = await stat(outputPath);
     return { bytes, frames: progress.frames, tiles: stills?.tiles, ...size };
   } catch (error) {

@@ -99,7 +99,7 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
     ...encoderArguments({ ...settings, threads }, isLarge(size)),
     // A key frame every second and nowhere else, for seeking and for stills.
     ...words(`-g ${keyFrameEvery(fps)} -keyint_min ${keyFrameEvery(fps)} -sc_threshold 0`),
-    ...words(`-f ${FORMATS[settings.type]}`),
+    ...containerArguments(settings.type),
   ];
   return {
     input,
@@ -150,9 +150,14 @@ function encoderArguments(
   };
   return [
     ...words(`-c:v ${encoder} -threads ${threads} -crf ${crf} ${speed[encoder] ?? ''}`.trimEnd()),
-    ...(type === 'video/mp4' ? ['-movflags', '+faststart'] : []),
   ];
 }
+
+/** How the encoded frames lie in the file: what a player needs first comes first. */
+export const containerArguments = (type: VideoType) => [
+  ...(type === 'video/mp4' ? ['-movflags', '+faststart'] : []),
+  ...['-f', FORMATS[type]],
+];
 
 /**
  * VP9 and AV1 keep some 80 bytes for each pixel, whatever they are told: of 8192×8192, libvpx took 5.1 GB and SVT-AV1 3.8 with

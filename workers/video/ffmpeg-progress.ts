@@ -20,3 +20,7 @@ function lastFrameCount(text: string): number {
   const last = [...text.matchAll(/^frame=\s*(\d+)\s*?\n/gm)].at(-1);
   return Number(last?.[1] ?? 0);
 }
+
+/** What is said of a video that is being encoded. */
+export const describeEncoding = (encoded: number, { length }: { length: number }) =>
+  `encoding: ${Math.min(encoded, length)} of ${length} frames`;

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
@@ -22,6 +23,13 @@ export function findFfmpeg(): Promise<string> {
 }
 
 let found: Promise<string> | undefined;
+
+/** A digest of what that ffmpeg says of itself and its libraries: segments of the same one join. */
+export async function findFfmpegVersion(): Promise<string> {
+  const env = { PATH: process.env.PATH };
+  const { stdout } = await runFile(await findFfmpeg(), ['-version'], { env });
+  return createHash('sha256').update(stdout).digest('hex');
+}
 
 async function lookForFfmpeg(): Promise<string> {
   if (await canEncodeBoth('ffmpeg')) return 'ffmpeg';

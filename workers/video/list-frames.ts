@@ -24,8 +24,11 @@ export async function listFrames(context: JobContext<'video'>): Promise<Place[]>
       const stdout = await openFrameStream(session, patternScript(pattern), signal);
       return expandPattern(pattern, await readNames(stdout, signal));
     }));
-  return paths.map((path, index) => ({ index, path }));
+  return toPlaces(paths);
 }
+
+export const toPlaces = (paths: readonly string[]): Place[] =>
+  paths.map((path, index) => ({ index, path }));
 
 function toPattern({ pattern = '', first, last, step }: Payload<'video'>): Pattern {
   return { pattern, first, last, step };

@@ -26,12 +26,17 @@ export class FrameNormalizer {
   readonly #decoders: DecoderPool;
   /** Decodes every frame, also those that ffmpeg reads. */
   readonly #decodeAll: boolean;
+  readonly #skipsFirst: boolean;
   #first: Picture | undefined;
 
   constructor(
     frames: AsyncIterable<Frame | FrameFailure>,
     validator: FrameValidator,
-    { background, decodeAll = false }: { background?: string; decodeAll?: boolean } = {},
+    {
+      background,
+      decodeAll = false,
+      skipsFirst = false,
+    }: { background?: string; decodeAll?: boolean; skipsFirst?: boolean } = {},
   ) {
     this.#frames = frames[Symbol.asyncIterator]();
     this.#begun = decodeAhead(
@@ -42,6 +47,7 @@ export class FrameNormalizer {
     this.#validator = validator;
     this.#decoders = new DecoderPool(background);
     this.#decodeAll = decodeAll;
+    this.#skipsFirst = skipsFirst;
   }
 
   /** Reads the first frame; returns kind and size of all pictures. */
@@ -55,9 +61,10 @@ export class FrameNormalizer {
     return pictures;
   }
 
-  /** The pictures for ffmpeg, from the first one on. */
+  /** The pictures for ffmpeg, from the first one on, or from the one after it. */
   async *read(): AsyncGenerator<Buffer> {
-    for (let picture = this.#first; picture; picture = await this.#next()) yield picture.bytes;
+    let picture = this.#skipsFirst ? await this.#next() : this.#first;
+    for (; picture; picture = await this.#next()) yield picture.bytes;
   }
 
   /** Stops decoding, and reading after the current frame. */

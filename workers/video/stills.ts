@@ -1,8 +1,6 @@
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
-import { confine, findIsolation } from '../sandbox/confine.ts';
-import { watchMemory } from '../sandbox/watch-memory.ts';
+import { runConfined } from '../sandbox/run-confined.ts';
 import type { VideoType } from './ffmpeg-arguments.ts';
 import type { Size } from './frame-info.ts';
 import { planTiles, STILL_OUTPUTS, stillsGraph } from './plan-stills.ts';
@@ -11,7 +9,7 @@ import type { VideoLimits } from './video-limits.ts';
 const MAX_SECONDS = 120;
 const MAX_FILE_BYTES = 2 ** 28;
 
-const DEMUXERS: Record<VideoType, string> = { 'video/mp4': 'mov', 'video/webm': 'matroska' };
+export const DEMUXERS: Record<VideoType, string> = { 'video/mp4': 'mov', 'video/webm': 'matroska' };
 
 export interface Stills {
   poster: string;
@@ -47,27 +45,9 @@ export async function makeStills(options: {
     ...['-filter_complex', graph.join(';')],
     ...[...STILL_OUTPUTS.poster, poster, ...STILL_OUTPUTS.sprite, sprite],
   ];
-  const confinement = {
-    memory: limits.memory,
-    processorSeconds: MAX_SECONDS,
-    fileBytes: MAX_FILE_BYTES,
-  };
-  const [program, ...args] = confine([ffmpeg, ...words], confinement, {
-    isolation: await findIsolation(),
+  const { code } = await runConfined([ffmpeg, ...words], {
+    ...{ directory, memory: limits.memory, seconds: MAX_SECONDS, fileBytes: MAX_FILE_BYTES },
+    signal,
   });
-  signal.throwIfAborted();
-  const child = spawn(program, args, { cwd: directory, stdio: 'ignore' });
-  const end = () => child.kill('SIGKILL');
-  signal.addEventListener('abort', end, { once: true });
-  const timer = setTimeout(end, MAX_SECONDS * 1_000);
-  const watch = watchMemory(child, limits.memory, end);
-  const code = await new Promise(resolve => {
-    child.once('error', () => resolve(undefined));
-    child.once('close', resolve);
-  });
-  clearTimeout(timer);
-  clearInterval(watch);
-  signal.removeEventListener('abort', end);
-  signal.throwIfAborted();
   return code === 0 ? { poster, sprite, tiles: plan.tiles } : undefined;
 }

@@ -154,6 +154,42 @@ export const videoFrames = pgTable('video_frames', {
 });
 
 /**
+ * Frames of a video that one worker encodes, from `start` up to `until`. While the attempt at the job lasts that offers them, a
+ * worker that is idle takes the second half of what somebody has left: `until` of that row becomes less. See decision 57.
+ */
+export const videoSegments = pgTable(
+  'video_segments',
+  {
+    id: text().primaryKey(),
+    job: text()
+      .notNull()
+      .references(() => jobs.id, { onDelete: 'cascade' }),
+    /** The token of the attempt at the job. */
+    attempt: text().notNull(),
+    start: integer().notNull(),
+    until: integer().notNull(),
+    /** Up to here its worker may read frames without asking again: nothing before it is taken away. */
+    sure: integer().notNull(),
+    /** How many are encoded. */
+    done: integer().notNull().default(0),
+    /** Of who encodes it; null where a worker gave it back. */
+    token: text(),
+    worker: text(),
+    began: time().notNull().defaultNow(),
+    /** The last sign of life of its worker. */
+    seen: time().notNull().defaultNow(),
+    finished: time(),
+    /** The encoded segment; null where the worker of the job itself has it. */
+    object: text(),
+    /** A worker that helped failed at it: the worker of the job itself encodes it, and fails where it must. */
+    refused: boolean().notNull().default(false),
+    /** Segments that different programs encode may not join. */
+    ffmpeg: text().notNull(),
+  },
+  table => [index('video_segments_job').on(table.job)],
+);
+
+/**
  * Runs whose files may still be on their hosts although the record of their job was removed: what is left of the job, until
  * the run is removed too.
  */

@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import { and, eq } from 'drizzle-orm';
+import { LRUCache } from 'lru-cache';
+import { jobs } from '../../../shared/database/schema.ts';
+import { JOBS } from '../../../shared/jobs/catalog.ts';
+import { isNotEnded } from '../../../shared/jobs/job-conditions.ts';
+import { newObjectKey } from '../../../shared/jobs/object-keys.ts';
+import type { WorkerContext } from '../../context.ts';
+import type { SpareSlots } from '../../engine/spare-slots.ts';
+import { storeScratch, withScratch } from '../../sandbox/scratch-dir.ts';
+import { recallFrames } from '../choose-frames.ts';
+import { findFfmpegVersion } from '../find-ffmpeg.ts';
+import { videoLimits } from '../video-limits.ts';
+import { encodeSegment } from './encode-segment.ts';
+import { Segment } from './segment.ts';
+import { finishSegment, giveBackSegment, type TakenSegment, takeSegment } from './segment-rows.ts';
+
+/** Jobs remembered that this worker could not help with: it may have no way to their hosts. */
+const MAX_FAILED = 1_000;
+
+/**
+ * Encodes segments of videos that other workers make, in slots that no job needs: a job that comes takes its slot back at once.
+ * Whatever fails here is the other worker's to do: it has the job, and fails with it where that must be.
+ */
+export function helpWithVideos(worker: WorkerContext, slots: SpareSlots): () => Promise<void> {
+  const failed = new LRUCache<string, true>({ max: MAX_FAILED });
+  let looking = false;
+  const helping = new Set<Promise<void>>();
+
+  async function help(signal: AbortSignal): Promise<void> {
+    const { config, database, log } = worker;
+    const ffmpeg = await findFfmpegVersion();
+    const seconds = config.VIDEO_SHARE_SECONDS;
+    const taken = await takeSegment(database.db, { worker: worker.id, ffmpeg, seconds });
+    looking = false;
+    if (!taken) return;
+    const { job, start, until } = taken;
+    log.debug({ job, start, until }, 'helps with a video');
+    await encodeTaken(worker, taken, signal).catch(async (err: unknown) => {
+      const refused = !signal.aborted;
+      if (refused) failed.set(job, true);
+      log.info({ err, job, start, until }, 'a segment of a video is given back');
+      await giveBackSegment(database.db, taken, { refused });
+    });
+    worker.notifications.publish('segment', job);
+  }
+
+  function look(job: string): void {
+    if (looking || failed.has(job) || !slots.isFree || worker.stopping.aborted) return;
+    looking = true;
+    const done = slots
+      .borrow(help)
+      .catch((err: unknown) => worker.log.warn({ err, job }, 'could not help with a video'))
+      .finally(() => {
+        looking = false;
+        helping.delete(done);
+      });
+    helping.add(done);
+  }
+
+  const { VIDEO_SHARE_SECONDS } = worker.config;
+  const unsubscribe = VIDEO_SHARE_SECONDS > 0 ? worker.notifications.on('segment', look) : () => {};
+  return async () => {
+    unsubscribe();
+    await Promise.allSettled(helping);
+  };
+}
+
+async function encodeTaken(
+  worker: WorkerContext,
+  taken: TakenSegment,
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, database, objects, sessions } = worker;
+  const segment = new Segment(worker, taken);
+  segment.hold(taken);
+  try {
+    const isWanted = and(eq(jobs.id, taken.job), eq(jobs.leaseToken, taken.attempt), isNotEnded);
+    const [job] = await database.db.select().from(jobs).where(isWanted);
+    if (!job) return;
+    const payload = JOBS.video.payload.parse(job.payload);
+    const frames = await recallFrames(database.db, { job: job.id, payload });
+    await withScratch('video', async directory => {
+      const path = join(directory, 'segment');
+      const ended = AbortSignal.any([signal, segment.lost]);
+      await sessions.use(job.session ?? '', ended, session =>
+        encodeSegment({
+          ...{ session, payload, frames, segment, outputPath: path },
+          limits: videoLimits(config),
+          signal: ended,
+        }),
+      );
+      const object = newObjectKey('videos', job.id);
+      await storeScratch(objects, object, { path, signal: ended });
+      if (!(await finishSegment(database.db, taken, object))) await objects.remove(object);
+    });
+  } finally {
+    segment.close();
+  }
+}

@@ -1,0 +1,49 @@
+import { writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { runConfined } from '../../sandbox/run-confined.ts';
+import { giveToDecoder } from '../../sandbox/scratch-dir.ts';
+import { containerArguments, type VideoType } from '../ffmpeg-arguments.ts';
+import { DEMUXERS } from '../stills.ts';
+import { toVideoError } from '../video-error.ts';
+import type { VideoLimits } from '../video-limits.ts';
+
+interface JoinOptions {
+  ffmpeg: string;
+  directory: string;
+  /** In their order: names of files in the directory. */
+  segments: readonly { name: string; start: number; until: number }[];
+  /** The name of the video there. */
+  name: string;
+  type: VideoType;
+  fps: number;
+  limits: VideoLimits;
+  signal: AbortSignal;
+}
+
+/**
+ * Joins encoded segments, each of which begins with a key frame, without decoding them. Each begins where its first frame
+ * belongs, whatever its file says of its length.
+ */
+export async function joinSegments(options: JoinOptions): Promise<void> {
+  const { ffmpeg, directory, segments, name, type, fps, limits, signal } = options;
+  // Differences of rounded times, so that no error adds up.
+  const microseconds = (frame: number) => Math.round((frame / fps) * 1e6);
+  const lines = segments.flatMap(segment => [
+    `file ${segment.name}`,
+    `duration ${((microseconds(segment.until) - microseconds(segment.start)) / 1e6).toFixed(6)}`,
+  ]);
+  const list = join(directory, 'segments.txt');
+  await writeFile(list, `ffconcat version 1.0\n${lines.join('\n')}\n`);
+  await giveToDecoder(list);
+  const words = [
+    ...['-hide_banner', '-loglevel', 'error', '-nostdin', '-y', '-protocol_whitelist', 'file'],
+    // Other workers made some: a segment that is a playlist opens no other files.
+    ...['-format_whitelist', `concat,${DEMUXERS[type]}`, '-f', 'concat', '-i', 'segments.txt'],
+    ...['-map', '0:v:0', '-c', 'copy', ...containerArguments(type), name],
+  ];
+  const { code = -1, stderr } = await runConfined([ffmpeg, ...words], {
+    ...{ directory, ...limits, processors: availableParallelism(), signal },
+  });
+  if (code !== 0) throw toVideoError({ returncode: code, stderr });
+}

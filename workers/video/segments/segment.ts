@@ -1,0 +1,149 @@
+import type { WorkerContext } from '../../context.ts';
+import { DATABASE, retry } from '../../engine/retry.ts';
+import { keepSegment, type SegmentClaim } from './segment-rows.ts';
+
+const BEAT_MS = 1_000;
+/** Frames that are read without asking again, at least. */
+const LEAST_SURE = 16;
+
+/** Thrown where another worker has the segment, or nobody wants it any more. */
+export class SegmentLost extends Error {
+  constructor(id: string) {
+    super(`the segment ${id} was lost`);
+    this.name = 'SegmentLost';
+  }
+}
+
+/**
+ * A segment that this worker encodes. Once it is offered to others its end may come nearer: each second, and before it reads
+ * frames that may have been taken, it writes how far it will certainly read, and learns where it ends.
+ */
+export class Segment {
+  readonly start: number;
+  readonly job: string;
+  /** Frames of the other segments that are encoded. */
+  others = 0;
+  /** Frames of this one that are encoded. */
+  done = 0;
+  #until: number;
+  #sure: number;
+  /** How far frames were read, now and at the last beat. */
+  #read: number;
+  #readBefore: number;
+  #began: number | undefined;
+  #claim: SegmentClaim | undefined;
+  #beating: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #worker: WorkerContext;
+  readonly #lost = new AbortController();
+
+  constructor(
+    worker: WorkerContext,
+    { job, start, until }: { job: string; start: number; until: number },
+  ) {
+    this.#worker = worker;
+    this.job = job;
+    this.start = start;
+    this.#until = until;
+    this.#sure = until;
+    this.#read = start;
+    this.#readBefore = start;
+  }
+
+  get until(): number {
+    return this.#until;
+  }
+
+  get length(): number {
+    return this.#until - this.start;
+  }
+
+  get claim(): SegmentClaim | undefined {
+    return this.#claim;
+  }
+
+  /** Aborted with SegmentLost. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** How long it has been encoded: since its first frame was read. */
+  get elapsedMs(): number {
+    return this.#began === undefined ? 0 : performance.now() - this.#began;
+  }
+
+  /** What is left of it takes so many seconds, as fast as it was until now; 0 where that is not known. */
+  get secondsLeft(): number {
+    return this.done > 0 ? ((this.length - this.done) * this.elapsedMs) / this.done / 1_000 : 0;
+  }
+
+  /** Others may take frames that were not read yet, once it is written as `offer` does, up to where it is certainly read. */
+  share(offer: (sure: number) => Promise<SegmentClaim>): void {
+    this.#sure = Math.min(this.#until, this.#read + LEAST_SURE);
+    const offering = offer(this.#sure).then(claim => this.hold(claim));
+    this.#beating = this.#onlyOne(offering);
+    this.#beating.catch((error: unknown) => this.#lost.abort(error));
+  }
+
+  /** It is in the database: it is kept until close(). */
+  hold(claim: SegmentClaim): void {
+    this.#claim = claim;
+    this.#sure = Math.min(this.#sure, Math.max(this.#read, this.start));
+    this.#timer = setInterval(() => void this.#beat().catch(() => {}), BEAT_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** The frames that are its own, after `before` that are not. A second time they are read from the beginning. */
+  async *own<T>(frames: AsyncIterable<T>, before: number): AsyncGenerator<T> {
+    this.done = 0;
+    this.#began = performance.now();
+    let at = this.start - before;
+    for await (const frame of frames) {
+      if (at >= this.start && !(await this.#mayRead(at))) return;
+      at++;
+      yield frame;
+    }
+  }
+
+  async #mayRead(at: number): Promise<boolean> {
+    while (at >= this.#sure && at < this.#until) await this.#beat();
+    if (at >= this.#until) return false;
+    this.#read = Math.max(this.#read, at + 1);
+    return true;
+  }
+
+  #beat(): Promise<void> {
+    this.#beating ??= this.#onlyOne(this.#write());
+    return this.#beating;
+  }
+
+  #onlyOne(writing: Promise<void>): Promise<void> {
+    return writing.finally(() => {
+      this.#beating = undefined;
+    });
+  }
+
+  async #write(): Promise<void> {
+    this.#lost.signal.throwIfAborted();
+    const claim = this.#claim;
+    if (!claim) throw new Error('a segment that was not offered keeps its end');
+    const { database, config, notifications } = this.#worker;
+    // Twice what was read since, so that a segment that is read fast asks about once a second, too.
+    const ahead = Math.max(LEAST_SURE, 2 * (this.#read - this.#readBefore));
+    this.#readBefore = this.#read;
+    const said = { sure: this.#read + ahead, done: this.done };
+    const kept = await retry(() => keepSegment(database.db, claim, said), DATABASE);
+    if (!kept) {
+      this.#lost.abort(new SegmentLost(claim.id));
+      this.#lost.signal.throwIfAborted();
+      return;
+    }
+    this.#until = kept.until;
+    this.#sure = kept.sure;
+    this.others = kept.others;
+    if (this.secondsLeft >= config.VIDEO_SHARE_SECONDS) notifications.publish('segment', this.job);
+  }
+}

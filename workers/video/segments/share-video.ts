@@ -1,0 +1,270 @@
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { newId } from '../../../shared/ids.ts';
+import type { JobContext } from '../../context.ts';
+import { AutoResetEvent } from '../../engine/auto-reset-event.ts';
+import { DATABASE, OBJECT_STORE, retry } from '../../engine/retry.ts';
+import { writeScratch } from '../../sandbox/scratch-dir.ts';
+import { withSession } from '../../ssh/reconnect.ts';
+import type { EncodedVideo } from '../encode-video.ts';
+import { DEFAULT_FPS } from '../ffmpeg-arguments.ts';
+import { describeEncoding } from '../ffmpeg-progress.ts';
+import { findFfmpeg, findFfmpegVersion } from '../find-ffmpeg.ts';
+import type { Place } from '../frame-validator.ts';
+import type { ScratchVideo } from '../store-video.ts';
+import { tooSlow, videoLimits } from '../video-limits.ts';
+import { encodeSegment } from './encode-segment.ts';
+import { joinSegments } from './join-segments.ts';
+import { Segment, SegmentLost } from './segment.ts';
+import {
+  finishSegment,
+  listSegments,
+  offerSegment,
+  removeSegments,
+  type SegmentRow,
+  takeSegment,
+} from './segment-rows.ts';
+
+/** The encoder is only then as fast as it will be. */
+const OFFERED_AFTER_MS = 1_000;
+/** Helpers say by a notification that they are done, which may be lost. */
+const LOOK_MS = 1_000;
+
+const VIDEO = 'video';
+
+interface Video {
+  frames: readonly Place[];
+  /** The scratch folder. */
+  directory: string;
+  /** Decodes every frame before ffmpeg gets it. Such a video is not shared. */
+  decodeAll?: boolean;
+}
+
+/**
+ * Encodes a video in the scratch folder, as one segment with its stills where that does not take long. Otherwise workers that
+ * are idle take the ends of what is left. This worker encodes what nobody has, and waits only for segments that are about to be
+ * finished; then it joins all.
+ */
+export async function shareVideo(
+  context: JobContext<'video'>,
+  video: Video,
+): Promise<ScratchVideo> {
+  const shared = new SharedVideo(context, video);
+  try {
+    return await shared.make();
+  } finally {
+    await shared.close();
+  }
+}
+
+class SharedVideo {
+  readonly #context: JobContext<'video'>;
+  readonly #video: Video;
+  readonly #overdue = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly #signal: AbortSignal;
+  /** The files of the segments that were encoded here. */
+  readonly #files = new Map<string, string>();
+  #ffmpeg = '';
+  #isOffered = false;
+  /** Frames that are encoded: what a lost worker had is not counted back. */
+  #most = 0;
+
+  constructor(context: JobContext<'video'>, video: Video) {
+    this.#context = context;
+    this.#video = video;
+    const { seconds } = videoLimits(context.worker.config);
+    const end = () => this.#overdue.abort(tooSlow(seconds));
+    this.#timer = setTimeout(end, Math.min(seconds * 1_000, 2 ** 31 - 1));
+    this.#signal = AbortSignal.any([context.signal, this.#overdue.signal]);
+  }
+
+  async make(): Promise<ScratchVideo> {
+    const { job } = this.#context;
+    const { frames, directory } = this.#video;
+    const first = new Segment(this.#context.worker, {
+      job: job.id,
+      start: 0,
+      until: frames.length,
+    });
+    const stillPaths = {
+      poster: join(directory, 'poster.jpg'),
+      sprite: join(directory, 'sprite.jpg'),
+    };
+    let made = await this.#encode(first, { name: VIDEO, stillPaths });
+    if (made && first.until === frames.length) {
+      const { tiles, width, height } = made;
+      const { poster, sprite } = stillPaths;
+      return {
+        video: { path: join(directory, VIDEO) },
+        stills: tiles && { poster: { path: poster }, sprite: { path: sprite }, tiles },
+        ...{ frames: frames.length, size: { width, height } },
+      };
+    }
+    if (made && first.claim) {
+      await rename(join(directory, VIDEO), join(directory, first.claim.id));
+      await this.#finish(first);
+    }
+    made = (await this.#encodeRest()) ?? made;
+    const { width = 0, height = 0 } = made ?? {};
+    await this.#join();
+    return {
+      video: { path: join(directory, VIDEO) },
+      frames: frames.length,
+      size: { width, height },
+    };
+  }
+
+  /** Ends what others encode of it. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    if (!this.#isOffered) return;
+    const { worker, job, log } = this.#context;
+    const remove = () => worker.database.db.transaction(tx => removeSegments(tx, job.id));
+    await retry(remove, { ...DATABASE, forMs: 5_000 }).catch((err: unknown) =>
+      log.warn({ err }, 'the segments of a video could not be removed; upkeep does that later'),
+    );
+  }
+
+  /** Undefined where another worker has it. */
+  async #encode(
+    segment: Segment,
+    { name, stillPaths }: { name: string; stillPaths?: { poster: string; sprite: string } },
+  ): Promise<EncodedVideo | undefined> {
+    const { payload, worker } = this.#context;
+    const { frames, directory, decodeAll } = this.#video;
+    const encode = () =>
+      withSession(
+        this.#context,
+        session =>
+          encodeSegment({
+            ...{ session, payload, frames, segment, stillPaths, decodeAll },
+            outputPath: join(directory, name),
+            limits: videoLimits(worker.config),
+            onProgress: () => {
+              this.#report(segment.others + segment.done);
+              if (!this.#isOffered && !decodeAll) this.#offerIfLong(segment);
+            },
+            signal: this.#signal,
+          }),
+        { signal: () => this.#signal },
+      );
+    try {
+      return await encode();
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      if (error instanceof SegmentLost) return undefined;
+      throw error;
+    } finally {
+      segment.close();
+    }
+  }
+
+  #offerIfLong(segment: Segment): void {
+    const { worker, job, token, log } = this.#context;
+    const { VIDEO_SHARE_SECONDS: seconds } = worker.config;
+    if (seconds === 0 || segment.elapsedMs < OFFERED_AFTER_MS || segment.secondsLeft < seconds)
+      return;
+    this.#isOffered = true;
+    log.debug({ seconds: segment.secondsLeft }, 'a video is offered to idle workers');
+    segment.share(async sure => {
+      this.#ffmpeg = await findFfmpegVersion();
+      const claim = { id: newId(), token: newId() };
+      const { start, until, done, elapsedMs: beganMs } = segment;
+      const offered = { ...claim, job: job.id, attempt: token, start, until, sure, done, beganMs };
+      const by = { worker: worker.id, ffmpeg: this.#ffmpeg };
+      await retry(() => offerSegment(worker.database.db, offered, by), DATABASE);
+      worker.notifications.publish('segment', job.id);
+      return claim;
+    });
+  }
+
+  /** Encodes what nobody has, until all segments are finished. */
+  async #encodeRest(): Promise<EncodedVideo | undefined> {
+    const { worker, job, token } = this.#context;
+    const { db } = worker.database;
+    const attempt = { job: job.id, token };
+    const { VIDEO_SHARE_SECONDS: seconds } = worker.config;
+    const options = { worker: worker.id, ffmpeg: this.#ffmpeg, seconds, attempt };
+    const changed = new AutoResetEvent();
+    const unsubscribe = worker.notifications.on('segment', id => {
+      if (id === job.id) changed.set();
+    });
+    let made: EncodedVideo | undefined;
+    try {
+      for (;;) {
+        const taken = await retry(() => takeSegment(db, options), DATABASE);
+        if (taken) {
+          const segment = new Segment(worker, taken);
+          segment.hold(taken);
+          const encoded = await this.#encode(segment, { name: taken.id });
+          if (encoded) await this.#finish(segment);
+          made = encoded ?? made;
+          continue;
+        }
+        const rows = await retry(() => listSegments(db, attempt), DATABASE);
+        this.#report(rows.reduce((sum, { done }) => sum + done, 0));
+        if (rows.every(({ finished }) => finished)) return made;
+        await changed.wait(this.#signal, LOOK_MS);
+        this.#signal.throwIfAborted();
+      }
+    } finally {
+      unsubscribe();
+    }
+  }
+
+  async #finish(segment: Segment): Promise<void> {
+    const { claim } = segment;
+    if (!claim) return;
+    const { db } = this.#context.worker.database;
+    this.#files.set(claim.id, claim.id);
+    await retry(() => finishSegment(db, claim, null), DATABASE);
+  }
+
+  #report(encoded: number): void {
+    const { frames } = this.#video;
+    this.#most = Math.max(this.#most, Math.min(encoded, frames.length));
+    const share = this.#most / frames.length;
+    this.#context.progress(share * 0.98, describeEncoding(this.#most, frames));
+  }
+
+  async #join(): Promise<void> {
+    const { worker, job, token, payload } = this.#context;
+    const { frames, directory } = this.#video;
+    this.#context.progress(0.98, 'storing the video: joining what several workers encoded');
+    const rows = await retry(
+      () => listSegments(worker.database.db, { job: job.id, token }),
+      DATABASE,
+    );
+    assertWhole(rows, frames.length);
+    for (const row of rows) await this.#fetch(row);
+    await joinSegments({
+      ffmpeg: await findFfmpeg(),
+      ...{ directory, name: VIDEO },
+      segments: rows.map(({ id, start, until }) => ({ name: id, start, until })),
+      ...{ type: payload.type, fps: payload.fps ?? DEFAULT_FPS },
+      limits: videoLimits(worker.config),
+      signal: this.#signal,
+    });
+  }
+
+  async #fetch({ id, object }: SegmentRow): Promise<void> {
+    if (this.#files.has(id)) return;
+    const { objects } = this.#context.worker;
+    const signal = this.#signal;
+    if (!object) throw new Error(`nobody has the segment ${id}`);
+    const bytes = await retry(() => objects.get(object, { signal }), { ...OBJECT_STORE, signal });
+    await writeScratch(join(this.#video.directory, id), bytes, signal);
+  }
+}
+
+/** Each frame is in one segment. */
+function assertWhole(rows: SegmentRow[], length: number): void {
+  let at = 0;
+  for (const { start, until } of rows) {
+    if (start !== at)
+      throw new Error(`a video has segments that end at ${at} and begin at ${start}`);
+    at = until;
+  }
+  if (at !== length) throw new Error(`a video of ${length} frames has segments of ${at}`);
+}
