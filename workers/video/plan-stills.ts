@@ -49,7 +49,8 @@ export function stillsGraph(plan: TilePlan, of: 'frames' | 'keyFrames'): string[
   const tiles = [
     `select=not(mod(n\\,${plan[of]}))`,
     `scale=${width}:${height}:flags=area:${COLOURS}`,
-    `format=yuvj420p,tile=${columns}x${rows},setsar=1`,
+    // In its place: up to a later time ffmpeg would repeat the empty picture, at whatever rate it takes.
+    `format=yuvj420p,tile=${columns}x${rows},setsar=1,setpts=0`,
   ].join(',');
   return [
     `[first]select=eq(n\\,0),scale=${COLOURS},${jpeg}[poster]`,
@@ -62,5 +63,5 @@ export function stillsGraph(plan: TilePlan, of: 'frames' | 'keyFrames'): string[
 /** Before the files of the stills. Of the sprite's two pictures the last one stays. */
 export const STILL_OUTPUTS = {
   poster: '-map [poster] -frames:v 1 -c:v mjpeg -threads 1 -q:v 3 -f image2pipe'.split(' '),
-  sprite: '-map [sprite] -c:v mjpeg -threads 1 -q:v 4 -f image2 -update 1'.split(' '),
+  sprite: '-map [sprite] -r 25 -c:v mjpeg -threads 1 -q:v 4 -f image2 -update 1'.split(' '),
 };

@@ -11,6 +11,10 @@ const MAX_FILE_BYTES = 2 ** 28;
 
 export const DEMUXERS: Record<VideoType, string> = { 'video/mp4': 'mov', 'video/webm': 'matroska' };
 
+/** Of MP4 alone ffmpeg copies key frames and no others, and only few of its decoders pass over others: WebM is copied into one. */
+const COPY = 'copy.mp4';
+const KEY_FRAMES = 'key-frames.mp4';
+
 export interface Stills {
   poster: string;
   sprite: string;
@@ -39,15 +43,26 @@ export async function makeStills(options: {
   const poster = join(directory, 'poster.jpg');
   const sprite = join(directory, 'sprite.jpg');
   const graph = ['[0:v:0]split[first][all]', ...stillsGraph(plan, 'keyFrames')];
-  const words = [
-    ...['-hide_banner', '-loglevel', 'error', '-nostdin', '-y', '-skip_frame', 'nokey'],
-    ...['-protocol_whitelist', 'file', '-threads', '1', '-f', DEMUXERS[type], '-i', name],
-    ...['-filter_complex', graph.join(';')],
+  const run = async (fileBytes: number, words: string[]) => {
+    const given = ['-hide_banner', '-loglevel', 'error', '-nostdin', '-y', '-threads', '1'];
+    const { code } = await runConfined(
+      [ffmpeg, ...given, '-protocol_whitelist', 'file', ...words],
+      {
+        ...{ directory, memory: limits.memory, seconds: MAX_SECONDS, fileBytes, signal },
+      },
+    );
+    return code === 0;
+  };
+  const copy = (from: string[], to: string) =>
+    run(limits.fileBytes, [...from, '-map', '0:v:0', '-c', 'copy', '-f', 'mp4', to]);
+  const readMp4 = ['-f', DEMUXERS['video/mp4'], '-i'];
+  const isMp4 = type === 'video/mp4';
+  if (!isMp4 && !(await copy(['-f', DEMUXERS[type], '-i', name], COPY))) return undefined;
+  if (!(await copy(['-discard', 'nokey', ...readMp4, isMp4 ? name : COPY], KEY_FRAMES)))
+    return undefined;
+  const isMade = await run(MAX_FILE_BYTES, [
+    ...[...readMp4, KEY_FRAMES, '-filter_complex', graph.join(';')],
     ...[...STILL_OUTPUTS.poster, poster, ...STILL_OUTPUTS.sprite, sprite],
-  ];
-  const { code } = await runConfined([ffmpeg, ...words], {
-    ...{ directory, memory: limits.memory, seconds: MAX_SECONDS, fileBytes: MAX_FILE_BYTES },
-    signal,
-  });
-  return code === 0 ? { poster, sprite, tiles: plan.tiles } : undefined;
+  ]);
+  return isMade ? { poster, sprite, tiles: plan.tiles } : undefined;
 }
