@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process';
+import { linkSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeAll, expect } from 'vitest';
+import type { Client } from '../../servers/api-client.ts';
+import { findDescendants } from '../../servers/processes.ts';
+import { FileStore } from '../../shared/storage/file-store.ts';
+import type { Form } from './forms.ts';
+import { type Job, openSession } from './remote.ts';
+import type { TestSshd } from './sshd.ts';
+import { useRemoteStack, useStackDatabase } from './use-stack.ts';
+import { waitFor } from './wait-for.ts';
+
+/** No multiple of a second's frames, so that a segment in a wrong place shows. */
+const DRAWN = 97;
+const FRAMES = 3_000;
+
+export interface SegmentSeen {
+  start: number;
+  until: number;
+  done: number;
+  worker: string | null;
+}
+
+export interface SegmentedVideos {
+  client: Client;
+  sshd: TestSshd;
+  sid: string;
+  /** A film of 640×360 that takes x264 some seconds. */
+  frames: string[];
+  /** Starts a video that a worker is to encode; its id. */
+  start(options: object): Promise<string>;
+  jobOf(id: string): Promise<Job & { message: string }>;
+  segmentsOf(id: string): Promise<SegmentSeen[]>;
+  /** The worker that helps, once it has encoded frames. */
+  helperOf(id: string): Promise<string>;
+  /** Of what was made for it these many objects are left, and nobody works at it. */
+  expectNothingLeft(id: string, kept: number): Promise<void>;
+}
+
+/** Two workers with one slot for videos each, so that the other one helps, and soon. */
+export function useSegmentedVideos(form: Form): SegmentedVideos {
+  const { client, sshd, stack } = useRemoteStack(form, {
+    env: { VIDEO_SLOTS: '1', VIDEO_SHARE_SECONDS: '1', LIMIT_REQUESTS: '0' },
+  });
+  const sql = useStackDatabase(stack);
+  const jobOf: SegmentedVideos['jobOf'] = id => client.get(`/api/jobs/${id}`);
+  const segmentsOf = (id: string) =>
+    sql<
+      SegmentSeen[]
+    >`select start, until, done, worker from video_segments where job = ${id} order by start`;
+  const listObjects = async (id: string) => {
+    const store = new FileStore(join(stack.dataDir, 'objects'), { keepFree: 0 });
+    const found: string[] = [];
+    for await (const { key } of store.list('videos/')) if (key.includes(id)) found.push(key);
+    return found;
+  };
+  const encoders = () =>
+    findDescendants([stack.pid]).filter(({ command }) => /ffmpeg.*pipe:0/.test(command));
+  const stage: SegmentedVideos = {
+    ...{ client, sshd, sid: '', frames: [], jobOf, segmentsOf },
+    async start(options) {
+      const body = { 'content-type': 'video/mp4', encode: 'worker', ...options };
+      return (await client.post<{ vsid: string }>(`/api/remotes/${stage.sid}/videos`, body)).vsid;
+    },
+    helperOf: id =>
+      waitFor(
+        async () => {
+          const { worker, error } = await jobOf(id);
+          expect(error).toBeNull();
+          const others = (await segmentsOf(id)).filter(each => each.worker !== worker);
+          return others.find(({ done }) => done > 0)?.worker;
+        },
+        { what: 'the help of another worker', timeoutMs: 60_000, intervalMs: 50 },
+      ),
+    async expectNothingLeft(id, kept) {
+      await waitFor(async () => (await segmentsOf(id)).length === 0, { what: 'no segments' });
+      await waitFor(async () => (await listObjects(id)).length === kept, {
+        what: 'the objects of segments to be removed',
+        timeoutMs: 30_000,
+      });
+      await waitFor(() => encoders().length === 0, { what: 'every ffmpeg to end' });
+    },
+  };
+  beforeAll(async () => {
+    stage.sid = await openSession(client, sshd);
+    stage.frames = drawFilm(join(sshd.home, 'film'));
+  });
+  return stage;
+}
+
+/** Writes pictures that move, few of which are drawn; all their paths. */
+function drawFilm(folder: string): string[] {
+  mkdirSync(folder, { recursive: true });
+  const source = ['-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=25', '-frames:v', String(DRAWN)];
+  const output = ['-q:v', '2', '-start_number', '0', join(folder, 'd%d.jpg')];
+  execFileSync('ffmpeg', ['-v', 'error', ...source, ...output]);
+  return Array.from({ length: FRAMES }, (_, n) => join(folder, `d${n % DRAWN}.jpg`));
+}
+
+/** Gives these files names with their numbers, from 0. */
+export function linkFrames(paths: string[], pattern: string): void {
+  mkdirSync(dirname(pattern), { recursive: true });
+  for (const [n, path] of paths.entries()) linkSync(path, pattern.replace('%d', String(n)));
+}
