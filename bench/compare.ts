@@ -13,6 +13,8 @@ export interface Comparison {
   better?: 'more' | 'less';
   /** The ratio ours : baseline, at least (`more`) or at most (`less`). Without a target the ratio is only reported. */
   target?: number;
+  /** Default: nine. */
+  pairs?: number;
 }
 
 export interface ComparisonResult {
@@ -24,15 +26,15 @@ export interface ComparisonResult {
 
 /**
  * Runs both sides alternately, in changing order, and compares them pair by pair: a slow moment of the machine
- * affects both. Reports the medians of nine pairs; the median of their ratios decides.
+ * affects both. Reports the medians of the pairs; the median of their ratios decides.
  */
 export async function compare(comparison: Comparison): Promise<ComparisonResult> {
-  const { name, ours, baseline, unit, better = 'more', target } = comparison;
+  const { name, ours, baseline, unit, better = 'more', target, pairs = PAIRS } = comparison;
   // The first run of each side is a warm-up.
   await ours();
   await baseline();
   const measured: { ours: number; baseline: number }[] = [];
-  for (let pair = 0; pair < PAIRS; pair++) {
+  for (let pair = 0; pair < pairs; pair++) {
     if (pair % 2 === 0) {
       const first = await ours();
       measured.push({ ours: first, baseline: await baseline() });

@@ -1,11 +1,12 @@
 /**
  * `npm run bench:video`: compares making a video, from the POST to `ready`, with this machine's ffmpeg on the same files.
  * Needs sshd, ffmpeg and nginx. Fails if a ratio misses its target in docs/performance.md. Arguments select parts: many,
- * few, ranges.
+ * few, ranges, segments.
  */
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { startSshHost } from '../servers/ssh-host.ts';
 import { startStack } from '../servers/stack.ts';
@@ -14,10 +15,16 @@ import { makeDirectories, readParts } from './prepare.ts';
 import { compareRanges } from './serve-ranges.ts';
 import { addHost, openSession } from './session.ts';
 
-const isWanted = readParts(['many', 'few', 'ranges']);
+const isWanted = readParts(['many', 'few', 'ranges', 'segments']);
 /** What our own command gives x264, see workers/video/ffmpeg-arguments.ts. */
 const ENCODER =
   '-c:v libx264 -preset veryfast -crf 23 -pix_fmt yuv420p -g 25 -movflags +faststart'.split(' ');
+const VP9 =
+  `-c:v libvpx-vp9 -threads ${Math.min(8, availableParallelism())} -crf 30 -deadline good -cpu-used 5 -row-mt 1 -b:v 0 -pix_fmt yuv420p -g 25`.split(
+    ' ',
+  );
+/** Where two are all there is, one ffmpeg leaves little to a second. */
+const SEGMENTS_PROVEN_ON = 4;
 /** Ten small frames may take so much longer than ffmpeg alone. */
 const MOST_OVER_MS = 300;
 const FEW_RUNS = 10;
@@ -39,6 +46,7 @@ try {
     ...(isWanted('many') ? [await compareMany(sid)] : []),
     ...(isWanted('few') ? [await measureFew(sid)] : []),
     ...(isWanted('ranges') ? [await measureRanges(sid)] : []),
+    ...(isWanted('segments') ? [await compareSegments(sid)] : []),
   ];
   process.exitCode = passed.every(Boolean) ? 0 : 1;
 } finally {
@@ -82,6 +90,23 @@ async function measureRanges(sid: string): Promise<boolean> {
   return (await compareRanges({ client, directory, path, file })).passed;
 }
 
+/** A long video that workers encode, in segments where some are idle: all of them, and the peer, on the same processors. */
+async function compareSegments(sid: string): Promise<boolean> {
+  const pattern = drawFrames('segments', { count: 1_500, size: '640x360' });
+  const isProof = availableParallelism() >= SEGMENTS_PROVEN_ON;
+  if (!isProof) console.log(`    segments: unproven, on fewer than ${SEGMENTS_PROVEN_ON} cores`);
+  const { passed } = await compare({
+    name: '1,500 frames of 640×360, WebM, of several workers',
+    ours: timed(() => makeVideo(sid, pattern, { 'content-type': 'video/webm', encode: 'worker' })),
+    baseline: timed(async () => runFfmpeg(pattern, [...VP9, join(directory, 'peer.webm')])),
+    unit: 'ms',
+    better: 'less',
+    target: isProof ? 0.65 : undefined,
+    pairs: 3,
+  });
+  return passed;
+}
+
 /** Moving pictures, as PNG; the pattern of their names. */
 function drawFrames(name: string, { count, size }: { count: number; size: string }): string {
   const folder = join(directory, name);
@@ -92,15 +117,17 @@ function drawFrames(name: string, { count, size }: { count: number; size: string
   return pattern;
 }
 
-function runFfmpeg(pattern: string): void {
-  const output = join(directory, 'peer.mp4');
+function runFfmpeg(
+  pattern: string,
+  output: string[] = [...ENCODER, join(directory, 'peer.mp4')],
+): void {
   const input = ['-v', 'error', '-y', '-framerate', '25', '-i', pattern];
-  execFileSync('ffmpeg', [...input, ...ENCODER, output]);
+  execFileSync('ffmpeg', [...input, ...output]);
 }
 
 /** Returns the path of the video. It waits as a client does: polls would take the processor from what is measured. */
-async function makeVideo(sid: string, pattern: string): Promise<string> {
-  const body = { 'content-type': 'video/mp4', pattern, fps: 25 };
+async function makeVideo(sid: string, pattern: string, options: object = {}): Promise<string> {
+  const body = { 'content-type': 'video/mp4', pattern, fps: 25, ...options };
   const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body);
   const path = `/api/remotes/${sid}/videos/${vsid}`;
   for (;;) {

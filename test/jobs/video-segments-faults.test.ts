@@ -3,11 +3,13 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { countFrames } from '../../demo/probe-video.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
+import { drawFrame } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
-import { waitForEnd } from '../harness/remote.ts';
+import { openSession, waitForEnd } from '../harness/remote.ts';
 import { linkFrames, useSegmentedVideos } from '../harness/segmented-videos.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
+import { addUser } from '../harness/users.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** The video, its poster and its sprite. */
@@ -71,8 +73,12 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
   test('another video takes the slot of a helper at once', async () => {
     const id = await stage.start({ images: stage.frames });
     const helper = await stage.helperOf(id);
-    const other = await stage.start({ images: stage.frames.slice(0, 50) });
-    const job = await waitForEnd(client, other, 30_000);
+    // One user alone is not given the last slot.
+    const { client: other } = await addUser(client);
+    const sid = await openSession(other, stage.sshd);
+    const body = { 'content-type': 'video/mp4', images: stage.frames.slice(0, 50) };
+    const { vsid } = await other.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body);
+    const job = await waitForEnd(other, vsid, 30_000);
     expect(job).toMatchObject({ state: 'succeeded', worker: helper });
     expect((await stage.jobOf(id)).state).toBe('running');
     await expectWhole(id, stage.frames.length);
@@ -84,6 +90,11 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
     for (const n of [700, 1_400]) {
       rmSync(pattern.replace('%d', String(n)));
       writeFileSync(pattern.replace('%d', String(n)), 'this is no picture');
+    }
+    for (const n of [600, 1_300]) {
+      rmSync(pattern.replace('%d', String(n)));
+      const png = await drawFrame({ width: 640, height: 360, kind: 'png' });
+      writeFileSync(pattern.replace('%d', String(n)), png);
     }
     const id = await stage.start({ pattern, 'on-bad-frame': 'skip', label: 'name' });
     await stage.helperOf(id);

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { signalNumber } from '../runs/signal-number.ts';
 import { confine, findIsolation } from './confine.ts';
 import { watchMemory } from './watch-memory.ts';
 
@@ -17,8 +18,8 @@ interface RunOptions {
 }
 
 export interface ConfinedEnd {
-  /** Undefined where it could not be started, or was ended by a signal. */
-  code: number | undefined;
+  /** 128 + n for signal n, -1 where it could not be started. */
+  code: number;
   stderr: string;
 }
 
@@ -39,13 +40,13 @@ export async function runConfined(
   child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
     stderr = (stderr + piece).slice(-MAX_STDERR_LENGTH);
   });
-  const code = await new Promise<number | null>(resolve => {
-    child.once('error', () => resolve(null));
-    child.once('close', resolve);
+  const code = await new Promise<number>(resolve => {
+    child.once('error', () => resolve(-1));
+    child.once('close', (code, signal) => resolve(code ?? 128 + signalNumber(signal ?? '')));
   });
   clearTimeout(timer);
   clearInterval(watch);
   signal.removeEventListener('abort', end);
   signal.throwIfAborted();
-  return { code: code ?? undefined, stderr };
+  return { code, stderr };
 }

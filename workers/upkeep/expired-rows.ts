@@ -8,10 +8,12 @@ import {
   spentOidcStates,
   tokens,
   videoFrames,
+  videoSegments,
   workers,
 } from '../../shared/database/schema.ts';
 import { isHeld } from '../../shared/jobs/job-conditions.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
+import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database'>;
@@ -30,6 +32,21 @@ export async function removeDeadWorkers({ database: { db } }: Context): Promise<
 export async function removeFramesOfEndedVideos({ database: { db } }: Context): Promise<void> {
   const ended = sql`exists (select from ${jobs} where ${jobs.id} = ${videoFrames.job} and ${jobs.finished} is not null)`;
   await db.delete(videoFrames).where(ended);
+}
+
+/** What the last worker of a video left that could not remove it: its job has ended without it. */
+export async function removeSegmentsOfEndedVideos({ database: { db } }: Context): Promise<void> {
+  const ended = sql`exists (select from ${jobs} where ${jobs.id} = ${videoSegments.job} and ${jobs.finished} is not null)`;
+  await db.transaction(async tx => {
+    const gone = await tx
+      .delete(videoSegments)
+      .where(ended)
+      .returning({ object: videoSegments.object });
+    await scheduleDeletion(
+      tx,
+      gone.map(row => row.object),
+    );
+  });
 }
 
 export async function removeExpiredIdempotencyKeys({ database: { db } }: Context): Promise<void> {

@@ -8,6 +8,7 @@ import {
   removeExpiredIdempotencyKeys,
   removeExpiredLogins,
   removeFramesOfEndedVideos,
+  removeSegmentsOfEndedVideos,
 } from './expired-rows.ts';
 import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
 import { warnOfFullDisk } from './free-space.ts';
@@ -77,6 +78,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'leftover runs', every: SELDOM, run: () => forgetLeftoverRuns(context) },
     { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },
+    { name: 'segments of videos', every: SELDOM, run: () => removeSegmentsOfEndedVideos(context) },
     { name: 'frames of videos', every: SELDOM, run: () => removeFramesOfEndedVideos(context) },
     { name: 'streamed output', every: SELDOM, run: () => removeExpiredStreamedOutput(context) },
     { name: 'removed users', every: SOON, run: () => forgetStorageOfRemoved(context) },

@@ -42,7 +42,7 @@ export async function joinSegments(options: JoinOptions): Promise<void> {
     ...['-format_whitelist', `concat,${DEMUXERS[type]}`, '-f', 'concat', '-i', 'segments.txt'],
     ...['-map', '0:v:0', '-c', 'copy', ...containerArguments(type), name],
   ];
-  const { code = -1, stderr } = await runConfined([ffmpeg, ...words], {
+  const { code, stderr } = await runConfined([ffmpeg, ...words], {
     ...{ directory, ...limits, processors: availableParallelism(), signal },
   });
   if (code !== 0) throw toVideoError({ returncode: code, stderr });
