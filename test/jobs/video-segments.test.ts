@@ -12,6 +12,7 @@ import {
 } from '../harness/compare-videos.ts';
 import { placesOf, readLocalFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
+import { readLabels } from '../harness/read-labels.ts';
 import { waitForEnd } from '../harness/remote.ts';
 import { linkFrames, useSegmentedVideos } from '../harness/segmented-videos.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -81,6 +82,10 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
     expect(describeStream(video)).toEqual(describeStream(alone));
     const pictures = digestPictures(video);
     expect(pictures.length).toBe(paths.length);
+    if (paths.length < 1_000) {
+      const labels = await readLabels(video, { length: 3, scale: 2 });
+      expect(labels.map(label => label.trim())).toEqual(paths.map((_, n) => String(n)));
+    }
     const keys = listKeyFrames(video);
     expect(keys).toEqual(listKeyFrames(alone));
     const pattern = join(directory.path, `${name}-frames`, '%d.jpg');
