@@ -1,8 +1,8 @@
-import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { runConfined } from '../../sandbox/run-confined.ts';
-import { giveToDecoder } from '../../sandbox/scratch-dir.ts';
+import { writeScratch } from '../../sandbox/scratch-dir.ts';
 import { containerArguments, type VideoType } from '../ffmpeg-arguments.ts';
 import { DEMUXERS } from '../stills.ts';
 import { toVideoError } from '../video-error.ts';
@@ -33,9 +33,8 @@ export async function joinSegments(options: JoinOptions): Promise<void> {
     `file ${segment.name}`,
     `duration ${((microseconds(segment.until) - microseconds(segment.start)) / 1e6).toFixed(6)}`,
   ]);
-  const list = join(directory, 'segments.txt');
-  await writeFile(list, `ffconcat version 1.0\n${lines.join('\n')}\n`);
-  await giveToDecoder(list);
+  const list = Readable.from([`ffconcat version 1.0\n${lines.join('\n')}\n`]);
+  await writeScratch(join(directory, 'segments.txt'), list, signal);
   const words = [
     ...['-hide_banner', '-loglevel', 'error', '-nostdin', '-y', '-protocol_whitelist', 'file'],
     // Other workers made some: a segment that is a playlist opens no other files.
