@@ -1,7 +1,7 @@
 import type pg from 'pg';
 
 /** What processes that run now say of themselves, and what upkeep counts anew: of a state of the past it says nothing. */
-const LEFT_OUT = ['workers', 'leases', 'video_segments', 'user_storage', 'storage_changes'];
+const LEFT_OUT = ['workers', 'leases', 'user_storage', 'storage_changes'];
 
 /** The tables of a backup with their columns, each table after those that it refers to. */
 export async function listTables(
