@@ -35,7 +35,7 @@ const CUTS = isFull ? 1_000 : 12;
 const UPLOAD = isFull
   ? { bytes: 1 << 30, rate: 2.5 * MB, what: '1 GB over a link that is cut every 10 s' }
   : { bytes: 24 * MB + 1, rate: 10 * MB, what: '24 MB over a link that is cut every 12 MB' };
-const TEST_MS = isFull ? 3_600_000 : 120_000;
+const TEST_MS = isFull ? 3_600_000 : 240_000;
 
 /** Lines of both streams, until a file is there. */
 const writeUntil = (file: string) => `n=0
@@ -132,7 +132,7 @@ describeStack(
       );
 
       test.concurrent.each([
-        { size: 24 * MB + 1, every: 3 * MB, rate: 10 * MB },
+        { size: 12 * MB + 1, every: 3 * MB, rate: 10 * MB },
         // What is lost, is lost at once.
         { size: 6 * MB + 1, every: MB, rate: Infinity },
       ])(

@@ -59,7 +59,7 @@ export class SilentWorkers {
 }
 
 const isLeased = and(isHeld, isNotNull(jobs.leaseToken));
-/** A claim of the release before, whose workers have no lease there. */
+/** A claim of the release before, whose workers have no lease there, and renew `lease_expires` of each job. */
 const isOlder = sql`not exists (select from ${leases} where ${leases.worker} = ${jobs.worker})`;
 /** The transaction that wrote the row last: a renewal makes it another one, whatever the clock says. */
 const leaseVersion = sql`${leases}.xmin::text`;
@@ -100,7 +100,8 @@ export async function reclaimLeases(context: Context, seen: SeenLease[]): Promis
         .for('update', { skipLocked: true }),
     );
   const hasExpired = sql`(${jobs.worker} in (select worker from expired)
-    or ${isOlder} and exists (select from seen where id = coalesce(${jobs.worker}, '') and until >= ${jobs.leaseExpires}))`;
+    or ${isOlder} and ${jobs.leaseExpires} < clock()
+      and exists (select from seen where id = coalesce(${jobs.worker}, '') and until >= ${jobs.leaseExpires}))`;
   // A worker that has its row locked is about to write to it: it is checked again in the next round.
   const lost = db
     .select({ id: jobs.id })
