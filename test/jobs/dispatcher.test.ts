@@ -22,11 +22,15 @@ beforeAll(() => {
   database = given.database();
   const log = createLog({ level: 'silent', name: 'test', secrets: [] });
   queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
-  dispatcher = runDispatcher({
-    ...{ database, log, queues, stopping: stopping.signal, metrics: new WorkerMetrics() },
-    config: readConfig({ DATABASE_URL: given.url }),
-    notifications: new Notifications(database, log),
-  } as WorkerContext);
+  dispatcher = runDispatcher(
+    {
+      ...{ database, log, queues, stopping: stopping.signal, metrics: new WorkerMetrics() },
+      config: readConfig({ DATABASE_URL: given.url }),
+      notifications: new Notifications(database, log),
+    } as WorkerContext,
+    // What hangs is cancelled by the server after 10 s.
+    { looks: 3 },
+  );
 });
 afterAll(async () => {
   stopping.abort();
@@ -50,7 +54,6 @@ const untilTakenBack = (id: string) =>
   );
 
 test('leases are taken back while dispatching hangs', async () => {
-  // A new dispatcher leaves them for 6 s.
   await untilTakenBack(await insertExpired());
   // Without the programs' own limit on transactions that do nothing.
   const holder = postgres(given.url, { max: 1 });

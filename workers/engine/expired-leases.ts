@@ -72,7 +72,7 @@ export async function readLeases({ database }: Pick<Context, 'database'>): Promi
       select coalesce(${jobs.worker}, '') as id, max(${jobs.leaseExpires})::text as until, (
         select ${leaseVersion} from ${leases} where ${leases.worker} = ${jobs.worker}) as lease
       from ${jobs} where ${isLeased} group by ${jobs.worker}
-    ) held where coalesce(lease, until) is not null`);
+    ) held where coalesce(lease, until) is not null order by id`);
   return [...rows];
 }
 
