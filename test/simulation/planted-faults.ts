@@ -36,7 +36,6 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'output is stored without a look at the token',
-    seed: 1000,
     where: STORE,
     change: [[/"jobs"\."lease_token" = \$5/, '$5::text is not null']],
   },
