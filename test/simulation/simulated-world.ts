@@ -104,7 +104,7 @@ export class SimulatedWorld {
     if (this.#database.worlds++ % 20 === 0) await this.#database.real.unsafe('vacuum analyze');
     for (const name of ['W1', 'W2']) await this.#startWorker(name);
     for (const name of ['D1', 'D2']) await this.#startDispatcher(name);
-    // So that a dispatcher may take leases back.
+    // The first rounds of the dispatchers.
     for (const ms of [0, 6_500]) {
       this.now += ms;
       while (await this.step(0));
