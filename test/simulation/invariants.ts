@@ -43,6 +43,8 @@ export class Invariants {
   readonly #sql: Sql;
   readonly #world: World;
   rows: Rows = new Map();
+  /** By the id of each job that there was. */
+  readonly names = new Map<string, string>();
   /** By worker: when it last renewed its lease. */
   readonly #renewed = new Map<string, number>();
   /** By token: the count of writes when it ceased to be valid. */
@@ -101,6 +103,7 @@ export class Invariants {
       return;
     }
     if (!a) {
+      this.names.set(b.id, b.name);
       this.#world.tell(`  ${b.id} is ${describe(b)}`);
       return;
     }

@@ -87,8 +87,14 @@ export const schedules: fc.Arbitrary<Schedule> = fc.noBias(
   fc.array(command, { minLength: 20, maxLength: 60, size: 'max' }),
 );
 
-/** Runs a schedule, and then whatever is left with no more faults. Throws what broke, with the story of the schedule. */
-export async function runSchedule(database: SimulatedDatabase, schedule: Schedule): Promise<void> {
+/**
+ * Runs a schedule, and then whatever is left with no more faults. Returns the story of the schedule; throws what broke, with
+ * the story until then.
+ */
+export async function runSchedule(
+  database: SimulatedDatabase,
+  schedule: Schedule,
+): Promise<string> {
   const world = new SimulatedWorld(database);
   let jobs = 0;
   try {
@@ -99,6 +105,7 @@ export async function runSchedule(database: SimulatedDatabase, schedule: Schedul
       world.check();
     }
     await world.end();
+    return world.named(world.story);
   } catch (error) {
     const what = error instanceof Error ? error.message : String(error);
     throw new Error(world.named(`${what}\n${world.story}`), { cause: error });

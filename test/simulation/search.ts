@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { runSchedule, schedules } from './schedules.ts';
+import { runSchedule, type Schedule, schedules } from './schedules.ts';
 import type { SimulatedDatabase } from './simulated-database.ts';
 
 export interface Found {
@@ -32,13 +32,21 @@ export async function shrink(database: SimulatedDatabase, { seed, story }: Found
   return (await check(database, seed, { interruptAfterTimeLimit: SHRINK_MS })) ?? story;
 }
 
+/** The one that a search looks at for this seed. */
+export function scheduleOf(seed: number): Schedule {
+  const [schedule = []] = fc.sample(schedules, { seed, numRuns: 1 });
+  return schedule;
+}
+
 /** Undefined where the schedule of the seed does not fail. */
 async function check(
   database: SimulatedDatabase,
   seed: number,
   parameters: fc.Parameters<[never]>,
 ): Promise<string | undefined> {
-  const property = fc.asyncProperty(schedules, schedule => runSchedule(database, schedule));
+  const property = fc.asyncProperty(schedules, async schedule => {
+    await runSchedule(database, schedule);
+  });
   const result = await fc.check(property, { ...parameters, seed, numRuns: 1 } as object);
   if (!result.failed) return undefined;
   return result.errorInstance instanceof Error ? result.errorInstance.message : 'no error';

@@ -79,10 +79,10 @@ export class SimulatedWorld {
     return this.#story.join('\n');
   }
 
-  /** With jobs by their names. */
+  /** With jobs by their names, removed ones too. */
   named(text: string): string {
     let named = text;
-    for (const { id, name } of this.#checks.rows.values()) named = named.replaceAll(id, name);
+    for (const [id, name] of this.#checks.names) named = named.replaceAll(id, name);
     return named;
   }
 

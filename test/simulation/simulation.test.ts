@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withDatabase } from '../harness/migrated-database.ts';
 import { PLANTED_FAULTS, plant } from './planted-faults.ts';
-import { search, shrink } from './search.ts';
+import { runSchedule } from './schedules.ts';
+import { scheduleOf, search, shrink } from './search.ts';
 import { SimulatedDatabase } from './simulated-database.ts';
 import { installVirtualTime } from './virtual-time.ts';
 
@@ -41,6 +42,13 @@ test.skipIf(SIMULATION_FAULTS)(
   },
   isLong ? 0 : 600_000,
 );
+
+test.skipIf(isLong)('a schedule makes the same happen each time it runs', async () => {
+  for (const seed of [2, 55, 377]) {
+    const told = () => runSchedule(database, scheduleOf(seed));
+    expect(await told()).toBe(await told());
+  }
+});
 
 test.each(PLANTED_FAULTS.filter(({ seed }) => seed !== undefined || SIMULATION_FAULTS))(
   'it finds out that $name',
