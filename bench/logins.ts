@@ -73,7 +73,7 @@ async function run(): Promise<boolean> {
     const result = await compare({
       name: `p99 of others beside ${name}`,
       ours: () => beside({ ...flood, perSecond: PER_SECOND }),
-      baseline: measureP99,
+      baseline: measure,
       unit: 'ms',
       better: 'less',
       target: 2,
@@ -93,10 +93,16 @@ async function beside(flood: Flood): Promise<number> {
   await once(child, 'message');
   // What the first requests set going is under way.
   await delay(500);
-  const [p99] = await Promise.all([measureP99(), logInFirst()]);
+  const p99 = await measure();
   child.send('stop');
   const [told] = await once(child, 'message');
   console.log(`       ${JSON.stringify(told)}`);
+  return p99;
+}
+
+/** The p99 of polls while three users log in for the first time, whose hashes want a processor, too. */
+async function measure(): Promise<number> {
+  const [p99] = await Promise.all([measureP99(), logInFirst()]);
   return p99;
 }
 
