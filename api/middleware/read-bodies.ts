@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { INPUT_BYTES } from '../../shared/jobs/catalog.ts';
+import { INPUT_BYTES } from '../../shared/jobs/payloads/launch.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { readJson } from './read-json.ts';
 

@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { absolutePath } from '../../shared/jobs/catalog.ts';
+import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import { parseInput } from '../http/validate.ts';
 
 /**

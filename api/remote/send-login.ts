@@ -1,6 +1,7 @@
 import type { Response } from 'express';
 import { z } from 'zod';
-import { loginChallenge, type Result } from '../../shared/jobs/catalog.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
+import { loginChallenge } from '../../shared/jobs/payloads/login.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { type Answer, answerWithLocation } from '../openapi/operation.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { launchOptions } from '../../shared/jobs/catalog.ts';
+import { launchOptions } from '../../shared/jobs/payloads/launch.ts';
 import { STARTUPS, type Startup } from '../../shared/process/startup.ts';
 import { type SealContext, seal } from '../../shared/secrets/secrets.ts';
 import { invalidInput } from '../http/validate.ts';

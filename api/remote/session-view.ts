@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { SessionRecord } from '../../shared/database/api-columns.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
-import { ENGINES } from '../../shared/jobs/batch.ts';
+import { ENGINES } from '../../shared/jobs/payloads/batch.ts';
 import { STARTUPS } from '../../shared/process/startup.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { entityTag } from '../http/conditional-requests.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { batchRequest } from '../../shared/jobs/batch.ts';
+import { batchRequest } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';

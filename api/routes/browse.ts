@@ -1,8 +1,8 @@
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { z } from 'zod';
-import { absolutePath } from '../../shared/jobs/catalog.ts';
 import { readOutputStream } from '../../shared/jobs/output.ts';
+import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import type { ApiContext } from '../context.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_GROUPS } from '../../shared/jobs/catalog.ts';
+import { MAX_GROUPS } from '../../shared/jobs/payloads/table-query.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { operation } from '../openapi/operation.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { commandText, launchOptions } from '../../shared/jobs/catalog.ts';
+import { commandText, launchOptions } from '../../shared/jobs/payloads/launch.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { jobName } from '../jobs/requests/job-name.ts';

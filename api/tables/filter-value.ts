@@ -1,5 +1,5 @@
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import type { TableFilter } from '../../shared/jobs/catalog.ts';
+import type { TableFilter } from '../../shared/jobs/payloads/table-query.ts';
 import { formatTimestamp } from './encode-value.ts';
 import { parseTimestamp } from './scale.ts';
 

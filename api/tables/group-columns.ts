@@ -1,5 +1,5 @@
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import type { TableGroups } from '../../shared/jobs/catalog.ts';
+import type { TableGroups } from '../../shared/jobs/payloads/table-query.ts';
 import { isExact } from './encode-value.ts';
 
 /** The columns of a view of groups, which are named by their position, and how their values are written. */

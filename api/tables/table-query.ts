@@ -7,7 +7,7 @@ import {
   type TableGroups,
   tableFilter,
   tableGroups,
-} from '../../shared/jobs/catalog.ts';
+} from '../../shared/jobs/payloads/table-query.ts';
 import { invalidInput } from '../http/validate.ts';
 import { formatTimestamp } from './encode-value.ts';
 import { checkFilterValue } from './filter-value.ts';

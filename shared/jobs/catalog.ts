@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { ARTIFACT_KINDS } from '../uploads/parsers.ts';
-import { batchRequest } from './batch.ts';
+import { absolutePath } from './payloads/absolute-path.ts';
+import { batchRequest } from './payloads/batch.ts';
+import { commandText, launchOptions } from './payloads/launch.ts';
+import { loginResult } from './payloads/login.ts';
+import { tableFilter, tableGroups } from './payloads/table-query.ts';
+import { videoRequest, videoResult } from './payloads/video.ts';
 
 /** Queues, each with slots of its own: `interactive` is for kinds that answer a client who waits. */
 export const QUEUES = ['remote', 'interactive', 'video', 'parse'] as const;
@@ -50,132 +55,6 @@ interface Definition {
   /** A client may ask for the same work again by POST /jobs/(id)/retry. */
   retry?: boolean;
 }
-
-export const absolutePath = z
-  .string()
-  .max(4096)
-  .regex(/^\//, 'must be an absolute path')
-  .refine(path => !path.includes('\0'), 'must not hold a NUL character')
-  .refine(path => !/\p{Surrogate}/u.test(path), 'must be well-formed Unicode');
-
-/** Frames of one video, at most. */
-export const MAX_FRAMES = 100_000;
-
-/** One `%d`, perhaps with a width, or `*`; elsewhere they are not special. */
-const framePattern = absolutePath.refine(
-  path => (path.match(/%0?\d{0,2}d/g) ?? []).length === (path.includes('*') ? 0 : 1),
-  'must hold one number, such as %05d, or *',
-);
-const position = z.number().int().min(0).max(1e15);
-
-/** How the small pictures of a video lie in its sprite, row by row. */
-const spriteTiles = z.object({
-  count: z.number().int(),
-  columns: z.number().int(),
-  width: z.number().int(),
-  height: z.number().int(),
-  /** Seconds from one to the next, and of the whole video. */
-  every: z.number(),
-  duration: z.number(),
-});
-export type SpriteTiles = z.infer<typeof spriteTiles>;
-
-/** A frame that was left out. */
-export const skippedFrame = z
-  .object({
-    index: z.number().int().describe('From 0, in the list or in what the pattern matched.'),
-    path: z.string(),
-    reason: z.string(),
-  })
-  .meta({ id: 'SkippedFrame' });
-
-/** The program's own words for one command line: execve's limit for one argument is 128 KiB. */
-export const commandText = z
-  .string()
-  .min(1)
-  .refine(text => !text.includes('\0'), 'must not hold a NUL character')
-  .refine(text => Buffer.byteLength(text) <= 131_000, 'must be at most 131,000 bytes long')
-  .refine(text => !/\p{Surrogate}/u.test(text), 'must be well-formed Unicode');
-
-const VARIABLE_BYTES = 65_536;
-export const INPUT_BYTES = 1_048_576;
-const noNul = (text: string) => !text.includes('\0');
-const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
-
-/** How a command is run, beside its text. */
-export const launchOptions = {
-  /** Relative to the account's home, where the path is relative. */
-  cwd: z
-    .string()
-    .min(1)
-    .max(4096)
-    .refine(noNul, 'must not hold a NUL character')
-    .refine(wellFormed, 'must be well-formed Unicode')
-    .optional(),
-  env: z
-    .record(
-      z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of letters, digits and _'),
-      z
-        .string()
-        .refine(noNul, 'must not hold a NUL character')
-        .refine(wellFormed, 'must be well-formed Unicode'),
-    )
-    .refine(
-      env =>
-        Object.entries(env).reduce((sum, pair) => sum + Buffer.byteLength(pair.join('=')) + 1, 0) <=
-        VARIABLE_BYTES,
-      'must be at most 64 KiB long',
-    )
-    .optional(),
-  stdin: z
-    .string()
-    .refine(noNul, 'must not hold a NUL character')
-    .refine(wellFormed, 'must be well-formed Unicode')
-    .refine(text => Buffer.byteLength(text) <= INPUT_BYTES, 'must be at most 1 MiB long')
-    .optional(),
-  /** Seconds, from its start. */
-  timeout: z.number().positive().max(31_536_000).optional(),
-};
-
-/** One condition on a table's rows; `null` asks whether the value is missing ("true") or not ("false"). */
-export const tableFilter = z.object({
-  column: z.string(),
-  op: z.enum(['eq', 'ne', 'lt', 'le', 'gt', 'ge', 'null']),
-  value: z.string(),
-});
-export type TableFilter = z.output<typeof tableFilter>;
-
-/** The most groups of a view. */
-export const MAX_GROUPS = 10_000;
-
-/** Rows with equal values in the columns `by` are one group. `count` without a column counts rows. */
-export const tableGroups = z.object({
-  by: z.array(z.string()),
-  aggregates: z.array(
-    z.object({
-      op: z.enum(['count', 'sum', 'mean', 'min', 'max']),
-      column: z.string().optional(),
-    }),
-  ),
-});
-export type TableGroups = z.output<typeof tableGroups>;
-
-/** What the host asks the user at a login (RFC 4256), to be answered in time. */
-export const loginChallenge = z.object({
-  challenge: z.string(),
-  instruction: z.string(),
-  prompts: z.array(z.object({ text: z.string(), echo: z.boolean() }).meta({ id: 'LoginPrompt' })),
-  expires: z.iso.datetime(),
-});
-
-/** A login stops where the host asks something, or it is done. */
-const loginResult = z.object({
-  challenge: loginChallenge.optional(),
-  /** What the host said at the login, if anything. */
-  banner: z.string().optional(),
-  /** The account's home there, where that is known: a file manager begins there. */
-  home: z.string().optional(),
-});
 
 /** Every kind of job. The handler of a kind is workers/handlers/(kind).ts, typed from its entry here. */
 export const JOBS = {
@@ -238,42 +117,8 @@ export const JOBS = {
     session: 'uses',
     parent: 'project',
     objects: 'videos',
-    payload: z.object({
-      type: z.enum(['video/mp4', 'video/webm']),
-      /** The list, or a pattern that is expanded on the host. */
-      images: z.array(absolutePath).min(1).max(MAX_FRAMES).optional(),
-      pattern: framePattern.optional(),
-      first: position.optional(),
-      last: position.optional(),
-      step: z.number().int().min(1).max(1e9).optional(),
-      fps: z.number().min(0.1).max(120),
-      codec: z.enum(['h264', 'vp9', 'av1']).optional(),
-      background: z
-        .string()
-        .regex(/^#[0-9a-fA-F]{6}$/, 'must be a colour such as #ffffff')
-        .optional(),
-      onBadFrame: z.enum(['fail', 'skip']).optional(),
-      label: z.enum(['frame', 'name']).optional(),
-      width: z.number().int().min(2).max(7680).optional(),
-      quality: z.number().min(0).max(1).optional(),
-      encode: z.enum(['host', 'worker']).optional(),
-      /** The project cache that refers to the video once it is ready. */
-      cache: z.object({ project: z.string(), key: z.string() }).optional(),
-    }),
-    result: z.object({
-      object: z.string(),
-      type: z.enum(['video/mp4', 'video/webm']),
-      bytes: z.number().int(),
-      frames: z.number().int(),
-      encoded: z.enum(['host', 'worker']),
-      /** The first hundred that were left out, and how many all were. */
-      skipped: z.array(skippedFrame).optional(),
-      skippedCount: z.number().int().optional(),
-      /** Objects: the first picture, and small pictures side by side, for what shows a video before it is played. */
-      poster: z.string().optional(),
-      sprite: z.string().optional(),
-      tiles: spriteTiles.optional(),
-    }),
+    payload: videoRequest,
+    result: videoResult,
     retry: true,
   },
   browse: {

@@ -1,6 +1,6 @@
 import { getTableColumns } from 'drizzle-orm';
 import { type JobRow, jobs } from '../database/schema.ts';
-import { batchView } from './batch.ts';
+import { batchView } from './payloads/batch.ts';
 
 /** A job without its payload, which may have a MiB: for queries of many jobs, and for polls. */
 export type JobSummary = Omit<JobRow, 'payload'>;

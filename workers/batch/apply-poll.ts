@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { BatchState } from '../../shared/jobs/batch.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
+import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import type { Poll } from './login-node.ts';
 import { tokenOf } from './login-node.ts';
 

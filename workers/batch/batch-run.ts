@@ -1,8 +1,13 @@
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { type BatchState, ENGINES, type EngineName, folderOf } from '../../shared/jobs/batch.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
+import {
+  type BatchState,
+  ENGINES,
+  type EngineName,
+  folderOf,
+} from '../../shared/jobs/payloads/batch.ts';
 import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';

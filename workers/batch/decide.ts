@@ -1,4 +1,4 @@
-import type { BatchPhase } from '../../shared/jobs/batch.ts';
+import type { BatchPhase } from '../../shared/jobs/payloads/batch.ts';
 import type { JobEnd, Look } from './look.ts';
 
 /** What is known of a batch job. */

@@ -1,4 +1,4 @@
-import type { BatchPhase, BatchRequest } from '../../shared/jobs/batch.ts';
+import type { BatchPhase, BatchRequest } from '../../shared/jobs/payloads/batch.ts';
 
 /** What a batch system says of a job, in its own words; null where it says nothing. */
 export interface BatchStatus {

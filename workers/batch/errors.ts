@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import type { BatchState } from '../../shared/jobs/batch.ts';
+import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import type { Failure } from './decide.ts';
 import type { PrepareFailure } from './login-node.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/batch.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
+import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/payloads/batch.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from './ask-host.ts';

@@ -1,7 +1,7 @@
 import { and, asc, eq, isNotNull, or, sql } from 'drizzle-orm';
 import { jobs, sessions } from '../../shared/database/schema.ts';
-import type { BatchState, EngineName } from '../../shared/jobs/batch.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
+import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';

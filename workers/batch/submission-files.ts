@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type BatchRequest, directiveLines, folderOf } from '../../shared/jobs/batch.ts';
+import { type BatchRequest, directiveLines, folderOf } from '../../shared/jobs/payloads/batch.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 
 /** The limit of execve for one argument is 128 KiB. */

@@ -9,7 +9,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import type { BatchRequest } from '../../shared/jobs/batch.ts';
+import type { BatchRequest } from '../../shared/jobs/payloads/batch.ts';
 import { LocalExec } from '../../test/harness/local-exec.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { LoginNode } from './login-node.ts';

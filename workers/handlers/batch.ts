@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { folderOf } from '../../shared/jobs/batch.ts';
+import { folderOf } from '../../shared/jobs/payloads/batch.ts';
 import { BatchRun } from '../batch/batch-run.ts';
 import { cwdNotFound } from '../batch/errors.ts';
 import type { Handler } from '../context.ts';

@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { Readable } from 'node:stream';
-import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
+import type { SpriteTiles } from '../../shared/jobs/payloads/video.ts';
 import {
   DEFAULT_FPS,
   ffmpegArguments,

@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
+import type { SpriteTiles } from '../../shared/jobs/payloads/video.ts';
 import { filterArguments, makeEven } from './filter-graph.ts';
 import { findSizeProblem } from './frame-header.ts';
 import { isLarge, type Pictures, type Size } from './frame-info.ts';

@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { MAX_FRAMES } from '../../shared/jobs/catalog.ts';
+import { MAX_FRAMES } from '../../shared/jobs/payloads/video.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { STREAM_MAGIC } from './frame-stream.ts';
 

@@ -1,4 +1,4 @@
-import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
+import type { SpriteTiles } from '../../shared/jobs/payloads/video.ts';
 import type { Size } from './frame-info.ts';
 
 /** Small pictures, at most; a longer video has fewer a second. */

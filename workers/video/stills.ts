@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
+import type { SpriteTiles } from '../../shared/jobs/payloads/video.ts';
 import { runConfined } from '../sandbox/run-confined.ts';
 import type { VideoType } from './ffmpeg-arguments.ts';
 import type { Size } from './frame-info.ts';

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import type { SpriteTiles } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import type { SpriteTiles } from '../../shared/jobs/payloads/video.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { JobContext } from '../context.ts';
 import { OBJECT_STORE, retry } from '../engine/retry.ts';

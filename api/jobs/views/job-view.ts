@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ErrorRecord } from '../../../shared/errors/errors.ts';
-import { batchView } from '../../../shared/jobs/batch.ts';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
+import { batchView } from '../../../shared/jobs/payloads/batch.ts';
 
 export { jobView } from '../../../shared/jobs/job-record.ts';
 

@@ -1,4 +1,4 @@
-import type { SpriteTiles } from '../../../shared/jobs/catalog.ts';
+import type { SpriteTiles } from '../../../shared/jobs/payloads/video.ts';
 
 /** WebVTT with media fragments (W3C Media Fragments 1.0), as video players take it for scrubbing. */
 export function writeCues({ count, columns, width, height, every, duration }: SpriteTiles): string {

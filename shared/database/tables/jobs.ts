@@ -11,8 +11,8 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
-import type { BatchState } from '../../jobs/batch.ts';
 import { hasEnded, IS_AWAY, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
+import type { BatchState } from '../../jobs/payloads/batch.ts';
 import { bytea, count, time } from './columns.ts';
 
 /** When bytes were stored: of each second the first, as [ms since 1970, offset in the stream], in their order. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type AnyPgColumn, boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
-import type { EngineName } from '../../jobs/batch.ts';
+import type { EngineName } from '../../jobs/payloads/batch.ts';
 import type { Startup } from '../../process/startup.ts';
 import { bytea, time } from './columns.ts';
 

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { MAX_GROUPS, type TableGroups } from '../../../shared/jobs/catalog.ts';
+import { MAX_GROUPS, type TableGroups } from '../../../shared/jobs/payloads/table-query.ts';
 import { countRows, quoteName, readParquet, runLong } from './duckdb.ts';
 import { parquetStatement } from './parquet-statement.ts';
 import { type MadeTable, TableError } from './protocol.ts';

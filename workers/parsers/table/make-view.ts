@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { TableFilter } from '../../../shared/jobs/catalog.ts';
+import type { TableFilter } from '../../../shared/jobs/payloads/table-query.ts';
 import {
   countRows,
   openDuckdb,

@@ -1,5 +1,5 @@
 import type { ColumnStatistics, CsvDialect } from '../../../shared/database/schema.ts';
-import type { TableFilter, TableGroups } from '../../../shared/jobs/catalog.ts';
+import type { TableFilter, TableGroups } from '../../../shared/jobs/payloads/table-query.ts';
 import type {
   ArtifactKind,
   FileParserName,

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { absolutePath } from './absolute-path.ts';
+
+/** Frames of one video, at most. */
+export const MAX_FRAMES = 100_000;
+
+/** One `%d`, perhaps with a width, or `*`; elsewhere they are not special. */
+const framePattern = absolutePath.refine(
+  path => (path.match(/%0?\d{0,2}d/g) ?? []).length === (path.includes('*') ? 0 : 1),
+  'must hold one number, such as %05d, or *',
+);
+/** The number of a frame in the names that a pattern matches. */
+const framePosition = z.number().int().min(0).max(1e15);
+
+/** How the small pictures of a video lie in its sprite, row by row. */
+const spriteTiles = z.object({
+  count: z.number().int(),
+  columns: z.number().int(),
+  width: z.number().int(),
+  height: z.number().int(),
+  /** Seconds from one to the next, and of the whole video. */
+  every: z.number(),
+  duration: z.number(),
+});
+export type SpriteTiles = z.infer<typeof spriteTiles>;
+
+/** A frame that was left out. */
+export const skippedFrame = z
+  .object({
+    index: z.number().int().describe('From 0, in the list or in what the pattern matched.'),
+    path: z.string(),
+    reason: z.string(),
+  })
+  .meta({ id: 'SkippedFrame' });
+
+export const videoRequest = z.object({
+  type: z.enum(['video/mp4', 'video/webm']),
+  /** The list, or a pattern that is expanded on the host. */
+  images: z.array(absolutePath).min(1).max(MAX_FRAMES).optional(),
+  pattern: framePattern.optional(),
+  first: framePosition.optional(),
+  last: framePosition.optional(),
+  step: z.number().int().min(1).max(1e9).optional(),
+  fps: z.number().min(0.1).max(120),
+  codec: z.enum(['h264', 'vp9', 'av1']).optional(),
+  background: z
+    .string()
+    .regex(/^#[0-9a-fA-F]{6}$/, 'must be a colour such as #ffffff')
+    .optional(),
+  onBadFrame: z.enum(['fail', 'skip']).optional(),
+  label: z.enum(['frame', 'name']).optional(),
+  width: z.number().int().min(2).max(7680).optional(),
+  quality: z.number().min(0).max(1).optional(),
+  encode: z.enum(['host', 'worker']).optional(),
+  /** The project cache that refers to the video once it is ready. */
+  cache: z.object({ project: z.string(), key: z.string() }).optional(),
+});
+
+export const videoResult = z.object({
+  object: z.string(),
+  type: z.enum(['video/mp4', 'video/webm']),
+  bytes: z.number().int(),
+  frames: z.number().int(),
+  encoded: z.enum(['host', 'worker']),
+  /** The first hundred that were left out, and how many all were. */
+  skipped: z.array(skippedFrame).optional(),
+  skippedCount: z.number().int().optional(),
+  /** Objects: the first picture, and small pictures side by side, for what shows a video before it is played. */
+  poster: z.string().optional(),
+  sprite: z.string().optional(),
+  tiles: spriteTiles.optional(),
+});
