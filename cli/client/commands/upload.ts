@@ -1,5 +1,5 @@
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
-import { quoteWord } from '../../../workers/host-agent/shell-quote.ts';
+import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
 import { type OpenedUpload, openUpload } from '../open-upload.ts';

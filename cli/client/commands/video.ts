@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
@@ -67,8 +68,7 @@ async function expandOnHost(session: Session, words: string[]): Promise<string[]
   const print = `[ -e "$f" ] && printf '%s\\0' "$f"`;
   const list = `cd || exit 1; for f in ${words.join(' ')}; do ${absolute}; ${print}; done; true`;
   // Whatever the account's shell is.
-  const quoted = `'${list.replaceAll("'", `'\\''`)}'`;
-  const { output, truncated } = await session.run(`sh -c ${quoted}`).wait();
+  const { output, truncated } = await session.run(`sh -c ${quoteWord(list)}`).wait();
   const files = output.split('\0').filter(Boolean);
   if (truncated) throw new CommandError('These are too many frames.');
   if (files.length === 0)
