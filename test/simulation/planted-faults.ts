@@ -80,6 +80,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'a claim is given up without a look at the token',
+    seed: 113,
     where: GIVE_UP,
     change: [[/"jobs"\."lease_token" = \$10/, '$10::text is not null']],
   },

@@ -38,7 +38,9 @@ export class SimulatedDatabase {
   #time = '';
 
   constructor(url: string) {
-    this.real = postgres(url, { max: 1, onnotice: () => {}, fetch_types: false });
+    // What prepare() sets ends with the connection, which the driver would replace after half an hour.
+    const options = { max: 1, max_lifetime: null, fetch_types: false };
+    this.real = postgres(url, { ...options, onnotice: () => {} });
     const sql = this.#wrap(this.real);
     this.database = {
       sql,

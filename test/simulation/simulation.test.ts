@@ -58,7 +58,7 @@ test.each(PLANTED_FAULTS.filter(({ seed }) => seed !== undefined || SIMULATION_F
     try {
       const seed = SIMULATION_FAULTS ? SEED : (fault.seed ?? SEED);
       const found = await search(database, { seed, runs: SIMULATION_FAULTS ? WITHIN : 1 });
-      expect(count()).toBeGreaterThan(0);
+      expect(count(), found?.story).toBeGreaterThan(0);
       if (SIMULATION_FAULTS)
         console.log(
           `${fault.name}: seed ${found?.seed}, after ${found?.runs} schedules: ${found?.story.split('\n')[0]}`,
