@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import ssh2 from 'ssh2';
-import { wireString } from '../../shared/ssh/certificates.ts';
+import { wireString } from '../../shared/ssh/wire.ts';
 
 /** The key without a passphrase, or what is wrong with it. */
 export type ParsedKey = { key: string } | { problem: string };

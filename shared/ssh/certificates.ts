@@ -1,3 +1,5 @@
+import { WireReader, wireString } from './wire.ts';
+
 /** A certificate in OpenSSH's format (its PROTOCOL.certkeys). */
 export interface SshCertificate {
   /** `ssh-ed25519`, `ssh-rsa` or `ecdsa-sha2-…`, of the key that it certifies. */
@@ -30,6 +32,8 @@ const KEY_FIELDS: Record<string, number> = {
   'ecdsa-sha2-nistp384': 2,
   'ecdsa-sha2-nistp521': 2,
 };
+/** Of the keys that may be certified, and may certify. */
+export const KEY_TYPES = Object.keys(KEY_FIELDS);
 const KINDS: Record<number, SshCertificate['kind']> = { 1: 'user', 2: 'host' };
 
 /** Reads a line such as `ssh-ed25519-cert-v01@openssh.com AAAA… comment`; undefined where it is none. Verifies no signature. */
@@ -92,50 +96,4 @@ function readAll<T>(bytes: Buffer, readOne: (reader: WireReader) => T): T[] {
 export function isValidAt({ validAfter, validBefore }: SshCertificate, time: Date): boolean {
   const seconds = BigInt(Math.floor(time.getTime() / 1_000));
   return validAfter <= seconds && seconds < validBefore;
-}
-
-/** The data types of RFC 4251, 5. Throws RangeError at the end of the bytes. */
-class WireReader {
-  readonly #bytes: Buffer;
-  position = 0;
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
-
-  get isAtEnd(): boolean {
-    return this.position === this.#bytes.length;
-  }
-
-  uint32(): number {
-    const value = this.#bytes.readUInt32BE(this.position);
-    this.position += 4;
-    return value;
-  }
-
-  uint64(): bigint {
-    const value = this.#bytes.readBigUInt64BE(this.position);
-    this.position += 8;
-    return value;
-  }
-
-  string(): Buffer {
-    const length = this.uint32();
-    const start = this.position;
-    if (start + length > this.#bytes.length) throw new RangeError('a string is cut off');
-    this.position = start + length;
-    return this.#bytes.subarray(start, this.position);
-  }
-
-  text(): string {
-    return this.string().toString('utf8');
-  }
-}
-
-/** A string of RFC 4251, 5. */
-export function wireString(value: string | Buffer): Buffer {
-  const bytes = Buffer.from(value);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(bytes.length);
-  return Buffer.concat([length, bytes]);
 }

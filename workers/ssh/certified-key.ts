@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import ssh2, { type ParsedKey } from 'ssh2';
-import { parseCertificate, wireString } from '../../shared/ssh/certificates.ts';
+import { parseCertificate } from '../../shared/ssh/certificates.ts';
+import { wireNumber, wireString } from '../../shared/ssh/wire.ts';
 
 /** By type of key: the name of its signatures, and their hash where the signature has none of its own. */
 const SIGNATURES: Record<string, { name: string; hash?: string }> = {
@@ -43,14 +44,7 @@ function signBytes(key: KeyObject, data: Buffer, hash: string | undefined): Buff
   // RFC 5656, 3.1.2: both numbers as mpint.
   const both = sign(hash, data, { key, dsaEncoding: 'ieee-p1363' });
   const half = both.length / 2;
-  return Buffer.concat([both.subarray(0, half), both.subarray(half)].map(toMpint));
-}
-
-/** RFC 4251, 5: no needless zeros in front, and one before a high bit. */
-function toMpint(number: Buffer): Buffer {
-  const start = number.findIndex(byte => byte !== 0);
-  const bytes = number.subarray(start < 0 ? number.length : start);
-  return wireString((bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
+  return Buffer.concat([both.subarray(0, half), both.subarray(half)].map(wireNumber));
 }
 
 type SignLater = (data: Buffer, done: (signature: Buffer) => void) => void;
