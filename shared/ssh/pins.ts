@@ -1,0 +1,70 @@
+import ssh2 from 'ssh2';
+import { KEY_TYPES } from './certificates.ts';
+import { keyBytes } from './keys.ts';
+import { fitsPatterns } from './name-patterns.ts';
+
+/**
+ * A pin of a host is the line of one of its own keys, `ssh-ed25519 AAAA…`, or of an authority that certifies them,
+ * `@cert-authority *.example.org ssh-ed25519 AAAA…`, as in OpenSSH's known_hosts.
+ */
+const AUTHORITY = '@cert-authority';
+const AUTHORITY_FORM = `must be "${AUTHORITY} HOSTS ssh-ed25519 AAAA…", as in known_hosts`;
+
+interface At {
+  address: string;
+  port: number;
+}
+
+const fieldsOf = (line: string) => line.trim().split(/\s+/);
+
+export const isAuthority = (pin: string) => fieldsOf(pin)[0] === AUTHORITY;
+
+/** The line of the key in a pin: the host's, or the authority's. */
+export const keyLineIn = (pin: string) =>
+  fieldsOf(pin)
+    .slice(isAuthority(pin) ? 2 : 0)
+    .slice(0, 2)
+    .join(' ');
+
+/** The lines of the host's own keys among its pins. */
+export const ownKeys = (pins: string[]) => pins.filter(pin => !isAuthority(pin));
+
+/** The keys, in wire format, of the authorities among the pins whose patterns fit the host. */
+export const authoritiesFor = ({ keys, ...at }: At & { keys: string[] }): Buffer[] =>
+  keys.filter(pin => isAuthority(pin) && isFor(pin, at)).map(pin => keyBytes(keyLineIn(pin)));
+
+/** Whether the patterns of an authority fit a host. `[address]:port` is tried, too, and is the name at another port than 22. */
+export function isFor(authority: string, { address, port }: At): boolean {
+  const patterns = (fieldsOf(authority)[1] ?? '').toLowerCase();
+  const name = address.toLowerCase();
+  return [name, `[${name}]:${port}`].some(one => fitsPatterns(one, patterns));
+}
+
+/** A pin as it is stored, or what is wrong with it. */
+export function readPin(line: string): { pin: string } | { problem: string } {
+  if (isAuthority(line)) return readAuthority(line);
+  const [marker = ''] = fieldsOf(line);
+  if (marker.startsWith('@'))
+    return {
+      problem: `has the marker ${marker}: only ${AUTHORITY} is known; leave out a key that does not count any more`,
+    };
+  const key = ssh2.utils.parseKey(line);
+  if (key instanceof Error) return { problem: 'must be a public key such as "ssh-ed25519 AAAA…"' };
+  if (key.type.includes('-cert-'))
+    return {
+      problem: `is a certificate: give the key itself, or the authority that signed it as "${AUTHORITY} HOSTS ssh-ed25519 AAAA…"`,
+    };
+  return { pin: keyLineIn(line) };
+}
+
+function readAuthority(line: string): { pin: string } | { problem: string } {
+  const [marker, patterns = '', type = '', encoded = ''] = fieldsOf(line);
+  if (patterns.startsWith('|'))
+    return { problem: 'must name its hosts in the clear: hashed names have no patterns' };
+  if (encoded === '') return { problem: AUTHORITY_FORM };
+  if (!KEY_TYPES.includes(type))
+    return { problem: `${AUTHORITY_FORM}; the key's type is one of ${KEY_TYPES.join(', ')}` };
+  const key = ssh2.utils.parseKey(`${type} ${encoded}`);
+  if (key instanceof Error || key.type !== type) return { problem: AUTHORITY_FORM };
+  return { pin: [marker, patterns, type, encoded].join(' ') };
+}
