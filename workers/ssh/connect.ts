@@ -6,12 +6,14 @@ import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
 import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
 import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
 import type { Ask } from './authentication.ts';
+import { describeWay } from './circuit-breaker.ts';
 import { dial } from './dial.ts';
 import { dialThrough } from './dial-through.ts';
 import { namingHop } from './hop-errors.ts';
 import type { Transport } from './limit-login.ts';
 import { type Connection, logIn } from './log-in.ts';
 import { resolveHost } from './resolve-host.ts';
+import { SeenCertificates } from './trusted-keys.ts';
 
 /** For TCP, then for the key exchange and the login, for which sshd itself allows 120 s; of each hop. */
 const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
@@ -30,15 +32,18 @@ export interface Target {
   attempt?: Attempt;
   limits?: typeof LIMITS;
   algorithms?: SshAlgorithms;
+  /** What hosts have shown before. */
+  seen?: SeenCertificates;
 }
 
 /**
- * Logs in to a host, through its jump hosts one after the other. The key of each is pinned. No byte of a credential is sent before
+ * Logs in to a host, through its jump hosts one after the other. The key of each is pinned or certified. No byte of a credential is sent before
  * the key is verified, and none to another place than it was sealed for. Throws `host_changed`, `host_not_allowed`, and what
  * logIn() throws; the detail names the host where there are several.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
   const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, ...given } = target;
+  const { seen = new SeenCertificates() } = given;
   // A copy: what is checked is what is connected to.
   const hops = structuredClone(target.hops);
   if (given.place !== undefined && given.place !== placeOf(hops))
@@ -52,7 +57,8 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
         const reach = await prepare(until, { via, connectMs: limits.connectMs }, signal);
         const asking = ask && askingAt(until, hops, ask);
         const { loginMs } = limits;
-        return logIn({ ...login, reach, ask: asking, loginMs, algorithms }, signal);
+        const way = describeWay(until);
+        return logIn({ ...login, way, seen, reach, ask: asking, loginMs, algorithms }, signal);
       };
       const connection = await attempt(until, run).catch(namingHop(until, hops));
       if (via) tie(via, connection.client);

@@ -12,7 +12,7 @@ import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { findCertificateProblem } from './host-certificate.ts';
 
-describeUnless(missingPrograms('ssh-keygen'), 'certificates of hosts', () => {
+describeUnless(missingPrograms('ssh'), 'certificates of hosts', () => {
   const directory = makeTempDir('authorities');
   afterAll(() => directory.remove());
   const makeKey = (type?: KeyType, bits?: string) => makeKeyFile(directory.path, type, bits);

@@ -3,15 +3,17 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Credential } from '../../shared/secrets/secrets.ts';
 import { CURRENT_ALGORITHMS, type SshAlgorithms } from '../../shared/ssh/algorithms.ts';
-import { fingerprint, keyBytes, signatureAlgorithms } from '../../shared/ssh/keys.ts';
+import { keyLine, signatureAlgorithms } from '../../shared/ssh/keys.ts';
 import { type Ask, Authentication, type Round } from './authentication.ts';
 import { signByCertificate } from './certified-key.ts';
+import { fetchCertificate } from './fetch-certificate.ts';
 import { HostWords, readable } from './host-words.ts';
 import type { Transport } from './limit-login.ts';
 import { accountUnusable, toLoginError } from './login-errors.ts';
-import { LoginTimer } from './login-timer.ts';
+import { LoginTimer, tooLate } from './login-timer.ts';
 import { offer, openConnection } from './open-connection.ts';
 import { showKeys } from './scan-host-keys.ts';
+import { type SeenCertificates, TrustedKeys } from './trusted-keys.ts';
 
 /** A request that every server answers (RFC 4254, 4) is sent this often over an idle connection. */
 const KEEPALIVE_MS = 3_000;
@@ -21,6 +23,10 @@ const MAX_SILENT_CHECKS = 12;
 
 export interface Login {
   host: HostRow;
+  /** Names the way to it. */
+  way: string;
+  /** What hosts have shown to this worker before. */
+  seen: SeenCertificates;
   username: string;
   credential: Credential;
   /** Makes the connection that it goes over; again where the host has to show another key. */
@@ -39,18 +45,32 @@ export interface Connection {
   banner: string;
 }
 
+/** Connections to a host that shows another key each time, and a new certificate for it. */
+const MAX_TRIES = 4;
+
 /**
- * Logs in to a host whose key is pinned, over the connection that `reach` makes. No byte of a credential is sent before the key is
- * verified. Throws `host_key_changed`, `remote_authentication_failed`, `account_unusable`, `remote_connection_failed`.
+ * Logs in to a host whose key is pinned or certified, over the connection that `reach` makes. No byte of a credential is sent before
+ * the key is verified. Throws `host_key_changed`, `remote_authentication_failed`, `account_unusable`, `remote_connection_failed`.
  */
-export async function logIn(
-  { host, username, credential, reach, loginMs, ...given }: Login,
+export async function logIn(login: Login, signal: AbortSignal): Promise<Connection> {
+  const { host, way, reach, loginMs: ms, seen, algorithms = CURRENT_ALGORITHMS } = login;
+  const fetch = () => fetchCertificate({ host, reach, ms, algorithms }, signal);
+  const trusted = new TrustedKeys({ host, way, seen, fetch });
+  for (let tries = 1; ; tries++) {
+    const ended = await logInByKeys({ ...login, keys: await trusted.read() }, signal);
+    if ('client' in ended) return ended;
+    if (tries === MAX_TRIES || !(await trusted.renew())) throw trusted.refuse(ended.shown);
+  }
+}
+
+/** The connection, or the key that the host shows and that is none of `keys`. */
+async function logInByKeys(
+  { host, username, credential, reach, loginMs, keys, ...given }: Login & { keys: Buffer[] },
   signal: AbortSignal,
-): Promise<Connection> {
+): Promise<Connection | { shown: Buffer }> {
   const { ask = refuseToAnswer, algorithms = CURRENT_ALGORITHMS } = given;
   let shown: Buffer | undefined;
-  const pinned = host.keys.map(keyBytes);
-  const isPinned = (key: Buffer) => pinned.some(known => known.equals(key));
+  const isTrusted = (key: Buffer) => keys.some(known => known.equals(key));
   const client = new ssh2.Client();
   const words = new HostWords(client);
   const transport = await reach();
@@ -70,10 +90,10 @@ export async function logIn(
     keepaliveInterval: KEEPALIVE_MS,
     // Answers come late behind much output: closeWhenSilent() counts any byte instead.
     keepaliveCountMax: Number.POSITIVE_INFINITY,
-    algorithms: offer(signatureAlgorithms(host.keys), algorithms),
+    algorithms: offer(signatureAlgorithms(keys.map(keyLine)), algorithms),
     hostVerifier: (key: Buffer) => {
       shown = key;
-      return isPinned(key);
+      return isTrusted(key);
     },
   };
   const onBegun = (reject: (error: unknown) => void) => {
@@ -85,14 +105,10 @@ export async function logIn(
   } catch (error) {
     client.destroy();
     if (signal.aborted) throw signal.reason;
-    // Only the pinned types were offered: a host without any of them must be asked for another type to show its key.
+    // Only the trusted types were offered: a host without any of them must be asked for another type to show its key.
     const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
     if (noCommonType) shown = (await showKeys({ host, reach, algorithms }, signal).next()).value;
-    if (shown && !isPinned(shown))
-      throw new WindlassError('host_key_changed', {
-        detail: `Host key changed: ${host.name} shows ${fingerprint(shown)}, pinned is ${pinned.map(fingerprint).join(', ')}.`,
-        hint: "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry.",
-      });
+    if (shown && !isTrusted(shown)) return { shown };
     throw toLoginError(error as Error & { level?: string }, { host, words });
   } finally {
     timer.stop();
@@ -113,9 +129,6 @@ function closeWhenSilent(client: ssh2.Client, transport: Transport): void {
   timer.unref();
   client.once('close', () => clearInterval(timer));
 }
-
-/** As ssh2 says it of its own time-out. */
-const tooLate = () => Object.assign(new Error('timed out'), { level: 'client-timeout' });
 
 /** A host may count a wrong answer against the account: none is given in the user's place. */
 const refuseToAnswer: Ask = async () => {

@@ -26,3 +26,6 @@ export class LoginTimer {
     this.#timer = setTimeout(this.#onLate, this.#ms);
   }
 }
+
+/** The error of a login that took too long, as ssh2 says it of its own time-out. */
+export const tooLate = () => Object.assign(new Error('timed out'), { level: 'client-timeout' });

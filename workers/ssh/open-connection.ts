@@ -29,7 +29,7 @@ export function openConnection(
     });
     client.on('error', reject);
     client.once('close', () => reject(new Error('the host closed the connection')));
-    limitLogin(client, transport, reject);
+    client.once('ready', limitLogin(transport, reject));
     client.connect({ ...options, sock: transport });
     onBegun?.(reject);
   });

@@ -22,6 +22,7 @@ import type { Connection } from './log-in.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
+import { SeenCertificates } from './trusted-keys.ts';
 
 /** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
 const CONNECT_MS = 60_000;
@@ -49,6 +50,7 @@ export class SessionConnector {
   /** By account. With it, the account's next session starts its agent with one command less. */
   readonly #shells = new LRUCache<string, string>({ max: MAX_SHELLS });
   readonly #breakers: CircuitBreakers;
+  readonly #seen = new SeenCertificates();
   readonly #refused: RefusedLogins;
 
   constructor(context: ConnectorContext) {
@@ -93,7 +95,7 @@ export class SessionConnector {
     ]);
     const connection = await connectWithin(
       dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS,
-      { hops, username, credential, place, ask, algorithms },
+      { hops, username, credential, place, ask, algorithms, seen: this.#seen },
       (until, run, signal) =>
         this.#breakers
           .of(until)

@@ -1,0 +1,117 @@
+import { LRUCache } from 'lru-cache';
+import type { HostRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { SshCertificate } from '../../shared/ssh/certificates.ts';
+import { fingerprint, keyBytes } from '../../shared/ssh/keys.ts';
+import { authoritiesFor, ownKeys } from '../../shared/ssh/pins.ts';
+import { findCertificateProblem } from './host-certificate.ts';
+
+/** Ways to hosts whose certificates are remembered, and certificates of each: one address may lead to several machines. */
+const MAX_WAYS = 10_000;
+const MAX_OF_ONE = 32;
+/** Times that a certificate is asked for until it is a new one: each connection may lead to another machine. */
+const MAX_ASKED = 3;
+
+/**
+ * The certificates that count of those that hosts have shown to a worker, by the way to the host. They are public, and are checked
+ * anew at every login. Otherwise each would take a connection more, which sshd counts against the worker's address.
+ */
+export class SeenCertificates {
+  readonly #seen = new LRUCache<string, SshCertificate[]>({ max: MAX_WAYS });
+
+  of(way: string): SshCertificate[] {
+    return this.#seen.get(way) ?? [];
+  }
+
+  add(way: string, certificate: SshCertificate): void {
+    const others = this.of(way).filter(({ publicKey }) => !publicKey.equals(certificate.publicKey));
+    this.#seen.set(way, [certificate, ...others].slice(0, MAX_OF_ONE));
+  }
+}
+
+interface Trust {
+  host: HostRow;
+  /** The way to it. */
+  way: string;
+  seen: SeenCertificates;
+  /** Has the host show its certificate; undefined where it has none. */
+  fetch(): Promise<SshCertificate | undefined>;
+}
+
+/** The keys that a host may show: its own that are pinned, and those that a pinned authority certifies. */
+export class TrustedKeys {
+  readonly #trust: Trust;
+  readonly #own: Buffer[];
+  readonly #authorities: Buffer[];
+  /** What is to be said of the certificate that was shown last, at the end of a sentence. */
+  #remark = '';
+
+  constructor(trust: Trust) {
+    this.#trust = trust;
+    this.#own = ownKeys(trust.host.keys).map(keyBytes);
+    this.#authorities = authoritiesFor(trust.host);
+  }
+
+  /** In wire format. Throws `host_key_changed` where there is none, and what `fetch` throws. */
+  async read(): Promise<Buffer[]> {
+    if (this.#authorities.length > 0 && this.#certified().length === 0) await this.#ask();
+    const keys = [...this.#own, ...this.#certified()];
+    if (keys.length === 0) throw this.#changed('shows no key that is trusted');
+    return keys;
+  }
+
+  /** Whether a host that has shown another key is to be tried again: it has a certificate that was not seen before, and counts. */
+  async renew(): Promise<boolean> {
+    if (this.#authorities.length === 0) return false;
+    const known = this.#certified();
+    for (let asked = 0; asked < MAX_ASKED; asked++) {
+      const key = await this.#ask();
+      if (key && !known.some(one => one.equals(key))) return true;
+    }
+    return false;
+  }
+
+  /** The error of a host that shows a key which is not trusted. */
+  refuse = (shown: Buffer): WindlassError => this.#changed(`shows ${fingerprint(shown)}`);
+
+  #certified(): Buffer[] {
+    const { seen, way } = this.#trust;
+    return seen
+      .of(way)
+      .filter(certificate => this.#findProblem(certificate) === undefined)
+      .map(({ publicKey }) => publicKey);
+  }
+
+  /** The key that the certificate is of which the host shows now, where it counts. */
+  async #ask(): Promise<Buffer | undefined> {
+    const { seen, way, fetch } = this.#trust;
+    const certificate = await fetch();
+    const problem = certificate && this.#findProblem(certificate);
+    if (!certificate) this.#remark = '; it shows no certificate of a host';
+    else this.#remark = `; its certificate ${problem ?? 'is of another key'}`;
+    if (!certificate || problem !== undefined) return undefined;
+    seen.add(way, certificate);
+    return certificate.publicKey;
+  }
+
+  #findProblem(certificate: SshCertificate): string | undefined {
+    const { address } = this.#trust.host;
+    return findCertificateProblem(certificate, { address, authorities: this.#authorities });
+  }
+
+  #changed(what: string): WindlassError {
+    const authorities = this.#authorities.map(key => `the authority ${fingerprint(key)}`);
+    const { address } = this.#trust.host;
+    const pinned =
+      [...this.#own.map(fingerprint), ...authorities].join(', ') || `none for ${address}`;
+    return new WindlassError('host_key_changed', {
+      detail: `Host key changed: ${this.#trust.host.name} ${what}, pinned is ${pinned}${this.#remark}.`,
+      hint: hintFor(this.#authorities),
+    });
+  }
+}
+
+const hintFor = (authorities: Buffer[]) =>
+  authorities.length === 0
+    ? "Somebody may be listening in. If the change is right, a server administrator sets the new key in the host's entry."
+    : "Somebody may be listening in. If not, have a pinned authority sign the host's key for this address (ssh-keygen -s), or a server administrator sets the new key in the host's entry.";
