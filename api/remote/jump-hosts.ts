@@ -1,12 +1,11 @@
 import { eq, isNotNull, or, sql } from 'drizzle-orm';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
-import { hosts, workers } from '../../shared/database/schema.ts';
+import { hosts } from '../../shared/database/schema.ts';
 import { conflict, type WindlassError } from '../../shared/errors/errors.ts';
-import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
-import { versionsOf } from '../../shared/jobs/payload-versions.ts';
 import { MAX_JUMPS } from '../../shared/ssh/hops.ts';
 import { invalidInput } from '../http/validate.ts';
+import { refuseOlderWorkers } from './older-workers.ts';
 
 /**
  * Holds the ways to all hosts as they are until the end of the transaction, in which a host gets this jump host. Throws
@@ -17,7 +16,7 @@ export async function lockJump(
   { name, jump }: { name: string; jump: string | null },
 ): Promise<void> {
   if (jump === null) return;
-  await refuseOlderWorkers(tx);
+  await refuseOlderWorkers(tx, 'jump hosts');
   await tx.execute(sql`select pg_advisory_xact_lock(${ADVISORY_LOCKS.jumps})`);
   const rows = await tx
     .select({ name: hosts.name, jump: hosts.jump })
@@ -55,19 +54,6 @@ export async function refuseHostsBehind(tx: Tx, name: string): Promise<void> {
     `${name} is the jump host of ${named.join(', ')}${more}.`,
     'Give them another jump host, or "jump": null, or remove them before.',
   );
-}
-
-/** A worker that knows no jump hosts would end the sessions behind them. */
-async function refuseOlderWorkers(tx: Tx): Promise<void> {
-  const needed = versionsOf('connect').newer;
-  const [older] = await tx.execute<{ id: string }>(sql`select id from ${workers}
-    where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
-      and coalesce((understands ->> 'connect')::int, 1) < ${needed} limit 1`);
-  if (older)
-    throw conflict(
-      `the worker ${older.id} is of a release that knows no jump hosts.`,
-      'Replace all workers before a host gets a jump host.',
-    );
 }
 
 const MAX_NAMED = 10;

@@ -1,12 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { and, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
-import ssh2 from 'ssh2';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
 import { conflict, notFound } from '../../shared/errors/errors.ts';
-import { fingerprint, keyBytes } from '../../shared/ssh/keys.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -17,22 +15,11 @@ import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { assertHostFor, isHostFor } from '../remote/host-access.ts';
+import { checkAuthorities, keysView, pins, withShownKeys } from '../remote/host-pins.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
 import { type HostPlace, hostPlace, scanHost } from '../remote/scan-host.ts';
 import { listOpenSessions, refuseOpenSessions } from '../remote/sessions-of-host.ts';
 
-const keyLine = z
-  .string()
-  .max(4_096)
-  .refine(
-    line => !line.trimStart().startsWith('@'),
-    'must be a key of the host itself: certificates of hosts are not verified',
-  )
-  .refine(
-    line => !(ssh2.utils.parseKey(line) instanceof Error),
-    'must be a public key such as "ssh-ed25519 AAAA…"',
-  )
-  .transform(line => line.trim().split(/\s+/).slice(0, 2).join(' '));
 /** As it is stored: null for everyone. */
 function toList(users: '*' | string[]): string[] | null {
   return users === '*' ? null : [...new Set(users)];
@@ -40,7 +27,7 @@ function toList(users: '*' | string[]): string[] | null {
 const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
 const fields = {
   ...hostPlace,
-  keys: z.array(keyLine).min(1).max(20),
+  keys: pins,
   trust: z.literal('now'),
   agent: z.boolean(),
   users: z.union([z.literal('*'), z.array(username).max(1_000)]).transform(toList),
@@ -111,10 +98,6 @@ const place = z
   })
   .meta({ id: 'HostPlace' });
 const shownKeys = fullHost.pick({ keys: true, fingerprints: true }).meta({ id: 'HostKeys' });
-const keysView = (keys: string[]) => ({
-  keys,
-  fingerprints: keys.map(line => fingerprint(keyBytes(line))),
-});
 const fullView = (row: HostRow): z.output<typeof fullHost> => ({
   name: row.name,
   address: row.address,
@@ -178,6 +161,7 @@ export default routes('json-body', (router, api) => {
         const host = { ...at, keys: pinned.keys };
         const added = await db.transaction(async tx => {
           await lockJump(tx, host);
+          await checkAuthorities(tx, host);
           const [row] = await tx.insert(hosts).values(host).onConflictDoNothing().returning();
           if (row) await auditOf(req, res)(tx, 'host.create', row.name);
           return row;
@@ -250,11 +234,13 @@ export default routes('json-body', (router, api) => {
         const next = { ...row, ...given };
         const { address, port, private: isPrivate } = next;
         if (trust && next.jump !== null) throw noLogin();
-        const pinned = trust ? await scan({ address, port, private: isPrivate }, req, res) : next;
-        if (!pinned) return;
-        const { keys } = pinned;
+        const shown = trust && (await scan({ address, port, private: isPrivate }, req, res));
+        if (trust && !shown) return;
+        const keys = shown ? withShownKeys(row.keys, shown.keys) : next.keys;
         const { changed, open } = await db.transaction(async tx => {
           if (given.jump) await lockJump(tx, { name: row.name, jump: given.jump });
+          if (trust ?? given.keys ?? given.address ?? given.port)
+            await checkAuthorities(tx, { address, port, keys });
           const open = await listOpenSessions(tx, row.name);
           // A trigger of the table ends them where address, port, keys or jump host change.
           const [written] = await tx

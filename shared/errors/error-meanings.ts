@@ -190,8 +190,10 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
       "Have the `sftp` subsystem enabled in the host's `sshd_config`. Commands work without it.",
   },
   host_key_changed: {
-    meaning: 'The host presented a key that is not pinned; no credentials were sent.',
-    remedy: 'Find out why. If the new key is right, an administrator pins it.',
+    meaning:
+      'The host presented a key that is not pinned, or a certificate that does not count; no credentials were sent.',
+    remedy:
+      'Find out why. If the new key is right, an administrator pins it. A certificate is to be renewed.',
   },
   idempotency_conflict: {
     meaning:

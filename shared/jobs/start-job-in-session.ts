@@ -67,7 +67,8 @@ export async function startJobInSession<K extends SessionKind>(
   >`
     with session as (
       select hostname, startup <> 'once' or env_names is not null
-        or exists (select from hosts where name = hostname and jump is not null) as is_newer
+        or exists (select from hosts where name = hostname
+          and (jump is not null or exists (select from unnest(keys) as pin where pin like '@%'))) as is_newer
       from sessions
       where sid = ${session} and owner = ${owner} and opened is not null and ended is null
         and accessed > now() - interval '1 minute' and accessed > now() - make_interval(secs => ${idleSeconds})

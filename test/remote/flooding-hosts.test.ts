@@ -42,6 +42,9 @@ function keyExchange(hostKeyType: string): Buffer {
   );
 }
 
+/** So that the host is asked for its certificate, too. */
+const KEY_TYPES = 'ssh-ed25519,ssh-ed25519-cert-v01@openssh.com';
+
 describeStack(missingMemory(), 'a host that floods before the login', form => {
   const { stack, client } = useStack(form);
   const ended: (() => void)[] = [];
@@ -82,21 +85,24 @@ describeStack(missingMemory(), 'a host that floods before the login', form => {
       Buffer.from(`${'x'.repeat(200)}\r\n`.repeat(100)),
     ],
     ['messages before the key exchange', BANNER, IGNORE],
-    ['messages in the key exchange', Buffer.concat([BANNER, keyExchange('ssh-ed25519')]), IGNORE],
+    ['messages in the key exchange', Buffer.concat([BANNER, keyExchange(KEY_TYPES)]), IGNORE],
   ])('%s: a worker takes 1 MB at most', async (what, first, again) => {
     const { port, taken, sockets } = await flood(first, again);
     const memory = watchMemory(stack);
     const name = what.replaceAll(' ', '-');
     const at = { address: '127.0.0.1', port, private: true };
-    await client.post('/api/hosts', { name, ...at, keys: [key], agent: false });
-    const login = { hostname: name, username: 'me', password: 'x' };
-    const opened = await send('/api/remotes', login);
+    const open = async (hostname: string, pin: string) => {
+      await client.post('/api/hosts', { name: hostname, ...at, keys: [pin], agent: false });
+      return send('/api/remotes', { hostname, username: 'me', password: 'x' });
+    };
+    const opened = await open(name, key);
+    const certified = await open(`${name}-3`, `@cert-authority * ${key}`);
     const scanned = await send('/api/hosts', { name: `${name}-2`, ...at, trust: 'now' });
-    expect(sockets.size).toBeGreaterThanOrEqual(2);
+    expect(sockets.size).toBeGreaterThanOrEqual(3);
     const large = Object.entries(memory.growth()).filter(([, bytes]) => bytes >= WORKER_BYTES);
     expect(large).toEqual([]);
     expect(taken() / sockets.size).toBeLessThan(TAKEN_BYTES);
-    for (const answer of [opened, scanned]) {
+    for (const answer of [opened, certified, scanned]) {
       const { detail } = await expectProblem(answer, 500, 'remote_connection_failed');
       expect(detail).toMatch(/more than 1 MB before the login/);
     }

@@ -162,8 +162,18 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
 
   test('where a key is pinned besides, either is enough', async () => {
     const own = hostKey.public;
-    await logIn([own, pin(stranger)]);
-    await logIn([stranger.public, pin(authority)]);
+    const connections = async (keys: string[], seen?: SeenCertificates) => {
+      const before = proxy.connections.total;
+      await logIn(keys, { seen });
+      return proxy.connections.total - before;
+    };
+    const seen = new SeenCertificates();
+    // The host is asked for its certificate where it shows another key.
+    expect(await connections([own, pin(stranger)])).toBe(1);
+    expect(await connections([stranger.public, pin(authority)], seen)).toBe(3);
+    expect(await connections([stranger.public, pin(authority)], seen)).toBe(1);
+    // Of a type that the host has no key of.
+    expect(await connections([makeKey('rsa').public, pin(authority)])).toBe(4);
     expect(await refused([stranger.public, pin(stranger)])).toMatch(
       /^Host key changed: node shows SHA256:\S+, pinned is SHA256:\S+, the authority SHA256:\S+; its certificate is signed by SHA256:\S+, which is no pinned authority\.$/,
     );

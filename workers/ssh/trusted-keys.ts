@@ -54,7 +54,9 @@ export class TrustedKeys {
 
   /** In wire format. Throws `host_key_changed` where there is none, and what `fetch` throws. */
   async read(): Promise<Buffer[]> {
-    if (this.#authorities.length > 0 && this.#certified().length === 0) await this.#ask();
+    // Where a key of its own is pinned, the host may well show that one.
+    const known = [...this.#own, ...this.#certified()];
+    if (known.length === 0 && this.#authorities.length > 0) await this.#ask();
     const keys = [...this.#own, ...this.#certified()];
     if (keys.length === 0) throw this.#changed('shows no key that is trusted');
     return keys;
@@ -66,7 +68,8 @@ export class TrustedKeys {
     const known = this.#certified();
     for (let asked = 0; asked < MAX_ASKED; asked++) {
       const key = await this.#ask();
-      if (key && !known.some(one => one.equals(key))) return true;
+      if (!key) return false;
+      if (!known.some(one => one.equals(key))) return true;
     }
     return false;
   }

@@ -77,10 +77,16 @@ const addressOf = ({ address, port, jump }: Host) =>
   `${address}:${port}${jump === null ? '' : ` through ${jump}`}`;
 
 function tellHost(host: Host, json: boolean | undefined): Promise<void> {
-  const { name, fingerprints } = host;
+  const { name, keys, fingerprints } = host;
   const sentence = [
     `${name} is ${addressOf(host)}, with these keys; compare them with those that its administrator tells you:`,
-    ...fingerprints,
+    ...fingerprints.map((fingerprint, n) => `${fingerprint}${roleOf(keys[n])}`),
   ].join('\n  ');
   return printRecord(host, { sentence, json });
+}
+
+/** Of a pin: an authority is none of the host's own keys. */
+function roleOf(pin = ''): string {
+  const [marker, patterns] = pin.split(' ');
+  return marker === '@cert-authority' ? ` (the authority for ${patterns})` : '';
 }

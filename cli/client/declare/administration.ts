@@ -90,7 +90,11 @@ function addHosts(hosts: Command): void {
       .argument('<name>')
       .option('--address <address>', 'how it is reached; the name by default')
       .option('--port <number>', '22 by default', wholeNumber)
-      .option('--key <key>', 'a key of the host, as in known_hosts; may be repeated', collect)
+      .option(
+        '--key <key>',
+        'a key of the host, or its authority as @cert-authority HOSTS KEY; may be repeated',
+        collect,
+      )
       .option('--trust', 'trust the keys that it shows now')
       .option('--private', 'its address may be one such as 127.0.0.1 or 10.0.0.1')
       .option('--jump <host>', 'the host that it is reached through')

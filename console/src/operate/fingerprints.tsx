@@ -11,4 +11,8 @@ export const Fingerprints = ({ keys, fingerprints }: HostKeys) => (
   </ul>
 );
 
-const kindOf = (key = '') => key.split(' ')[0]?.replace(/^ssh-|-nistp.*/g, '');
+function kindOf(key = ''): string {
+  const [kind = '', patterns] = key.split(' ');
+  if (kind === '@cert-authority') return `authority for ${patterns}`;
+  return kind.replace(/^ssh-|-nistp.*/g, '');
+}

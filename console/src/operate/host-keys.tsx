@@ -8,7 +8,6 @@ export function HostKeys({ host }: { host: FullHost }) {
   const scan = useScan();
   const change = useChangeHost(host.name);
   const shown = scan.data;
-  const isSame = shown?.keys.some(key => host.keys.includes(key));
   const { address, port } = host;
   const pin = (keys: string[]) =>
     change.mutate({ keys: [...kept(host), ...keys] }, { onSuccess: () => scan.reset() });
@@ -20,11 +19,7 @@ export function HostKeys({ host }: { host: FullHost }) {
         <>
           <h3>What it shows now</h3>
           <Fingerprints {...shown} />
-          <p role="status">
-            {isSame
-              ? 'The machine still has a pinned key.'
-              : 'None of them is pinned: its keys were changed, or it is another machine. Compare before you pin.'}
-          </p>
+          <p role="status">{compare(host, shown.keys)}</p>
         </>
       )}
       {(scan.error ?? change.error) && <Problem error={scan.error ?? change.error} />}
@@ -58,5 +53,12 @@ export function HostKeys({ host }: { host: FullHost }) {
   );
 }
 
-/** Lines such as `@cert-authority …` are no keys that a machine shows: what it shows replaces none of them. */
+/** Authorities are no keys that a machine shows: what it shows replaces none of them. */
 const kept = ({ keys }: FullHost): string[] => keys.filter(line => line.startsWith('@'));
+
+function compare(host: FullHost, shown: string[]): string {
+  if (shown.some(key => host.keys.includes(key))) return 'The machine still has a pinned key.';
+  if (kept(host).length > 0)
+    return 'None of them is pinned itself. An authority is: a login sees whether it has certified one of them.';
+  return 'None of them is pinned: its keys were changed, or it is another machine. Compare before you pin.';
+}

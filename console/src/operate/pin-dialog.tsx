@@ -64,7 +64,10 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
                 required
                 placeholder="ssh-ed25519 AAAA…"
               />
-              <small>The machine has them in /etc/ssh/ssh_host_…_key.pub.</small>
+              <small>
+                The machine has them in /etc/ssh/ssh_host_…_key.pub. Or its authority, as in
+                known_hosts: @cert-authority *.example.org ssh-ed25519 AAAA…
+              </small>
             </label>
           )}
           {(scan.error ?? pin.error) && <Problem error={scan.error ?? pin.error} />}

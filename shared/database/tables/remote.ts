@@ -4,7 +4,7 @@ import type { EngineName } from '../../jobs/payloads/batch.ts';
 import type { Startup } from '../../process/startup.ts';
 import { bytea, time } from './columns.ts';
 
-/** The allow-list of remote hosts; `keys` are the pinned host keys, `ssh-ed25519 AAAA…`. */
+/** The allow-list of remote hosts; `keys` are its pins: see shared/ssh/pins.ts. */
 export const hosts = pgTable('hosts', {
   name: text().primaryKey(),
   address: text().notNull(),
