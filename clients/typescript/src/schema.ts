@@ -2142,6 +2142,7 @@ export interface components {
             address?: string;
             port?: number;
             private?: boolean;
+            /** @description The public keys of the host, `ssh-ed25519 AAAA…`, and authorities that certify them, `@cert-authority *.example.org ssh-ed25519 AAAA…`. */
             keys?: string[];
             /** @constant */
             trust?: "now";
@@ -2885,6 +2886,7 @@ export interface components {
             port?: number;
             /** @default false */
             private?: boolean;
+            /** @description The public keys of the host, `ssh-ed25519 AAAA…`, and authorities that certify them, `@cert-authority *.example.org ssh-ed25519 AAAA…`. */
             keys?: string[];
             /** @constant */
             trust?: "now";
