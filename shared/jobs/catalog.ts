@@ -33,7 +33,8 @@ interface Definition {
   version?: number;
   /**
    * The same in a session that the release before would use wrongly: its host has a jump host or an authority, its commands have
-   * variables of the session's own, or read the start-up files each. A kind with a session has it, until the release before knows all of these.
+   * variables of the session's own, or read the start-up files each. A kind with a session has it, until the release before knows
+   * all of these.
    */
   versionInNewerSessions?: number;
   result: z.ZodType;

@@ -2,8 +2,14 @@ import { expect, test } from 'vitest';
 import { keyBytes } from './keys.ts';
 import { fitsPattern, fitsPatterns } from './name-patterns.ts';
 import { authoritiesFor, isFor, keyLineIn, ownKeys, readPin } from './pins.ts';
+import { wireString } from './wire.ts';
 
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl';
+/** Of 31 bytes, and of a point that is not on its curve. */
+const SHORT = `ssh-ed25519 ${Buffer.concat(['ssh-ed25519', Buffer.alloc(31, 1)].map(wireString)).toString('base64')}`;
+const OFF_CURVE = `ecdsa-sha2-nistp256 ${Buffer.concat(
+  ['ecdsa-sha2-nistp256', 'nistp256', Buffer.alloc(65, 4)].map(wireString),
+).toString('base64')}`;
 const AUTHORITY = `@cert-authority *.example.org ${KEY}`;
 
 test('a pin is stored without its comment', () => {
@@ -15,6 +21,8 @@ test.each([
   [`@revoked * ${KEY}`, /has the marker @revoked: only @cert-authority is known/],
   [`@cert-authority ${KEY}`, /^must be "@cert-authority HOSTS ssh-ed25519/],
   ['@cert-authority * ssh-ed25519 AAAA', /^must be "@cert-authority HOSTS/],
+  [`@cert-authority * ${SHORT}`, /^must be "@cert-authority HOSTS/],
+  [`@cert-authority * ${OFF_CURVE}`, /^must be "@cert-authority HOSTS/],
   ['@cert-authority', /^must be "@cert-authority HOSTS/],
   [`@cert-authority * ${KEY.replace(/^\S+/, 'ssh-dss')}`, /the key's type is one of ssh-ed25519,/],
   [`@cert-authority * ${KEY.replace(/^\S+/, 'ssh-rsa')}`, /^must be "@cert-authority HOSTS/],

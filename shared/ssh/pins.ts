@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto';
 import ssh2 from 'ssh2';
 import { KEY_TYPES } from './certificates.ts';
 import { keyBytes } from './keys.ts';
@@ -64,7 +65,18 @@ function readAuthority(line: string): { pin: string } | { problem: string } {
   if (encoded === '') return { problem: AUTHORITY_FORM };
   if (!KEY_TYPES.includes(type))
     return { problem: `${AUTHORITY_FORM}; the key's type is one of ${KEY_TYPES.join(', ')}` };
-  const key = ssh2.utils.parseKey(`${type} ${encoded}`);
-  if (key instanceof Error || key.type !== type) return { problem: AUTHORITY_FORM };
+  if (!isUsable(`${type} ${encoded}`)) return { problem: AUTHORITY_FORM };
   return { pin: [marker, patterns, type, encoded].join(' ') };
+}
+
+/** Whether signatures can be verified with a key. */
+function isUsable(line: string): boolean {
+  const key = ssh2.utils.parseKey(line);
+  if (key instanceof Error) return false;
+  try {
+    createPublicKey(key.getPublicPEM());
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -321,6 +321,13 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await printJson(removing, mine)).toEqual([{ name: 'other', removed: true }]);
     expect(await print(['host', 'list'])).not.toContain('other');
     expect((await windlass(['host', 'add', 'other', ...place])).stderr).toContain('--trust');
+    const authority = ['--key', `@cert-authority 127.0.0.* ${sshd.hostKey}`];
+    const known = await print(
+      ['host', 'add', 'other', ...place, ...authority, '--password-stdin'],
+      mine,
+    );
+    expect(known).toMatch(/\n {2}SHA256:\S+ \(the authority for 127\.0\.0\.\*\)$/m);
+    await print(removing, mine);
   });
 
   test('a host behind another one is added with its keys, and logged in to with a key for each', async () => {

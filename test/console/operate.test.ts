@@ -17,6 +17,9 @@ import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
 
 const PASSWORD = 'a long enough password';
 
+const AUTHORITY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl';
+
 describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', form => {
   const { stack, client, sshd } = useRemoteStack(form);
   const database = useStackDatabase(stack);
@@ -130,15 +133,18 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await dialog.getByLabel('Its keys').fill('no key');
     await dialog.getByRole('button', { name: 'Add the host' }).click();
     await dialog.getByRole('alert').waitFor();
-    await dialog.getByLabel('Its keys').fill(`${sshd.hostKey} root@node1\n`);
+    const authority = `@cert-authority *.cluster ${AUTHORITY}`;
+    await dialog.getByLabel('Its keys').fill(`${sshd.hostKey} root@node1\n${authority} the CA\n`);
     await expectAccessible(page);
     await dialog.getByRole('button', { name: 'Add the host' }).click();
     await dialog.waitFor({ state: 'detached' });
     expect(await rowOf('node').textContent()).toContain('node1.cluster:22 through host');
     expect(await client.get('/api/hosts/node')).toMatchObject({
       jump: 'host',
-      keys: [sshd.hostKey],
+      keys: [sshd.hostKey, authority],
     });
+    const pins = rowOf('node').locator('.fingerprints li');
+    expect(await pins.last().textContent()).toMatch(/^authority for \*\.cluster SHA256:/);
     await rowOf('node').getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('is not seen from here').waitFor();
     expect(await dialog.getByRole('button', { name: 'See what it shows now' }).count()).toBe(0);

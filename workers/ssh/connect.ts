@@ -37,9 +37,9 @@ export interface Target {
 }
 
 /**
- * Logs in to a host, through its jump hosts one after the other. The key of each is pinned or certified. No byte of a credential is sent before
- * the key is verified, and none to another place than it was sealed for. Throws `host_changed`, `host_not_allowed`, and what
- * logIn() throws; the detail names the host where there are several.
+ * Logs in to a host, through its jump hosts one after the other. The key of each is pinned or certified. No byte of a credential
+ * is sent before the key is verified, and none to another place than it was sealed for. Throws `host_changed`,
+ * `host_not_allowed`, and what logIn() throws; the detail names the host where there are several.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
   const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, ...given } = target;

@@ -78,6 +78,27 @@ export const ACCOUNTS: Row[] = [
     'administrator',
   ),
   row(
+    at('keys may hold authorities, @cert-authority lines of known_hosts that fit the address'),
+    'POST /hosts, PUT /hosts/{name}, DELETE /hosts/{name}',
+    async ({ ask, world }) => {
+      const json = { name: world.name('certified'), address: 'node1.example.org' };
+      const pin = (hosts: string) => `@cert-authority ${hosts} ${HOST_KEY}`;
+      for (const wrong of [pin('*.example.com'), `@revoked * ${HOST_KEY}`])
+        expectError(await ask('POST', '/hosts', { json: { ...json, keys: [wrong] } }), 400, {
+          code: 'invalid_input',
+        });
+      const keys = [pin('*.example.org')];
+      const added = await ask('POST', '/hosts', { json: { ...json, keys } });
+      expect(added.json()).toMatchObject({ keys });
+      expect(added.json().fingerprints).toHaveLength(1);
+      const path = `/hosts/${json.name}`;
+      const moved = { address: 'node1.example.com' };
+      expectError(await ask('PUT', path, { json: moved }), 400, { code: 'invalid_input' });
+      expectAnswer(await ask('DELETE', path), 204);
+    },
+    'administrator',
+  ),
+  row(
     at('POST /hosts/-/scan: the keys that a machine shows, before it is added'),
     'POST /hosts/-/scan',
     async ({ ask, world }) => {
