@@ -28,8 +28,8 @@ const MAX_STDERR_BYTES = 8 << 10;
 /** The host's ffmpeg, if that has an encoder for this video. */
 export async function findHostEncoder(context: VideoContext): Promise<HostEncoder | undefined> {
   const found = await withSession(context, async session => askOnce(await session.agent()));
-  const encoder = found && chooseEncoder(found.encoders, context.payload);
-  return encoder ? { ffmpeg: found.path, encoder } : undefined;
+  if (!found || !chooseEncoder(found.encoders, context.payload)) return undefined;
+  return { ffmpeg: found.path, encoders: found.encoders };
 }
 
 /** An agent looks it up anew each time, which takes it as long as a small video; it lives as long as a connection. */
@@ -44,7 +44,7 @@ function askOnce(agent: AgentClient): ReturnType<AgentClient['ffmpeg']> {
 
 interface HostEncoder {
   ffmpeg: string;
-  encoder: string;
+  encoders: readonly string[];
 }
 
 interface HostVideo extends HostEncoder {
@@ -59,15 +59,17 @@ interface HostVideo extends HostEncoder {
  */
 export async function encodeOnHost(
   context: VideoContext,
-  { object, frames, ...encoder }: HostVideo,
+  { object, frames, pictures, ffmpeg, encoders }: HostVideo,
 ): Promise<StoredVideo | undefined> {
   const { payload } = context;
   const images = frames.map(({ path }) => path);
-  const size = planVideoSize(encoder.pictures, payload.width);
+  const size = planVideoSize(pictures, payload.width);
+  const encoder = chooseEncoder(encoders, { ...payload, size });
   const labels = payload.label && planLabels(payload.label, frames, size);
   const limits = videoLimits(context.worker.config);
   // Before anything is begun that would have to be ended: it throws for what cannot be encoded.
-  const script = reportFile(hostEncodeScript({ ...payload, ...encoder, images, limits, labels }));
+  const made = { pictures, ffmpeg, encoder, images, limits, labels };
+  const script = reportFile(hostEncodeScript({ ...payload, ...made }));
   const unusable = new AbortController();
   const validating = inspectFrames(context, frames).then(validator => {
     const problem = findProblem(validator);

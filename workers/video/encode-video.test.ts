@@ -5,6 +5,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
+import { listKeyFrames } from '../../test/harness/compare-videos.ts';
 import {
   drawFrame,
   drawFrames,
@@ -48,6 +49,13 @@ function listBoxes(path: string): string[] {
 }
 
 describe('encodeVideo', () => {
+  it('makes AV1 of small frames, and of key frames alone', async () => {
+    const paths = await drawFrames({ folder: at('small'), count: 3, width: 15, height: 9 });
+    const made = await encode(paths, { codec: 'av1', fps: 1.5 });
+    expect(made).toMatchObject({ width: 16, height: 10 });
+    expect(listKeyFrames(made.outputPath)).toEqual([0, 1, 2]);
+  });
+
   it.each([
     { type: 'video/mp4', kind: 'png' },
     { type: 'video/mp4', kind: 'jpeg' },

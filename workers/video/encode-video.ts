@@ -70,8 +70,9 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     const pictures = await source.open();
     const ffmpeg = options.ffmpeg ?? (await findFfmpeg());
     const threads = settings.threads ?? Math.min(8, availableParallelism());
-    const encoder = settings.codec && (await findEncoder(ffmpeg, settings));
-    const labels = options.labelsFor?.(planVideoSize(pictures, settings.width));
+    const planned = planVideoSize(pictures, settings.width);
+    const encoder = settings.codec && (await findEncoder(ffmpeg, { ...settings, size: planned }));
+    const labels = options.labelsFor?.(planned);
     const given = labels ? asPackets(pictures) : pictures;
     const { input, output, stills, size } = ffmpegArguments(given, {
       ...{ ...settings, threads, encoder, labels },

@@ -47,12 +47,29 @@ export const DEFAULT_FPS = 25;
 const DEFAULT_QUALITY = 0.65;
 const DEFAULT_THREADS = 4;
 
-/** The encoder of these for a video, if there is one. */
+/** SVT-AV1 refuses a picture with a shorter side. */
+const LEAST_SVT_SIDE = 64;
+
+/** The encoder of these for a video of this size, if there is one. */
 export function chooseEncoder(
   encoders: readonly string[],
-  { type, codec = DEFAULT_CODECS[type] }: Pick<VideoSettings, 'type' | 'codec'>,
+  { type, codec = DEFAULT_CODECS[type], fps = DEFAULT_FPS, size }: EncoderQuestion,
 ): string | undefined {
-  return ENCODERS[codec].find(encoder => encoders.includes(encoder));
+  const known = ENCODERS[codec].filter(encoder => encoders.includes(encoder));
+  const isSmall = size && Math.min(size.width, size.height) < LEAST_SVT_SIDE;
+  const unsuited: Record<string, boolean | undefined> = {
+    // Told that each frame is a key frame, it makes one of the first frame alone.
+    libsvtav1: isSmall || (fps >= 1 && keyFrameEvery(fps) === 1),
+    // It refuses less than one frame a second.
+    'libaom-av1': fps < 1,
+  };
+  const isSuited = (encoder: string) => !unsuited[encoder];
+  return known.find(isSuited) ?? known[0];
+}
+
+export interface EncoderQuestion extends Pick<VideoSettings, 'type' | 'codec' | 'fps'> {
+  /** Of the video. */
+  size?: Size;
 }
 
 /** What an ffmpeg must have for a video, in words. */

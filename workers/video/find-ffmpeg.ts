@@ -5,7 +5,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { findIsolation } from '../sandbox/confine.ts';
-import { chooseEncoder, nameEncoders, type VideoSettings } from './ffmpeg-arguments.ts';
+import { chooseEncoder, type EncoderQuestion, nameEncoders } from './ffmpeg-arguments.ts';
 
 const runFile = promisify(execFile);
 
@@ -42,10 +42,7 @@ async function lookForFfmpeg(): Promise<string> {
 }
 
 /** The encoder for a video. Throws `video_failed` if this ffmpeg has none. */
-export async function findEncoder(
-  ffmpeg: string,
-  video: Pick<VideoSettings, 'type' | 'codec'>,
-): Promise<string> {
+export async function findEncoder(ffmpeg: string, video: EncoderQuestion): Promise<string> {
   const found = chooseEncoder(await listEncoders(ffmpeg).catch(() => []), video);
   if (found) return found;
   throw new WindlassError('video_failed', {

@@ -288,7 +288,14 @@ it('refuses what would take an encoder gigabytes of memory', () => {
 it('chooses the encoder of type and codec', () => {
   expect(chooseEncoder(['libx264'], { type: 'video/mp4' })).toBe('libx264');
   expect(chooseEncoder(['libx264', 'libvpx'], { type: 'video/webm' })).toBeUndefined();
-  expect(chooseEncoder(['libaom-av1', 'libsvtav1'], { type: 'video/webm', codec: 'av1' })).toBe(
-    'libsvtav1',
-  );
+});
+
+it('chooses an encoder of AV1 that takes small pictures and key frames alone', () => {
+  const av1 = { type: 'video/mp4', codec: 'av1', size: { width: 64, height: 64 } } as const;
+  const both = ['libaom-av1', 'libsvtav1'];
+  expect(chooseEncoder(both, av1)).toBe('libsvtav1');
+  expect(chooseEncoder(both, { ...av1, size: { width: 62, height: 640 } })).toBe('libaom-av1');
+  expect(chooseEncoder(both, { ...av1, fps: 1.9 })).toBe('libaom-av1');
+  expect(chooseEncoder(both, { ...av1, fps: 0.9 })).toBe('libsvtav1');
+  expect(chooseEncoder(['libsvtav1'], { ...av1, fps: 1.9 })).toBe('libsvtav1');
 });
