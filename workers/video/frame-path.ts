@@ -45,12 +45,14 @@ const isEscaped = (path: string) => [...path].some(character => ESCAPED.test(cha
 export function quotePath(path: string): string {
   if (!ESCAPED.test(path) || !isEscaped(path)) return quoteWord(path);
   const octal = (byte: number) => `\\${byte.toString(8).padStart(3, '0')}`;
-  const format = [...path].map(character => {
+  // sh cuts line feeds off the end of what a command prints.
+  const [end = ''] = /\n*$/.exec(path) ?? [];
+  const format = [...path.slice(0, path.length - end.length)].map(character => {
     if (ESCAPED.test(character)) return octal(character.charCodeAt(0) - 0xdc00);
     if (/^[\w./ -]$/.test(character)) return character;
     return [...Buffer.from(character)].map(octal).join('');
   });
-  return `"$(printf '${format.join('').replaceAll('%', '%%')}')"`;
+  return `"$(printf '${format.join('').replaceAll('%', '%%')}')"${end && quoteWord(end)}`;
 }
 
 /** The path on one line: control characters and bytes that are not UTF-8 are escaped. */

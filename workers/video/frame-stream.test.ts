@@ -7,6 +7,7 @@ import { drawFrame, drawFrames, placesOf } from '../../test/harness/draw-frames.
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { frameHeadsScript, readHeads } from './frame-heads.ts';
+import { encodePath } from './frame-path.ts';
 import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { type Frame, type FrameFailure, readFrames } from './read-frames.ts';
@@ -47,13 +48,14 @@ describe('frames over one channel', () => {
     'é\u0081\u{1f600}',
     '-n',
     ' ',
+    '\udcff\n\n',
   ];
 
   it.each(['sh', 'bash', 'dash', 'ksh', 'zsh', 'busybox sh', 'csh', 'fish'])(
     'are exact, whatever they and their names hold, with %s',
     async shell => {
       const paths = names.map(name => join(temp.path, name));
-      for (const [i, path] of paths.entries()) writeFileSync(path, bytes.subarray(i));
+      for (const [i, path] of paths.entries()) writeFileSync(encodePath(path), bytes.subarray(i));
       const frames = await transfer(paths, { shell: shell.split(' ') });
       expect(frames.map(({ index, path }) => ({ index, path }))).toEqual(
         paths.map((path, index) => ({ index, path })),
