@@ -1,19 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import { linkSync, mkdirSync } from 'node:fs';
+import { linkSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, expect } from 'vitest';
+import { countFrames } from '../../demo/probe-video.ts';
 import type { Client } from '../../servers/api-client.ts';
-import { findDescendants } from '../../servers/processes.ts';
-import { FileStore } from '../../shared/storage/file-store.ts';
+import { findDescendants, type ProcessEntry } from '../../servers/processes.ts';
+import { readConfig } from '../../shared/settings/config.ts';
+import { openObjectStore } from '../../shared/storage/open.ts';
 import type { Form } from './forms.ts';
-import { type Job, openSession } from './remote.ts';
+import { type Job, openSession, waitForEnd } from './remote.ts';
 import type { TestSshd } from './sshd.ts';
+import { makeTempDir } from './temp-dir.ts';
 import { useRemoteStack, useStackDatabase } from './use-stack.ts';
 import { waitFor } from './wait-for.ts';
 
 /** No multiple of a second's frames, so that a segment in a wrong place shows. */
 const DRAWN = 97;
 const FRAMES = 3_000;
+/** The video, its poster and its sprite. */
+const OBJECTS = 3;
 
 export interface SegmentSeen {
   start: number;
@@ -32,16 +37,20 @@ export interface SegmentedVideos {
   start(options: object): Promise<string>;
   jobOf(id: string): Promise<Job & { message: string }>;
   segmentsOf(id: string): Promise<SegmentSeen[]>;
+  /** What encodes below this process; default: all. */
+  encoders(pid?: number): ProcessEntry[];
   /** The worker that helps, once it has encoded frames. */
   helperOf(id: string): Promise<string>;
+  /** It is made of so many frames, and nothing else is left. */
+  expectWhole(id: string, frames: number): Promise<void>;
   /** Of what was made for it these many objects are left, and nobody works at it. */
   expectNothingLeft(id: string, kept: number): Promise<void>;
 }
 
 /** Two workers with one slot for videos each, so that the other one helps, and soon. */
-export function useSegmentedVideos(form: Form): SegmentedVideos {
+export function useSegmentedVideos(form: Form, env: Record<string, string> = {}): SegmentedVideos {
   const { client, sshd, stack } = useRemoteStack(form, {
-    env: { VIDEO_SLOTS: '1', VIDEO_SHARE_SECONDS: '1', LIMIT_REQUESTS: '0' },
+    env: { VIDEO_SLOTS: '1', VIDEO_SHARE_SECONDS: '1', LIMIT_REQUESTS: '0', ...env },
   });
   const sql = useStackDatabase(stack);
   const jobOf: SegmentedVideos['jobOf'] = id => client.get(`/api/jobs/${id}`);
@@ -50,15 +59,15 @@ export function useSegmentedVideos(form: Form): SegmentedVideos {
       SegmentSeen[]
     >`select start, until, done, worker from video_segments where job = ${id} order by start`;
   const listObjects = async (id: string) => {
-    const store = new FileStore(join(stack.dataDir, 'objects'), { keepFree: 0 });
+    const store = await openObjectStore(readConfig(stack.environment));
     const found: string[] = [];
     for await (const { key } of store.list('videos/')) if (key.includes(id)) found.push(key);
     return found;
   };
-  const encoders = () =>
-    findDescendants([stack.pid]).filter(({ command }) => /ffmpeg.*pipe:0/.test(command));
+  const encoders = (pid = stack.pid) =>
+    findDescendants([pid]).filter(({ command }) => /ffmpeg.*pipe:0/.test(command));
   const stage: SegmentedVideos = {
-    ...{ client, sshd, sid: '', frames: [], jobOf, segmentsOf },
+    ...{ client, sshd, sid: '', frames: [], jobOf, segmentsOf, encoders },
     async start(options) {
       const body = { 'content-type': 'video/mp4', encode: 'worker', ...options };
       return (await client.post<{ vsid: string }>(`/api/remotes/${stage.sid}/videos`, body)).vsid;
@@ -73,6 +82,20 @@ export function useSegmentedVideos(form: Form): SegmentedVideos {
         },
         { what: 'the help of another worker', timeoutMs: 60_000, intervalMs: 50 },
       ),
+    async expectWhole(id, frames) {
+      const job = await waitForEnd(client, id, 120_000);
+      expect(job).toMatchObject({ state: 'succeeded', result: { frames } });
+      const answer = await client.fetch(`/api/jobs/${id}/result`);
+      const directory = makeTempDir('segmented');
+      try {
+        const file = join(directory.path, 'video');
+        writeFileSync(file, Buffer.from(await answer.arrayBuffer()));
+        expect(await countFrames(file)).toBe(frames);
+      } finally {
+        directory.remove();
+      }
+      await stage.expectNothingLeft(id, OBJECTS);
+    },
     async expectNothingLeft(id, kept) {
       await waitFor(async () => (await segmentsOf(id)).length === 0, { what: 'no segments' });
       await waitFor(async () => (await listObjects(id)).length === kept, {

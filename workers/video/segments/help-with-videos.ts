@@ -17,6 +17,9 @@ import { finishSegment, giveBackSegment, type TakenSegment, takeSegment } from '
 
 /** Jobs remembered that this worker could not help with: it may have no way to their hosts. */
 const MAX_FAILED = 1_000;
+/** A helper that encodes no frame for so long gives up, or three times VIDEO_SHARE_SECONDS where that is longer. */
+const STALLED_MS = 10_000;
+const LOOK_MS = 1_000;
 
 /**
  * Encodes segments of videos that other workers make, in slots that no job needs: a job that comes takes its slot back at once.
@@ -74,6 +77,12 @@ async function encodeTaken(
   const { config, database, objects, sessions } = worker;
   const segment = new Segment(worker, taken);
   segment.hold(taken);
+  const stalled = new AbortController();
+  const ended = AbortSignal.any([signal, segment.lost, stalled.signal]);
+  const stalledMs = Math.max(STALLED_MS, 3_000 * config.VIDEO_SHARE_SECONDS);
+  const watching = watchProgress(segment, stalledMs, () =>
+    stalled.abort(new Error('it stands still')),
+  );
   try {
     const isWanted = and(eq(jobs.id, taken.job), eq(jobs.leaseToken, taken.attempt), isNotEnded);
     const [job] = await database.db.select().from(jobs).where(isWanted);
@@ -82,7 +91,6 @@ async function encodeTaken(
     const frames = await recallFrames(database.db, { job: job.id, payload });
     await withScratch('video', async directory => {
       const path = join(directory, 'segment');
-      const ended = AbortSignal.any([signal, segment.lost]);
       await sessions.use(job.session ?? '', ended, session =>
         encodeSegment({
           ...{ session, payload, frames, segment, outputPath: path },
@@ -95,6 +103,24 @@ async function encodeTaken(
       if (!(await finishSegment(database.db, taken, object))) await objects.remove(object);
     });
   } finally {
+    clearInterval(watching);
     segment.close();
   }
+}
+
+/**
+ * Calls back where no frame is encoded for so long. A host or an ffmpeg that stands still says nothing, and the worker of the
+ * job would wait for a helper that is alive.
+ */
+function watchProgress(segment: Segment, forMs: number, onStalled: () => void): NodeJS.Timeout {
+  let { done } = segment;
+  let since = performance.now();
+  return setInterval(() => {
+    if (segment.done === done && done < segment.length) {
+      if (performance.now() - since > forMs) onStalled();
+      return;
+    }
+    done = segment.done;
+    since = performance.now();
+  }, LOOK_MS);
 }
