@@ -13,9 +13,11 @@ import {
   segments,
   sessions,
   uploads,
+  videoSegments,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/process/log.ts';
+import { removeSegmentsOfEndedVideos } from '../../workers/upkeep/expired-rows.ts';
 import { endIdleUploads } from '../../workers/upkeep/idle-uploads.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { forgetLeftoverRuns, removeOldSessions } from '../../workers/upkeep/session-retention.ts';
@@ -234,4 +236,22 @@ test('an ended session goes when none of its jobs is left, and an open one is id
   expect(left.map(row => row.sid).sort()).toEqual(Object.values(kept).sort());
   expect(left.find(row => row.sid === kept.open)?.accessed).toEqual(old.finished);
   expect(await db.$count(sessions, inArray(sessions.sid, [gone]))).toBe(0);
+});
+
+test('segments of videos go with their objects once the job has ended', async () => {
+  const { db } = database;
+  const frames = { start: 0, until: 25, sure: 25, attempt: 'a', ffmpeg: 'f' };
+  const addSegments = async (job: string, objects: (string | null)[]) => {
+    for (const object of objects)
+      await db.insert(videoSegments).values({ ...frames, id: newId(), job, object });
+  };
+  await addSegments(await makeJob(), ['videos/ended/1', 'videos/ended/2', null]);
+  const running = await makeJob({ state: 'running' });
+  await addSegments(running, ['videos/running/1', null]);
+  await removeSegmentsOfEndedVideos({ database });
+  await removeSegmentsOfEndedVideos({ database });
+  const left = await db.select({ job: videoSegments.job }).from(videoSegments);
+  expect(left).toEqual([{ job: running }, { job: running }]);
+  const due = await db.select({ object: pendingDeletions.object }).from(pendingDeletions);
+  expect(due.map(({ object }) => object).sort()).toEqual(['videos/ended/1', 'videos/ended/2']);
 });
