@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { signalNumber } from '../runs/signal-number.ts';
 import { confine, findIsolation } from './confine.ts';
+import { diskFull, watchScratch } from './scratch-dir.ts';
 import { watchMemory } from './watch-memory.ts';
 
 /** Of the end of standard error. */
@@ -14,6 +15,8 @@ interface RunOptions {
   seconds: number;
   processors?: number;
   fileBytes: number;
+  /** LIMIT_FREE_BYTES. */
+  keepFree: number;
   signal: AbortSignal;
 }
 
@@ -23,10 +26,10 @@ export interface ConfinedEnd {
   stderr: string;
 }
 
-/** Runs a program that reads and writes files in a scratch folder to its end. Throws the signal's reason. */
+/** Runs a program that reads and writes files in a scratch folder to its end. Throws the signal's reason, and `insufficient_storage`. */
 export async function runConfined(
   words: string[],
-  { directory, memory, seconds, processors = 1, fileBytes, signal }: RunOptions,
+  { directory, memory, seconds, processors = 1, fileBytes, keepFree, signal }: RunOptions,
 ): Promise<ConfinedEnd> {
   const confinement = { memory, processorSeconds: seconds * processors, fileBytes };
   const [program, ...args] = confine(words, confinement, { isolation: await findIsolation() });
@@ -36,6 +39,11 @@ export async function runConfined(
   signal.addEventListener('abort', end, { once: true });
   const timer = setTimeout(end, Math.min(seconds * 1_000, 2 ** 31 - 1));
   const watch = watchMemory(child, memory, end);
+  let isFull = false;
+  const watchDisk = watchScratch(keepFree, () => {
+    isFull = true;
+    end();
+  });
   let stderr = '';
   child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
     stderr = (stderr + piece).slice(-MAX_STDERR_LENGTH);
@@ -46,7 +54,9 @@ export async function runConfined(
   });
   clearTimeout(timer);
   clearInterval(watch);
+  clearInterval(watchDisk);
   signal.removeEventListener('abort', end);
   signal.throwIfAborted();
+  if (isFull) throw diskFull();
   return { code, stderr };
 }

@@ -48,7 +48,7 @@ export async function makeStills(options: {
     const { code } = await runConfined(
       [ffmpeg, ...given, '-protocol_whitelist', 'file', ...words],
       {
-        ...{ directory, memory: limits.memory, seconds: MAX_SECONDS, fileBytes, signal },
+        ...{ directory, ...limits, seconds: MAX_SECONDS, fileBytes, signal },
       },
     );
     return code === 0;
