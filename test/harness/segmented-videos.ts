@@ -113,7 +113,7 @@ export function useSegmentedVideos(form: Form, env: Record<string, string> = {})
 }
 
 /** Writes pictures that move, few of which are drawn; all their paths. */
-function drawFilm(folder: string): string[] {
+export function drawFilm(folder: string): string[] {
   mkdirSync(folder, { recursive: true });
   const source = ['-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=25', '-frames:v', String(DRAWN)];
   const output = ['-q:v', '2', '-start_number', '0', join(folder, 'd%d.jpg')];

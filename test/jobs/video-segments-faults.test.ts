@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { describeStack } from '../harness/forms.ts';
-import { openSession, waitForEnd } from '../harness/remote.ts';
-import { useSegmentedVideos } from '../harness/segmented-videos.ts';
-import { missingPrograms } from '../harness/skip.ts';
+import { startCodeHost } from '../harness/pam-sshd.ts';
+import { addHost, openSession, waitForEnd } from '../harness/remote.ts';
+import { drawFilm, useSegmentedVideos } from '../harness/segmented-videos.ts';
+import { missingPrograms, missingRoot } from '../harness/skip.ts';
 import { addUser } from '../harness/users.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -83,5 +84,34 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
       { what: 'the video', intervalMs: 50 },
     );
     expect(seen).toEqual([]);
+  });
+});
+
+const skip = missingRoot() ?? missingPrograms('sshd', 'ffmpeg', 'google-authenticator');
+
+/** Only the worker that its user has answered is connected. */
+describeStack(skip, 'segments of videos and one-time codes', form => {
+  const stage = useSegmentedVideos(form);
+  const { client } = stage;
+
+  test('a helper that cannot log in leaves its segment to the worker that can', async () => {
+    const host = await startCodeHost();
+    try {
+      const hostname = await addHost(client, host.sshd, { name: 'codes' });
+      const images = drawFilm(join(host.account.home, 'film')).slice(0, 1_500);
+      const { username } = host.account;
+      const { sid, challenge } = await client.post<{ sid: string; challenge: string }>(
+        '/api/remotes',
+        { hostname, username },
+      );
+      await client.post(`/api/remotes/${sid}/answers`, { challenge, answers: [host.nextCode()] });
+      const body = { 'content-type': 'video/mp4', encode: 'worker', images };
+      const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body);
+      await waitFor(async () => (await stage.segmentsOf(vsid)).length > 1, { what: 'a segment' });
+      await stage.expectWhole(vsid, images.length);
+      expect(await client.get(`/api/remotes/${sid}`)).toMatchObject({ state: 'open' });
+    } finally {
+      await host.stop();
+    }
   });
 });
