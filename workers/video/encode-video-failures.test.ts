@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import { drawFrame, drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
+import { missingRoot } from '../../test/harness/skip.ts';
+import { NEEDS_MOUNT } from '../../test/harness/small-disk.ts';
 import { isProcessAlive, makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
@@ -57,6 +59,22 @@ describe('failures of encodeVideo', () => {
   let good: string[] = [];
   beforeAll(async () => {
     good = await drawFrames({ folder: at('good'), count: 3 });
+  });
+
+  it('says that the disk is full, whose fault is no frame', async context => {
+    const disk = at('disk');
+    mkdirSync(disk);
+    const mount = ['-t', 'tmpfs', '-o', 'size=64k,mode=777', 'tmpfs', disk];
+    if (missingRoot() || spawnSync('mount', mount).status !== 0) return context.skip(NEEDS_MOUNT);
+    try {
+      writeFileSync(join(disk, 'filler'), Buffer.alloc(64 << 10));
+      const outputPath = join(disk, 'video');
+      await expect(encode(good, { outputPath })).rejects.toMatchObject({
+        code: 'insufficient_storage',
+      });
+    } finally {
+      execFileSync('umount', ['--lazy', disk]);
+    }
   });
 
   it('ends at the first frame that cannot be used, and leaves no video', async () => {

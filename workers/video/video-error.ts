@@ -1,4 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { diskFull } from '../sandbox/scratch-dir.ts';
 import type { FfmpegEnd } from './run-ffmpeg.ts';
 
 /** SIGXFSZ and SIGXCPU, as exit statuses. */
@@ -7,8 +8,14 @@ const LIMITS: Record<number, string> = {
   152: 'ffmpeg used all its processor time: LIMIT_VIDEO_SECONDS for each processor',
 };
 
-/** `video_failed` with this detail, or ffmpeg's last line; `extra` has the exit code and the end of standard error. */
+const NO_SPACE = /No space left on device|Disk quota exceeded/;
+
+/**
+ * `insufficient_storage` where the worker's disk is full; else `video_failed` with this detail, or ffmpeg's last line. `extra` has
+ * the exit code and the end of standard error.
+ */
 export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string): WindlassError {
+  if (NO_SPACE.test(stderr)) return diskFull(stderr);
   const lastLine = stderr.trimEnd().split('\n').at(-1);
   return new WindlassError('video_failed', {
     detail: `${detail || LIMITS[returncode] || lastLine || `ffmpeg ended with ${returncode}`}.`,
@@ -19,7 +26,7 @@ export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string)
 
 /** The same for a host's script, and `remote_disk_full` for a full disk there. */
 export function toHostVideoError(end: FfmpegEnd): WindlassError {
-  if (!/No space left on device|Disk quota exceeded/.test(end.stderr)) return toVideoError(end);
+  if (!NO_SPACE.test(end.stderr)) return toVideoError(end);
   return new WindlassError('remote_disk_full', {
     detail: 'there is no space for the video.',
     hint: 'Make room in the home directory on the host.',
