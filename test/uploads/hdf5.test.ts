@@ -169,6 +169,84 @@ f.create_dataset('gzip', data=np.arange(2), chunks=(2,), compression='gzip', shu
     ).rejects.toMatchObject({ problems: [{ row: 2, reason: expect.stringContaining('NUL') }] });
   });
 
+  test('numbers that do not use all bits of their bytes, or are not of IEEE 754, are left out and said', async () => {
+    const made = await read(
+      build(`
+from h5py import h5t, h5d, h5s
+def put(name, type, values):
+  h5d.create(f.id, name.encode(), type, h5s.create_simple(values.shape)).write(h5s.ALL, h5s.ALL, values)
+def reduced(type, precision, offset):
+  type = type.copy(); type.set_precision(precision); type.set_offset(offset); return type
+i, x = np.array([1, -5, 100], 'i4'), np.array([1, -5, 100], 'f4')
+put('precision', reduced(h5t.STD_I32LE, 20, 0), i)
+put('big', reduced(h5t.STD_I32BE, 20, 0), i)
+put('offset', reduced(h5t.STD_I32LE, 20, 4), i)
+put('one', reduced(h5t.STD_I64LE, 63, 0), i)
+put('square', reduced(h5t.STD_I32LE, 20, 4), i.reshape(3, 1))
+h5d.create(f.id, b'bits', h5t.STD_B32LE, h5s.create_simple(i.shape)).write(h5s.ALL, h5s.ALL, i, h5t.STD_B32LE)
+bias = h5t.IEEE_F32LE.copy(); bias.set_ebias(120); put('bias', bias, x)
+short = h5t.IEEE_F32LE.copy(); short.set_fields(27, 20, 7, 0, 20); short.set_precision(28); put('short', short, x)
+record = h5t.create(h5t.COMPOUND, 12); record.insert(b's', 0, h5t.py_create('S4')); record.insert(b'ok', 4, h5t.STD_I32LE); record.insert(b'n', 8, reduced(h5t.STD_I32LE, 20, 4))
+put('record', record, np.zeros(2, [('s', 'S4'), ('ok', 'i4'), ('n', 'i4')]))
+reduced(h5t.STD_I32LE, 20, 4).commit(f.id, b'type'); put('committed', h5t.open(f.id, b'type'), i)
+f['plain'] = i`),
+    );
+    expect(Object.entries(made).map(([name, { json }]) => [name, json])).toEqual([
+      ['', { 'plain integer': ['1', '-5', '100'] }],
+    ]);
+    const skipped = Object.values(made).flatMap(({ skipped }) => skipped?.problems ?? []);
+    const unusual = expect.stringContaining('laid out in bits in an unusual way');
+    expect(Object.fromEntries(skipped.map(({ column, reason }) => [column, reason]))).toMatchObject(
+      {
+        ...{ precision: unusual, big: unusual, offset: unusual, one: unusual, square: unusual },
+        ...{ bias: unusual, short: unusual, record: unusual, committed: unusual },
+        bits: expect.stringContaining('of a type that no column'),
+      },
+    );
+  });
+
+  test.each([
+    ["libver='earliest'", ''],
+    ["libver='latest'", ''],
+    ["libver=('v108', 'v110'), userblock_size=512", ''],
+    ['track_order=True', ''],
+    ["libver='latest', track_order=True", 'track_times=True, '],
+  ])('plain numbers are found in files of %s', async (options, more) => {
+    const { content } = write<null>(`
+color = h5py.enum_dtype({'RED': 0, 'A LONGER NAME': 5}, basetype='i2')
+with h5py.File(path, 'w', ${options}) as f:
+  for name in ['first', 'many']:
+    f.create_dataset(name, ${more}data=np.arange(3), chunks=(2,), maxshape=(None,), compression='gzip', shuffle=True, fillvalue=7)
+  for i in range(40): f['many'].attrs['attribute %d' % i] = 'x' * 500
+  f['type'] = np.dtype('>f4')
+  f.create_dataset('committed', (3,), dtype=f['type'])[:] = [1, 2, 3]
+  f['rec'] = np.array([(1, 5, True, b'x', 2.5, 3, 7)], dtype=[('n', 'i4'), ('e', color), ('b', '?'), ('s', 'S3'), ('x', '<f8'), ('y' * 300, '<f4'), ('u', 'u1')])
+  before = f.userblock_size
+with open(path, 'r+b') as f: f.write(b'MATLAB 7.3 MAT-file' if before else b'')
+print('null')`);
+    const made = await read(content);
+    const said = Object.entries(made).map(([name, { json, skipped }]) => [name, json, skipped]);
+    expect(said.sort()).toEqual([
+      [
+        '',
+        {
+          'committed number': ['1', '2', '3'],
+          'first integer': ['0', '1', '2'],
+          'many integer': ['0', '1', '2'],
+        },
+        undefined,
+      ],
+      [
+        'rec',
+        {
+          ...{ 'n integer': ['1'], 'e integer': ['5'], 'b boolean': ['true'], 's text': ['"x"'] },
+          ...{ 'x number': ['2.5'], [`${'y'.repeat(300)} number`]: ['3'], 'u integer': ['7'] },
+        },
+        undefined,
+      ],
+    ]);
+  });
+
   test('nothing of the machine is read: external storage, virtual datasets', async () => {
     const secret = join(directory.path, 'secret');
     const external = build(

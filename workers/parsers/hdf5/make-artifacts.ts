@@ -13,7 +13,7 @@ import {
 import { codeOf, fieldsOf, isRecord, isText } from './columns.ts';
 import { type Dataset, leftOut, listDatasets } from './list-datasets.ts';
 import { makeHdf5Table, type TableDataset } from './make-table.ts';
-import { openHdf5 } from './open-hdf5.ts';
+import { type Hdf5File, openHdf5 } from './open-hdf5.ts';
 import { readBlocks } from './read-blocks.ts';
 
 interface TablePlan {
@@ -36,7 +36,7 @@ export async function makeHdf5Artifacts(
   const file = await openHdf5(request.input);
   try {
     const datasets = listDatasets(file);
-    const { tables, arrays, problems } = planArtifacts(datasets);
+    const { tables, arrays, problems } = planArtifacts(file, datasets);
     await checkSize(request, [
       ...arrays.map(({ dataset }) => dataset),
       ...tables.flatMap(table => table.datasets.map(({ dataset }) => dataset)),
@@ -74,7 +74,7 @@ export async function makeHdf5Artifacts(
   }
 }
 
-function planArtifacts(datasets: Dataset[]): Plan {
+function planArtifacts(file: Hdf5File, datasets: Dataset[]): Plan {
   const plan: Plan = { tables: [], arrays: [], problems: [] };
   const byGroup = new Map<string, Map<number, TableDataset[]>>();
   for (const dataset of datasets) {
@@ -88,6 +88,13 @@ function planArtifacts(datasets: Dataset[]): Plan {
         leftOut(
           dataset,
           `it has the filter ${filters.join(', ').slice(0, 100)}, which is not read here; gzip is`,
+        ),
+      );
+    else if (fields && !file.isPlain(path))
+      plan.problems.push(
+        leftOut(
+          dataset,
+          'its numbers are laid out in bits in an unusual way (precision, offset, VAX, …), which is not read here',
         ),
       );
     else if (shape.length !== 1 && code && code in ARRAY_TYPES)

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Metadata, Module } from 'h5wasm';
 import { TableError } from '../table/protocol.ts';
+import { Datatypes } from './plain-types.ts';
 
 /** An open HDF5 file, whose datasets are named by their paths. */
 export interface Hdf5File {
@@ -8,6 +9,8 @@ export interface Hdf5File {
   /** Undefined for links that lead elsewhere, and for what is neither. */
   kindOf(path: string): 'group' | 'dataset' | undefined;
   describe(path: string): Metadata;
+  /** Whether its numbers use all bits of their bytes, as integers or by IEEE 754: others are read wrongly. */
+  isPlain(path: string): boolean;
   /** The names or numbers of a dataset's filters that HDF5 does not bring along, such as lzf. */
   foreignFilters(path: string): string[];
   /** A block of values, little-endian; `texts` of variable length instead of their bytes. */
@@ -42,6 +45,7 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
   module.activate_throwing_error_handler();
   const file = attempt(() => module.open(PATH, module.H5F_ACC_RDONLY, false, -1, -1));
   if (file < 0n) throw damaged('it cannot be opened');
+  const datatypes = new Datatypes(fd);
   const read: Hdf5File['read'] = (dataset, { metadata, from, count }) =>
     attempt(() => {
       const length = count.reduce((product, one) => product * one, 1);
@@ -74,6 +78,9 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
         return undefined;
       }),
     describe: one => attempt(() => module.get_dataset_metadata(file, one)),
+    // A reference to an object is the address of its header.
+    isPlain: one =>
+      attempt(() => datatypes.isPlain(Buffer.from(module.create_object_reference(file, one)))),
     foreignFilters: one =>
       attempt(() =>
         module

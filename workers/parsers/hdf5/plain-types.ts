@@ -1,0 +1,177 @@
+import { readSync } from 'node:fs';
+
+/** The parts of an object header that are needed here, as the HDF5 File Format Specification 3.0, section IV names them. */
+const DATATYPE = 3;
+const CONTINUATION = 16;
+const SHARED = 2;
+const COMMITTED = 2;
+/** Classes of datatypes there. */
+const [INTEGER, FLOAT, STRING, COMPOUND, ENUM] = [0, 1, 3, 6, 8];
+/** More than a header has; what damaged files say is not followed further. */
+const MAX_BLOCKS = 1_000;
+const MAX_BLOCK_BYTES = 1 << 20;
+const MAX_DEPTH = 32;
+const SIGNATURE = Buffer.from('\x89HDF\r\n\x1a\n', 'latin1');
+
+/** Reads datatypes from the file itself, because h5wasm does not tell how many bits of a number are used, and where. */
+export class Datatypes {
+  readonly #fd: number;
+  /** Of the superblock, from which addresses count. */
+  readonly #base: number;
+  readonly #offsetSize: number;
+  readonly #lengthSize: number;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+    let base = 0;
+    // HDF5 has opened it, so there is one.
+    while (!this.#at(base, 8).equals(SIGNATURE)) base = base === 0 ? 512 : base * 2;
+    const head = this.#at(base, 16);
+    this.#base = base;
+    const sizes = head.readUInt8(8) < 2 ? 13 : 9;
+    this.#offsetSize = head.readUInt8(sizes);
+    this.#lengthSize = head.readUInt8(sizes + 1);
+  }
+
+  /**
+   * Whether all numbers of an object's type are integers that use all bits of their bytes, or floats of IEEE 754; other
+   * types do not matter. Of a type that cannot be found or understood it is not.
+   */
+  isPlain(reference: Buffer): boolean {
+    try {
+      const message = this.#find(numberAt(reference, 0, this.#offsetSize), 0);
+      return message !== undefined && lengthOfPlain(message, 0) !== undefined;
+    } catch (error) {
+      // A header that says more than it has.
+      if (error instanceof RangeError) return false;
+      throw error;
+    }
+  }
+
+  #at(position: number, length: number): Buffer {
+    const bytes = Buffer.alloc(length);
+    return bytes.subarray(0, readSync(this.#fd, bytes, 0, length, position));
+  }
+
+  #find(address: number, depth: number): Buffer | undefined {
+    if (depth > MAX_DEPTH) return undefined;
+    const start = this.#base + address;
+    const head = this.#at(start, 64);
+    const isNew = head.toString('latin1', 0, 4) === 'OHDR';
+    const flags = isNew ? head.readUInt8(5) : 0;
+    const sizeAt = 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
+    const sizeLength = 1 << (flags & 3);
+    const blocks = isNew
+      ? [{ at: start + sizeAt + sizeLength, length: numberAt(head, sizeAt, sizeLength) }]
+      : [{ at: start + 16, length: head.readUInt32LE(8) }];
+    for (let i = 0; i < blocks.length && i < MAX_BLOCKS; i++) {
+      const { at, length } = blocks[i] as { at: number; length: number };
+      const block = this.#at(at, Math.min(length, MAX_BLOCK_BYTES));
+      for (const { type, isShared, data } of messagesOf(block, isNew, (flags & 4) !== 0)) {
+        if (type === DATATYPE) return isShared ? this.#findShared(data, depth) : data;
+        if (type !== CONTINUATION) continue;
+        const next = this.#base + numberAt(data, 0, this.#offsetSize);
+        const size = numberAt(data, this.#offsetSize, this.#lengthSize);
+        // A block of the new form has a signature and a checksum.
+        blocks.push(isNew ? { at: next + 4, length: size - 8 } : { at: next, length: size });
+      }
+    }
+    return undefined;
+  }
+
+  /** A committed type's; one in a heap of shared messages is not looked for. */
+  #findShared(data: Buffer, depth: number): Buffer | undefined {
+    const version = data.readUInt8(0);
+    if (version === 3 && data.readUInt8(1) !== COMMITTED) return undefined;
+    return this.#find(numberAt(data, version === 1 ? 8 : 2, this.#offsetSize), depth + 1);
+  }
+}
+
+function* messagesOf(block: Buffer, isNew: boolean, hasOrder: boolean) {
+  const head = isNew ? (hasOrder ? 6 : 4) : 8;
+  for (let at = 0; at + head <= block.length; ) {
+    const type = isNew ? block.readUInt8(at) : block.readUInt16LE(at);
+    const length = block.readUInt16LE(at + (isNew ? 1 : 2));
+    const flags = block.readUInt8(at + (isNew ? 3 : 4));
+    const data = block.subarray(at + head, at + head + length);
+    yield { type, isShared: (flags & SHARED) !== 0, data };
+    at += head + length;
+  }
+}
+
+const numberAt = (bytes: Buffer, at: number, length: number): number =>
+  length === 8 ? Number(bytes.readBigUInt64LE(at)) : bytes.readUIntLE(at, length);
+
+/** How long the message of a plain type is; undefined where a number in it is not plain. */
+function lengthOfPlain(message: Buffer, depth: number): number | undefined {
+  if (depth > MAX_DEPTH) return undefined;
+  const type = message.readUInt8(0) & 0xf;
+  const size = message.readUInt32LE(4);
+  const rest = message.subarray(8);
+  if (type === INTEGER)
+    return rest.readUInt16LE(0) === 0 && rest.readUInt16LE(2) === 8 * size ? 12 : undefined;
+  if (type === FLOAT) return isIeee(message) ? 20 : undefined;
+  if (type === COMPOUND) return lengthOfRecord(message, depth);
+  if (type === ENUM) return lengthOfEnumeration(message, depth);
+  // Of strings in records it matters where they end; of what no column is of, nothing after it is read.
+  return type === STRING ? 8 : message.length;
+}
+
+/** The type of its numbers, the names, the numbers. */
+function lengthOfEnumeration(message: Buffer, depth: number): number | undefined {
+  const base = lengthOfPlain(message.subarray(8), depth + 1);
+  if (base === undefined) return undefined;
+  const count = message.readUInt16LE(1);
+  let at = 8 + base;
+  for (let i = 0; i < count; i++) {
+    const name = lengthOfName(message, at);
+    if (name === undefined) return undefined;
+    at += name;
+  }
+  return at + count * message.readUInt32LE(4);
+}
+
+/** Older forms fill it up to a multiple of eight bytes. */
+function lengthOfName(message: Buffer, at: number): number | undefined {
+  const length = message.indexOf(0, at) + 1 - at;
+  if (length <= 0) return undefined;
+  return message.readUInt8(0) >> 4 < 3 ? Math.ceil(length / 8) * 8 : length;
+}
+
+/** Sign, exponent and mantissa lie where IEEE 754 has them, and no bit is left over. */
+function isIeee(message: Buffer): boolean {
+  const size = message.readUInt32LE(4);
+  const [, layout] =
+    [
+      [4, '0 32 23 8 0 23 127 31'],
+      [8, '0 64 52 11 0 52 1023 63'],
+    ].find(([of]) => of === size) ?? [];
+  const bits = message.readUIntLE(1, 3);
+  // Not VAX, and the first bit of the mantissa is implied.
+  const isCommon = (bits & 0x40) === 0 && ((bits >> 4) & 3) === 2;
+  const found = [
+    ...[message.readUInt16LE(8), message.readUInt16LE(10)],
+    ...message.subarray(12, 16),
+    ...[message.readUInt32LE(16), (bits >> 8) & 0xff],
+  ];
+  return isCommon && found.join(' ') === layout;
+}
+
+function lengthOfRecord(message: Buffer, depth: number): number | undefined {
+  const version = message.readUInt8(0) >> 4;
+  const count = message.readUInt16LE(1);
+  const size = message.readUInt32LE(4);
+  let offsetLength = 1;
+  while (offsetLength < 4 && size >= 256 ** offsetLength) offsetLength++;
+  let at = 8;
+  for (let i = 0; i < count; i++) {
+    const name = lengthOfName(message, at);
+    if (name === undefined) return undefined;
+    // The oldest form has dimensions beside the offset.
+    at += name + (version === 1 ? 32 : version === 2 ? 4 : offsetLength);
+    const length = lengthOfPlain(message.subarray(at), depth + 1);
+    if (length === undefined) return undefined;
+    at += length;
+  }
+  return at;
+}
