@@ -31,6 +31,16 @@ test('encodings are found by their mark, or named', async () => {
   expect(await look(utf16(`\ufeff${PRICES}`), given)).toEqual(expected);
   expect(await look(utf16(`\ufeff${PRICES}`).swap16(), given)).toEqual(expected);
   expect(await look(utf16(PRICES), { ...given, encoding: 'utf-16' })).toEqual(expected);
+  expect(await look(utf16(PRICES).swap16(), { ...given, encoding: 'utf-16' })).toEqual(expected);
+  expect(await look(utf16('字,号\n一,1\n'), { encoding: 'utf-16' })).toEqual([
+    '字 text "一"',
+    '号 integer 1',
+  ]);
+  for (const bytes of [utf16(PRICES), utf16(PRICES).swap16()])
+    await expect(read(bytes)).rejects.toMatchObject({
+      problems: [{ row: 1, reason: expect.stringContaining('looks like UTF-16 without a byte') }],
+      hint: expect.stringContaining('"encoding": "utf-16"'),
+    });
   for (const encoding of ['latin-1', 'windows-1252'])
     expect(await look(Buffer.from(PRICES, 'latin1'), { ...given, encoding })).toEqual(expected);
   const euro = Buffer.concat([Buffer.from('a,b\n1,'), Buffer.from([0x80, 0x0a])]);

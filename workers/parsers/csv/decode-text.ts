@@ -12,6 +12,23 @@ export function encodingOfMark(head: Buffer): Encoding | undefined {
   return mark === 'efbbbf' ? 'utf-8' : undefined;
 }
 
+/**
+ * The byte order of what looks like UTF-16 without a mark: at least half of its characters are ones of one byte there, and
+ * there is no zero byte elsewhere.
+ */
+export function looksLikeUtf16(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
+  let even = 0;
+  let odd = 0;
+  for (const [i, byte] of head.entries()) {
+    if (byte !== 0) continue;
+    if (i % 2 === 0) even++;
+    else odd++;
+  }
+  if (Math.max(even, odd) * 4 < head.length || Math.min(even, odd) > 0 || head.length === 0)
+    return undefined;
+  return odd > 0 ? 'utf-16le' : 'utf-16be';
+}
+
 /** A text file as UTF-8, without its byte order mark. What is UTF-8 is not checked: scanRecords() does. */
 export async function* decodeText(path: string, encoding: Encoding): AsyncGenerator<Buffer> {
   const bytes = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
@@ -28,14 +45,18 @@ async function* withoutMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   }
 }
 
+/** As the mark says, or the zero bytes; else the usual one. */
+function byteOrder(head: Buffer): 'utf-16le' | 'utf-16be' {
+  const mark = head.subarray(0, 2).toString('hex');
+  if (mark === 'feff') return 'utf-16be';
+  return (mark === 'fffe' ? undefined : looksLikeUtf16(head.subarray(0, 512))) ?? 'utf-16le';
+}
+
 async function* decodeUtf16(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let decoder: InstanceType<typeof TextDecoder> | undefined;
   let lines = 1;
   const decode = (piece?: Buffer) => {
-    decoder ??= new TextDecoder(
-      piece?.subarray(0, 2).toString('hex') === 'feff' ? 'utf-16be' : 'utf-16le',
-      { fatal: true },
-    );
+    decoder ??= new TextDecoder(byteOrder(piece ?? Buffer.alloc(0)), { fatal: true });
     try {
       return decoder.decode(piece, { stream: piece !== undefined });
     } catch {

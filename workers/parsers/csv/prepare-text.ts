@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Encoding, ParserParameters } from '../../../shared/uploads/parsers.ts';
+import { TableError } from '../table/protocol.ts';
 import { collapseSpaces } from './collapse-spaces.ts';
-import { decodeText, encodingOfMark } from './decode-text.ts';
+import { decodeText, encodingOfMark, looksLikeUtf16 } from './decode-text.ts';
 import { MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';
 import { inferDelimiter } from './infer-delimiter.ts';
 
@@ -25,6 +26,12 @@ export async function prepareText(
 ): Promise<PreparedText> {
   const start = await readStart(input, 512);
   const mark = encodingOfMark(start);
+  if (!parameters.encoding && !mark && looksLikeUtf16(start))
+    throw new TableError({
+      row: 1,
+      reason: 'there are NUL characters: the file looks like UTF-16 without a byte order mark',
+      hint: 'Name "encoding": "utf-16", or save the file as UTF-8.',
+    });
   const encoding = parameters.encoding ?? mark ?? 'utf-8';
   const { quote = '"', comment, skip = 0 } = parameters;
   const decoded = () => decodeText(input, encoding);
