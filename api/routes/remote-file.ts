@@ -96,6 +96,7 @@ export default routes('raw-body', (router, api) => {
         'digest_mismatch',
         'idempotency_conflict',
         'precondition_failed',
+        'remote_disk_full',
         'payload_too_large',
         'insufficient_storage',
         'too_many_requests',

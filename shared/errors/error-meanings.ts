@@ -58,8 +58,9 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Give a folder that exists on the host.',
   },
   remote_disk_full: {
-    meaning: "The account's disk on the host is full; the output up to then can be read.",
-    remedy: "Free space in the account's home folder.",
+    meaning:
+      "The account's disk or quota on the host is full; of a command the output up to then can be read, of a file nothing stays.",
+    remedy: "Free space in the account's home folder, or where the file was to be.",
   },
   bad_frames: {
     meaning:

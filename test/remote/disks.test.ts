@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Account, makeAccount } from '../harness/accounts.ts';
@@ -83,6 +83,53 @@ describeStack(skip, 'what is written on a host', form => {
         execFileSync('umount', ['--lazy', home]);
       }
     }));
+
+  test.each([
+    ['than the disk has', 'size=12m', 16_000_000],
+    ['than a disk without files has', 'nr_inodes=40', 1],
+  ])('a file that needs more %s is remote_disk_full, and nothing of it stays', (_, limit, bytes) =>
+    withAccount(async ({ account, sshd, hostname }) => {
+      const { home, uid } = account;
+      const options = [limit, `uid=${uid}`, `gid=${uid}`, 'mode=755'].join(',');
+      execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', home]);
+      try {
+        const sid = await openSession(client, sshd, { hostname });
+        const put = (name: string, bytes: number, query = '') =>
+          client.fetch(`/api/remotes/${sid}/file${home}/${name}${query}`, {
+            method: 'PUT',
+            headers: { 'Content-Type': 'application/octet-stream' },
+            body: Buffer.alloc(bytes, 'x'),
+          });
+        const kept = () => findFilesOf(account).filter(path => !path.startsWith('~/.windlass/'));
+        writeFileSync(join(home, 'old'), 'old');
+        chownSync(join(home, 'old'), uid, uid);
+        const fill = join(home, 'fill');
+        if (bytes === 1) for (let i = 0; i < 40; i++) spawnSync('touch', [`${fill}-${i}`]);
+        const before = kept();
+        for (const [name, query] of [
+          ['new', ''],
+          ['old', ''],
+          ['in/it', '?parents=true'],
+        ] as const) {
+          const problem = await expectProblem(
+            await put(name, bytes, query),
+            400,
+            'remote_disk_full',
+          );
+          expect(problem.hint).toContain('Free some space');
+        }
+        expect(readFileSync(join(home, 'old'), 'utf8')).toBe('old');
+        expect(kept().filter(path => path !== '~/in')).toEqual(before);
+        if (bytes === 1) rmSync(`${fill}-1`);
+        expect((await put('fits', 1_000)).status).toBe(201);
+        await expectProblem(await put('x'.repeat(300), 1), 400, 'invalid_input');
+        expect(kept()).not.toContainEqual(expect.stringContaining('.windlass-'));
+      } finally {
+        await sshd.stop();
+        execFileSync('umount', ['--lazy', home]);
+      }
+    }),
+  );
 
   test('a home that cannot be written: refused with a hint, and doing what it says works', () =>
     withAccount(async ({ account, sshd, hostname }) => {

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
+import { isDiskFull } from './full-disk.ts';
 import {
   isDirectory,
   isRegularFile,
@@ -47,7 +48,7 @@ const PIPELINED = 64;
 /**
  * Writes a file beside its place on the session's host and renames it, so that it is there whole or as before. Whether it
  * is new. Throws `not_found` (a folder), `forbidden`, `invalid_input` (no regular file), `precondition_failed`,
- * `remote_connection_failed`, or the signal's reason.
+ * `remote_disk_full`, `remote_connection_failed`, or the signal's reason.
  */
 export async function writeRemoteFile(
   session: RemoteSession,
@@ -57,6 +58,7 @@ export async function writeRemoteFile(
     return await withSftp(session, options.signal, channel => write(channel, options));
   } catch (error) {
     if (options.signal.aborted) await removeTemporary(session, options).catch(() => {});
+    else if (error instanceof FailedWrite) throw await explain(session, error, options);
     throw toError(error, options.path);
   } finally {
     options.bytes.destroy();
@@ -68,10 +70,13 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
   const { present, path, folder } = await findPlace(channel, options.path);
   if (present && exclusive && !isRepeated) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
-  if (options.parents) await makeFolders(channel, folder);
-  else if (!(await find(channel, folder))) throw noFolder(folder);
   const inFolder = (end: string) => posix.join(folder, temporaryName(end));
   const temporary = inFolder(options.temporary);
+  if (options.parents)
+    await makeFolders(channel, folder).catch(error => {
+      throw isUnexplained(error) ? new FailedWrite(temporary, error) : error;
+    });
+  else if (!(await find(channel, folder))) throw noFolder(folder);
   if (isRepeated)
     for (const stale of [...options.stale.map(inFolder), temporary]) await remove(channel, stale);
   if (present && exclusive) {
@@ -83,10 +88,35 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
     await options.confirm();
     await giveName(channel, temporary, { path, exclusive });
   } catch (error) {
+    // Whether the disk is full shows only while the file still takes its room.
+    if (isUnexplained(error)) throw new FailedWrite(temporary, error);
     await remove(channel, temporary).catch(() => {});
     throw error;
   }
   return { created: present === undefined };
+}
+
+/** A write that the host refused without saying why. */
+class FailedWrite extends Error {
+  readonly temporary: string;
+
+  constructor(temporary: string, cause: unknown) {
+    super('the host refused a write', { cause });
+    this.temporary = temporary;
+  }
+}
+
+const isUnexplained = (error: unknown) => statusOf(error) === STATUS.failure;
+
+/** Asks the host why, over a channel of its own after that of the write, and removes what is left. */
+async function explain(
+  session: RemoteSession,
+  { temporary, cause }: FailedWrite,
+  options: WriteFileOptions,
+): Promise<unknown> {
+  const isFull = await isDiskFull(session, temporary, options.cleanupSignal);
+  await removeTemporary(session, options);
+  return isFull ? diskFull(options.path) : toError(cause, options.path);
 }
 
 /** The folder of a link is not that of its file, which may be missing. */
@@ -256,9 +286,15 @@ function toError(error: unknown, path: string): unknown {
     });
   return new WindlassError('invalid_input', {
     detail: `Invalid parameters: path: ${path} cannot be written: ${(error as Error).message}.`,
-    hint: "Check the room on the host's disk and the name of the file.",
+    hint: 'Check the name of the file, and what the host allows.',
   });
 }
+
+const diskFull = (path: string) =>
+  new WindlassError('remote_disk_full', {
+    detail: `Remote disk full: there is no space on the host, or in the account's quota, to write ${path}; nothing of it stayed.`,
+    hint: 'Free some space there, or choose another folder.',
+  });
 
 const isThere = (path: string) =>
   new WindlassError('precondition_failed', {

@@ -14130,7 +14130,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrittenFile"];
                 };
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `digest_mismatch`: Content digest does not match. */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `digest_mismatch`: Content digest does not match.; `remote_disk_full`: Remote disk full. */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -1,0 +1,32 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { AgentHarness } from '../../test/harness/agent-harness.ts';
+import { isDiskFull } from './full-disk.ts';
+
+const harness = new AgentHarness();
+afterAll(() => harness.clean());
+const patient = new AbortController().signal;
+
+test.each([
+  ["dd: error writing 'standard output': Disk quota exceeded", true],
+  ["dd: error writing 'standard output': No space left on device", true],
+  ['dd: closing output file: Quota exceeded', true],
+  ["dd: error writing 'standard output': File too large", false],
+])('where the host says `%s`, its disk is full: %s', async (said, isFull) => {
+  const host = harness.makeHost('/bin/sh');
+  const programs = join(host.account.home, 'bin');
+  mkdirSync(programs);
+  writeFileSync(join(programs, 'dd'), `#!/bin/sh\necho "${said}" >&2\nexit 1\n`, { mode: 0o755 });
+  host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
+  expect(await isDiskFull(host, join(host.account.home, 'file'), patient)).toBe(isFull);
+});
+
+test('a disk with room is not full, also below folders that are missing', async () => {
+  const host = harness.makeHost('/bin/sh');
+  const path = join(host.account.home, "it's");
+  writeFileSync(path, 'a');
+  expect(await isDiskFull(host, path, patient)).toBe(false);
+  expect(readFileSync(path).length).toBe(65_537);
+  expect(await isDiskFull(host, join(host.account.home, 'no/folder/x'), patient)).toBe(false);
+});
