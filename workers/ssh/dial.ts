@@ -26,7 +26,15 @@ export async function dial(
 }
 
 /** The cause of an error where the host accepted a connection and closed it before the login. */
-export class DroppedBeforeLogin extends Error {}
+export class DroppedBeforeLogin extends Error {
+  /** Whether the host had not even shown its key, so that it knows nothing of who wanted in. */
+  readonly isUnseen: boolean;
+
+  constructor(message: string, { isUnseen = false } = {}) {
+    super(message);
+    this.isUnseen = isUnseen;
+  }
+}
 
 /** The error of a host that cannot be reached, or whose SSH server does not answer. */
 export function unreachable(

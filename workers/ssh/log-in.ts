@@ -109,7 +109,9 @@ async function logInByKeys(
     const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
     if (noCommonType) shown = (await showKeys({ host, reach, algorithms }, signal).next()).value;
     if (shown && !isTrusted(shown)) return { shown };
-    throw toLoginError(error as Error & { level?: string }, { host, words });
+    throw toLoginError(error as Error & { level?: string }, {
+      ...{ host, words, hasShownKey: shown !== undefined },
+    });
   } finally {
     timer.stop();
   }

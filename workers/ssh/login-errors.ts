@@ -5,12 +5,14 @@ import { type HostWords, quoteHost } from './host-words.ts';
 interface Attempt {
   host: { address: string; port: number };
   words?: HostWords;
+  /** Whether the host had shown its key when it failed. */
+  hasShownKey?: boolean;
 }
 
 /** What an error of ssh2 about a connection attempt means, with what the host has said. */
 export function toLoginError(
-  error: Error & { level?: string },
-  { host, words }: Attempt,
+  error: Error & { level?: string; code?: string },
+  { host, words, hasShownKey = true }: Attempt,
 ): WindlassError {
   if (error instanceof WindlassError) return error;
   if (error.level === 'client-authentication') {
@@ -23,14 +25,16 @@ export function toLoginError(
   if (/no matching (?!host key)/.test(error.message))
     return new WindlassError('remote_connection_failed', {
       detail: `${host.address}:${host.port}: ${error.message}.`,
-      hint: 'The host knows only older algorithms. SSH_ALGORITHMS of the workers may add some of them.',
+      hint: 'The host knows none of those that are used here. Where it has only older ones, SSH_ALGORITHMS of the workers may add some of them.',
       cause: error,
     });
   // sshd says why PAM lets nobody in to this account, and hangs up.
   if (words?.aboutLogin) return accountUnusable(words.aboutLogin, error);
   if (error.level === 'client-timeout')
     return unreachable(host, 'the SSH server did not answer, or not the login, in time.', error);
-  return unreachable(host, `${error.message}.`, new DroppedBeforeLogin(error.message));
+  const isHangUp = /before handshake/.test(error.message) || error.code === 'ECONNRESET';
+  const cause = new DroppedBeforeLogin(error.message, { isUnseen: isHangUp && !hasShownKey });
+  return unreachable(host, `${error.message}.`, cause);
 }
 
 /** The error of an account that the host lets nobody use, whatever the credential. */

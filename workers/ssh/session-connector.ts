@@ -22,6 +22,7 @@ import type { Connection } from './log-in.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
 import { RefusedLogins } from './refused-logins.ts';
 import { RemoteSession } from './remote-session.ts';
+import { retryDropped } from './retry-dropped.ts';
 import { SeenCertificates } from './trusted-keys.ts';
 
 /** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
@@ -96,11 +97,15 @@ export class SessionConnector {
     const connection = await connectWithin(
       dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS,
       { hops, username, credential, place, ask, algorithms, seen: this.#seen },
-      (until, run, signal) =>
-        this.#breakers
-          .of(until)
-          .execute(() => begin(run(), dialogue), signal)
-          .then(({ connecting }) => connecting),
+      (until, run, signal) => {
+        const attempt = () =>
+          this.#breakers
+            .of(until)
+            .execute(() => begin(run(), dialogue), signal)
+            .then(({ connecting }) => connecting);
+        // A job has tries of its own.
+        return dialogue ? retryDropped(attempt, signal) : attempt();
+      },
     ).catch(async (error: unknown) => {
       this.#refused.record(sid, error);
       if (isHostChangedError(error)) throw await this.endForChangedHost(session);
