@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Account, makeAccount, type ShellName } from '../harness/accounts.ts';
@@ -67,6 +67,32 @@ describeUnless(skip, 'accounts on a host', () => {
         });
       }));
   }
+
+  test.each([
+    ['bash', '.bashrc', '{ builtin cd "$@" && ls; }; export -f cd'],
+    ['zsh', '.zshenv', '{ builtin cd "$@" && ls }'],
+  ] as const)(
+    '%s: a `cd` of its own that prints is not in the output of a command in a folder',
+    (shell, file, body) =>
+      withAccount(shell, async ({ account, sshd }) => {
+        const path = join(account.home, file);
+        const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
+        writeFileSync(path, `cd() ${body}\n${before}`);
+        const { username, password } = account;
+        for (const how of [{}, { startup: 'each' }, { agent: false }]) {
+          const login = { hostname: `${shell}-${sshd.port}`, username, password, ...how };
+          const { sid } = await client.post<{ sid: string }>('/api/remotes', login);
+          const given = { sid, command: 'cat; pwd', cwd: '/usr', stdin: 'in\n' };
+          expect(await client.post('/api/remotes/launch', given)).toMatchObject({
+            ...{ output: 'in\n/usr\n', errors: '', returncode: 0 },
+          });
+          expect(await launch(sid, 'cd /usr; pwd')).toMatchObject({
+            output: expect.stringContaining('\n/usr'),
+          });
+          await client.delete(`/api/remotes/${sid}`);
+        }
+      }),
+  );
 
   test('a function that the start-up files export works in a command, as over plain ssh', () =>
     withAccount('bash', async ({ account, open }) => {

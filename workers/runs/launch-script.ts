@@ -5,8 +5,11 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 import { type Manner, withSessionEnv } from './manner.ts';
 import type { RunRequest } from './run-on-host.ts';
 
-/** Shells that read the script below. Run by the account's own shell, it keeps the functions that bash exports. */
-const READS_SCRIPT = /\/(?:sh|dash|ash|bash|ksh|ksh93|mksh|zsh)$/;
+/**
+ * Shells that read the script below. Run by the account's own shell, it keeps the functions that bash exports. Not zsh, whose
+ * start-up files may have their own `cd`, and whose `command` finds no built-in one.
+ */
+const READS_SCRIPT = /\/(?:sh|dash|ash|bash|ksh|ksh93|mksh)$/;
 /** The limit of execve for one argument is 128 KiB. */
 const MAX_ARGUMENT_BYTES = 131_000;
 /** What the script ends with where it cannot enter the folder. Its line on stderr, which names the run, tells it from the command's own. */
@@ -29,7 +32,7 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
   if (startup === 'once') lines.push('case $SHELL in */bash) set -- --norc ;; esac');
   if (cwd !== undefined)
     lines.push(
-      `CDPATH= cd -- ${quoteWord(cwd)} 2>/dev/null || { echo ${quoteWord(noFolderLine(id))} >&2; exit ${NO_FOLDER}; }`,
+      `CDPATH= command cd -- ${quoteWord(cwd)} 2>/dev/null || { command echo ${quoteWord(noFolderLine(id))} >&2; exit ${NO_FOLDER}; }`,
     );
   const variables = Object.entries(env).map(([name, value]) => quoteWord(`${name}=${value}`));
   const words = [...(variables.length > 0 ? ['env', ...variables] : []), '"$SHELL" "$@"'];
@@ -38,13 +41,13 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
     stdin === undefined
       ? `${run} </dev/null`
       : // A command that does not read all of it is no error.
-        `printf '%s' ${quoteWord(stdin)} 2>/dev/null | ${run}`,
+        `command printf '%s' ${quoteWord(stdin)} 2>/dev/null | ${run}`,
   );
   return lines.join('\n');
 }
 
 /** Where sshd starts a command. The variable is none of the login's. */
-const AT_HOME = 'CDPATH= cd 2>/dev/null || cd /\nunset OLDPWD\n';
+const AT_HOME = 'CDPATH= command cd 2>/dev/null || command cd /\nunset OLDPWD\n';
 
 /** What an agent is asked to run. `shell` is the account's. */
 export function runRequest(
