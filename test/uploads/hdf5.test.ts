@@ -209,6 +209,7 @@ f['plain'] = i`),
     ["libver='earliest'", ''],
     ["libver='latest'", ''],
     ["libver=('v108', 'v110'), userblock_size=512", ''],
+    ['userblock_size=16384', ''],
     ['track_order=True', ''],
     ["libver='latest', track_order=True", 'track_times=True, '],
   ])('plain numbers are found in files of %s', async (options, more) => {

@@ -69,6 +69,10 @@ test('what is no array of records is an error with its place', async () => {
     problems: [{ row: 3 }],
   });
   await expect(read('ndjson', Buffer.from('{"a": "\xff"}', 'latin1'))).rejects.toThrow('UTF-8');
+  for (const text of ['[{"a": 1}]', '\ufeff{"a": 1}'])
+    for (const bytes of [Buffer.from(text, 'utf16le'), Buffer.from(text, 'utf16le').swap16()])
+      for (const parser of ['json', 'ndjson'] as const)
+        await expect(read(parser, bytes)).rejects.toThrow('the file is UTF-16');
 });
 
 test('bombs are refused in bounded memory', async () => {

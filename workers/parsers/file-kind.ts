@@ -1,5 +1,5 @@
 const HDF5 = '\x89HDF\r\n\x1a\n';
-/** HDF5 may begin after a block of another's, as files of MATLAB 7.3 do. */
+/** HDF5 may begin after a block of another's, as files of MATLAB 7.3 do: of this size, or twice that, and so on. */
 const USER_BLOCK = 512;
 /** The first bytes of files that are no text; longer marks stand before shorter ones that they begin with. */
 const MARKS: [mark: string, name: string, parser?: string][] = [
@@ -44,8 +44,9 @@ export interface FileKind {
 /** The kind of a file by its first bytes; undefined if they may be text. */
 export function recognizeFile(head: Buffer): FileKind | undefined {
   const text = head.subarray(0, 64).toString('latin1');
-  if (head.toString('latin1', USER_BLOCK, USER_BLOCK + HDF5.length) === HDF5)
-    return { name: 'an HDF5 file', parser: 'hdf5' };
+  for (let at = USER_BLOCK; at < head.length; at *= 2)
+    if (head.toString('latin1', at, at + HDF5.length) === HDF5)
+      return { name: 'an HDF5 file', parser: 'hdf5' };
   const isWorkbook = WORKBOOK_MEMBERS.some(member => text.startsWith(member, MEMBER_NAME));
   if (text.startsWith('PK') && isWorkbook) return { name: 'an XLSX workbook', parser: 'xlsx' };
   const found = MARKS.find(([mark]) => text.startsWith(mark));

@@ -1,9 +1,11 @@
 import { open } from 'node:fs/promises';
 import { type FileParserName, isParserName, PARSERS } from '../../../shared/uploads/parsers.ts';
+import { encodingOfMark, looksLikeUtf16 } from '../csv/decode-text.ts';
 import { recognizeFile } from '../file-kind.ts';
 import { TableError } from '../table/protocol.ts';
 
-const HEAD_BYTES = 1_024;
+/** With the user block of any HDF5 file that was seen. */
+const HEAD_BYTES = 65_536 + 8;
 /** A workbook may begin with another part than Excel's do, and netCDF-4 is HDF5. */
 const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {
   xlsx: 'zip',
@@ -14,6 +16,7 @@ const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {
 export async function checkKind(path: string, parser: FileParserName): Promise<void> {
   const head = await readHead(path);
   if (head.length === 0) throw new TableError({ reason: 'the file is empty' });
+  if (parser === 'json' || parser === 'ndjson') refuseUtf16(head);
   const kind = recognizeFile(head);
   const { reads } = PARSERS[parser];
   const isRead =
@@ -25,6 +28,16 @@ export async function checkKind(path: string, parser: FileParserName): Promise<v
     hint: other
       ? `Use the parser "${other}".`
       : `Export it as ${reads === 'text' ? 'CSV' : reads.replace(/^an? /, '')}.`,
+  });
+}
+
+/** RFC 8259 has JSON in UTF-8. */
+function refuseUtf16(head: Buffer): void {
+  if (encodingOfMark(head) !== 'utf-16' && !looksLikeUtf16(head)) return;
+  throw new TableError({
+    row: 1,
+    reason: 'the file is UTF-16, and JSON is UTF-8',
+    hint: 'Save it as UTF-8.',
   });
 }
 
