@@ -97,6 +97,10 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     await expectProblem(await put(path, 'x'), 404, 'not_found');
     expect((await put(path, 'x', {}, '?parents=true')).status).toBe(201);
     expect(readFileSync(path, 'utf8')).toBe('x');
+    const below = await put(`${path}/a/b`, 'x', {}, '?parents=true');
+    expect((await expectProblem(below, 400, 'invalid_input')).detail).toContain(
+      `${path} is no folder`,
+    );
   });
 
   test('bytes that are not written do not stay in the store', async () => {

@@ -203,7 +203,7 @@ async function remove({ sftp, act }: Sftp, path: string): Promise<void> {
 async function makeFolders(channel: Sftp, folder: string): Promise<void> {
   const { sftp, act } = channel;
   const present = await find(channel, folder);
-  if (present && !isDirectory(present)) throw noFolder(folder);
+  if (present && !isDirectory(present)) throw isNoFolder(folder);
   if (present) return;
   await makeFolders(channel, posix.dirname(folder));
   await act(done => sftp.mkdir(folder, done)).catch(async (error: unknown) => {
@@ -306,6 +306,12 @@ const noFolder = (folder: string) =>
   new WindlassError('not_found', {
     detail: `Not found: there is no folder ${folder} on the host.`,
     hint: 'Check the path, or give ?parents=true to make it.',
+  });
+
+const isNoFolder = (path: string) =>
+  new WindlassError('invalid_input', {
+    detail: `Invalid parameters: path: ${path} is no folder.`,
+    hint: 'Choose another path.',
   });
 
 const noRegularFile = (path: string, found: ssh2.Stats) =>
