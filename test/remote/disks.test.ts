@@ -1,5 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Account, makeAccount } from '../harness/accounts.ts';
@@ -130,6 +138,25 @@ describeStack(skip, 'what is written on a host', form => {
       }
     }),
   );
+
+  test('where nothing can be written for another reason, it is told in words of the host', () =>
+    withAccount(async ({ account, sshd, hostname }) => {
+      const sid = await openSession(client, sshd, { hostname, agent: false });
+      const folder = join(account.home, 'read-only');
+      mkdirSync(folder, { mode: 0o777 });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro,mode=777', 'tmpfs', folder]);
+      try {
+        const answer = await client.fetch(`/api/remotes/${sid}/file${folder}/new`, {
+          method: 'PUT',
+          headers: { 'Content-Type': 'application/octet-stream' },
+          body: 'x',
+        });
+        const { detail } = await expectProblem(answer, 400, 'invalid_input');
+        expect(detail).toContain('Read-only file system');
+      } finally {
+        execFileSync('umount', ['--lazy', folder]);
+      }
+    }));
 
   test('a home that cannot be written: refused with a hint, and doing what it says works', () =>
     withAccount(async ({ account, sshd, hostname }) => {

@@ -4,7 +4,6 @@ import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { isDiskFull } from './full-disk.ts';
 import {
   isDirectory,
   isRegularFile,
@@ -13,6 +12,7 @@ import {
   statusOf,
   withSftp,
 } from './sftp-requests.ts';
+import { meansFull, whyWriteFails } from './why-write-fails.ts';
 
 export interface WriteFileOptions {
   /** Absolute. A link is followed: the file that it names is replaced. */
@@ -114,9 +114,12 @@ async function explain(
   { temporary, cause }: FailedWrite,
   options: WriteFileOptions,
 ): Promise<unknown> {
-  const isFull = await isDiskFull(session, temporary, options.cleanupSignal);
-  await removeTemporary(session, options);
-  return isFull ? diskFull(options.path) : toError(cause, options.path);
+  const words = await whyWriteFails(session, temporary, options.cleanupSignal);
+  await removeTemporary(session, options).catch((error: unknown) => {
+    // Where nothing can be written, nothing has to be removed; a lost connection is tried again.
+    if (statusOf(error) === undefined) throw error;
+  });
+  return meansFull(words) ? diskFull(options.path) : toError(cause, options.path, words);
 }
 
 /** The folder of a link is not that of its file, which may be missing. */
@@ -275,7 +278,7 @@ function ignoreUnsupported(error: unknown): void {
   if (error instanceof WindlassError || statusOf(error) !== undefined) throw error;
 }
 
-function toError(error: unknown, path: string): unknown {
+function toError(error: unknown, path: string, words = (error as Error).message): unknown {
   const status = statusOf(error);
   if (status === undefined) return error;
   if (status === STATUS.noSuchFile) return noFolder(posix.dirname(path));
@@ -285,7 +288,7 @@ function toError(error: unknown, path: string): unknown {
       hint: 'Choose another folder, or open a session as another account.',
     });
   return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: path: ${path} cannot be written: ${(error as Error).message}.`,
+    detail: `Invalid parameters: path: ${path} cannot be written: ${words}.`,
     hint: 'Check the name of the file, and what the host allows.',
   });
 }

@@ -1,22 +1,25 @@
 import { posix } from 'node:path';
-import { buffer } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { READ_COMMAND } from './read-script.ts';
 
 /** What C libraries say for ENOSPC and EDQUOT. */
-const FULL = /No space left on device|[Qq]uota exceeded/;
+const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
+
+/** Whether the words of a host mean that its disk, or the account's quota, is full. */
+export const meansFull = (words: string | undefined) => words !== undefined && FULL.test(words);
 
 /**
- * Whether a file cannot grow, or be made, because the disk or the account's quota is full. SFTP says only that a request
- * failed, and the room that a host tells of knows no quota, so the shell tries the same and says why. What it may have
- * written to the file is for the caller to remove.
+ * Why a file cannot grow, or be made, in the words of the host; undefined where it can. SFTP says only that a
+ * request failed, and the room that a host tells of knows no quota, so the shell tries the same and says why. What it may
+ * have written to the file is for the caller to remove.
  */
-export async function isDiskFull(
+export async function whyWriteFails(
   host: RemoteExec,
   path: string,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<string | undefined> {
   const channel = await host.exec(READ_COMMAND, signal);
   const abort = () => channel.destroy();
   signal.addEventListener('abort', abort, { once: true });
@@ -24,7 +27,8 @@ export async function isDiskFull(
     channel.stdin.on('error', () => {});
     channel.stdin.end(script(path));
     channel.stderr.resume();
-    return FULL.test((await buffer(channel.stdout)).toString('latin1'));
+    const [, words] = /: ([^:\n]{1,100})$/m.exec(await text(channel.stdout)) ?? [];
+    return words;
   } finally {
     signal.removeEventListener('abort', abort);
     channel.destroy();

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { AgentHarness } from '../../test/harness/agent-harness.ts';
-import { isDiskFull } from './full-disk.ts';
+import { meansFull, whyWriteFails } from './why-write-fails.ts';
 
 const harness = new AgentHarness();
 afterAll(() => harness.clean());
@@ -19,14 +19,17 @@ test.each([
   mkdirSync(programs);
   writeFileSync(join(programs, 'dd'), `#!/bin/sh\necho "${said}" >&2\nexit 1\n`, { mode: 0o755 });
   host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
-  expect(await isDiskFull(host, join(host.account.home, 'file'), patient)).toBe(isFull);
+  const words = await whyWriteFails(host, join(host.account.home, 'file'), patient);
+  expect([words, meansFull(words)]).toEqual([said.split(': ').at(-1), isFull]);
 });
 
 test('a disk with room is not full, also below folders that are missing', async () => {
   const host = harness.makeHost('/bin/sh');
   const path = join(host.account.home, "it's");
   writeFileSync(path, 'a');
-  expect(await isDiskFull(host, path, patient)).toBe(false);
+  expect(await whyWriteFails(host, path, patient)).toBe(undefined);
   expect(readFileSync(path).length).toBe(65_537);
-  expect(await isDiskFull(host, join(host.account.home, 'no/folder/x'), patient)).toBe(false);
+  expect(await whyWriteFails(host, join(host.account.home, 'no/folder/x'), patient)).toBe(
+    undefined,
+  );
 });
