@@ -9,7 +9,7 @@ const WORKERS = 4;
 const SLOTS = 8;
 /** Of a command: it waits for its host, and takes no processor meanwhile. */
 const COMMAND_MS = 250;
-/** What one worker does in six seconds. */
+/** For each worker, at best in six seconds: the last commands, beside which slots are free, count as little on both sides. */
 const JOBS = (SLOTS * 6_000) / COMMAND_MS;
 
 /** Compares four workers with one, of few slots, on commands that wait. Each has a database of its own. */
@@ -44,7 +44,7 @@ async function openSide(
   const processes = await startWorkers('windlass', servers, work);
   const contender = await openWindlass({ databaseUrl: url.href });
   return {
-    measure: () => measureJobs(contender, JOBS),
+    measure: () => measureJobs(contender, JOBS * workers),
     close: async () => {
       await stopWorkers(processes);
       await contender.close();
