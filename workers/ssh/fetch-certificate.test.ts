@@ -47,6 +47,11 @@ test.each([
   });
 });
 
+test('a host that hangs up before it shows its certificate may be asked again', async () => {
+  const { target } = await serve(socket => socket.end());
+  await expect(connect(target, patient)).rejects.toMatchObject({ cause: { isUnseen: true } });
+});
+
 test('an abort ends the wait for a certificate', async () => {
   const leaving = new AbortController();
   const { target } = await serve(() => leaving.abort(new Error('left')));

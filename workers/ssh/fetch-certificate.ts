@@ -29,7 +29,7 @@ export async function fetchCertificate(
     return certificate && parseCertificateBlob(certificate);
   } catch (error) {
     signal.throwIfAborted();
-    throw toLoginError(error as Error, { host });
+    throw toLoginError(error as Error, { host, hasShownKey: false });
   } finally {
     transport.on('error', () => {}).destroy();
   }
@@ -56,7 +56,9 @@ function shake(
       }
     });
     transport.once('error', reject);
-    transport.once('close', () => reject(new Error('the host closed the connection')));
+    transport.once('close', () =>
+      reject(new Error('the host closed the connection before handshake')),
+    );
   });
   return shaking.finally(() => ended.abort());
 }
