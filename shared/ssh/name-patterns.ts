@@ -20,12 +20,13 @@ export function fitsPattern(name: string, pattern: string): boolean {
   return /^\**$/.test(pattern.slice(at));
 }
 
-/** Whether a list such as `*.example.org,!gate.example.org` fits a name: one of them does, and none with `!` before it. */
-export function fitsPatterns(name: string, patterns: string): boolean {
+/**
+ * Whether a list such as `*.example.org,!gate.example.org` fits what has these names: a pattern fits one of them, and none with `!`
+ * before it does.
+ */
+export function fitsPatterns(names: string[], patterns: string): boolean {
+  const fits = (pattern: string) => names.some(name => fitsPattern(name, pattern));
   const list = patterns.split(',');
-  const [refused, wanted] = [true, false].map(isRefused =>
-    list.filter(pattern => pattern.startsWith('!') === isRefused),
-  ) as [string[], string[]];
-  if (refused.some(pattern => fitsPattern(name, pattern.slice(1)))) return false;
-  return wanted.some(pattern => fitsPattern(name, pattern));
+  if (list.some(pattern => pattern.startsWith('!') && fits(pattern.slice(1)))) return false;
+  return list.some(pattern => !pattern.startsWith('!') && fits(pattern));
 }

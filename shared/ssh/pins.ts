@@ -11,6 +11,9 @@ import { fitsPatterns } from './name-patterns.ts';
 const AUTHORITY = '@cert-authority';
 const AUTHORITY_FORM = `must be "${AUTHORITY} HOSTS ssh-ed25519 AAAA…", as in known_hosts`;
 
+/** Of an authority: NIST SP 800-131A asks for as many. */
+const MIN_RSA_BITS = 2_048;
+
 interface At {
   address: string;
   port: number;
@@ -34,11 +37,14 @@ export const ownKeys = (pins: string[]) => pins.filter(pin => !isAuthority(pin))
 export const authoritiesFor = ({ keys, ...at }: At & { keys: string[] }): Buffer[] =>
   keys.filter(pin => isAuthority(pin) && isFor(pin, at)).map(pin => keyBytes(keyLineIn(pin)));
 
-/** Whether the patterns of an authority fit a host. `[address]:port` is tried, too, and is the name at another port than 22. */
+/**
+ * Whether the patterns of an authority fit a host, which is also called `[address]:port`: at another port than 22 OpenSSH takes that
+ * name first, and then the address. What excludes it by either name excludes it here.
+ */
 export function isFor(authority: string, { address, port }: At): boolean {
   const patterns = (fieldsOf(authority)[1] ?? '').toLowerCase();
   const name = address.toLowerCase();
-  return [name, `[${name}]:${port}`].some(one => fitsPatterns(one, patterns));
+  return fitsPatterns([name, `[${name}]:${port}`], patterns);
 }
 
 /** A pin as it is stored, or what is wrong with it. */
@@ -49,8 +55,8 @@ export function readPin(line: string): { pin: string } | { problem: string } {
     return {
       problem: `has the marker ${marker}: only ${AUTHORITY} is known; leave out a key that does not count any more`,
     };
-  const key = ssh2.utils.parseKey(line);
-  if (key instanceof Error) return { problem: 'must be a public key such as "ssh-ed25519 AAAA…"' };
+  const key = parseLine(line);
+  if (!key) return { problem: 'must be a public key such as "ssh-ed25519 AAAA…"' };
   if (key.type.includes('-cert-'))
     return {
       problem: `is a certificate: give the key itself, or the authority that signed it as "${AUTHORITY} HOSTS ssh-ed25519 AAAA…"`,
@@ -65,18 +71,32 @@ function readAuthority(line: string): { pin: string } | { problem: string } {
   if (encoded === '') return { problem: AUTHORITY_FORM };
   if (!KEY_TYPES.includes(type))
     return { problem: `${AUTHORITY_FORM}; the key's type is one of ${KEY_TYPES.join(', ')}` };
-  if (!isUsable(`${type} ${encoded}`)) return { problem: AUTHORITY_FORM };
+  if (!isUsable(`${type} ${encoded}`))
+    return {
+      problem: `${AUTHORITY_FORM}, with a sound key, of ${MIN_RSA_BITS} bits at least where it is RSA`,
+    };
   return { pin: [marker, patterns, type, encoded].join(' ') };
 }
 
-/** Whether signatures can be verified with a key. */
+/** Whether signatures can be verified with a key, and are worth something. */
 function isUsable(line: string): boolean {
-  const key = ssh2.utils.parseKey(line);
-  if (key instanceof Error) return false;
+  const key = parseLine(line);
+  if (!key) return false;
   try {
-    createPublicKey(key.getPublicPEM());
-    return true;
+    const { asymmetricKeyDetails = {} } = createPublicKey(key.getPublicPEM());
+    const { modulusLength = MIN_RSA_BITS, publicExponent = 3n } = asymmetricKeyDetails;
+    return modulusLength >= MIN_RSA_BITS && publicExponent >= 3n;
   } catch {
     return false;
+  }
+}
+
+/** ssh2 throws at some malformed keys, and returns an error for others. */
+function parseLine(line: string): ssh2.ParsedKey | undefined {
+  try {
+    const key = ssh2.utils.parseKey(line);
+    return key instanceof Error ? undefined : key;
+  } catch {
+    return undefined;
   }
 }

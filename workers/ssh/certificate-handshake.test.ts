@@ -85,3 +85,10 @@ test.each([
 ])('%s is an error', (_, bytes, words) => {
   expect(() => shake(Buffer.concat([LINES, bytes]), 64)).toThrow(words);
 });
+
+test('a host begins one key exchange, since each costs a key', () => {
+  const opening = keyExchange('ecdh-sha2-nistp521', CERTIFIED);
+  expect(() => shake(Buffer.concat([LINES, opening, opening, REPLY]), 100_000)).toThrow(
+    'the host sent the message 20 too often',
+  );
+});

@@ -56,6 +56,7 @@ export class CertificateHandshake {
   readonly #send: (bytes: Buffer) => void;
   #input: Buffer = Buffer.alloc(0);
   #isIdentified = false;
+  #isOpened = false;
 
   /** `send`: to the host. */
   constructor(algorithms: SshAlgorithms, send: (bytes: Buffer) => void) {
@@ -125,6 +126,9 @@ export class CertificateHandshake {
 
   /** Each is the first of the client's that the server has, too (RFC 4253, 7.1). */
   #open(reader: WireReader): Shown | undefined {
+    // Each costs a key, which takes a millisecond.
+    if (this.#isOpened) throw new Error(`the host sent the message ${KEXINIT} too often`);
+    this.#isOpened = true;
     reader.position = 16;
     const [kex, hostKeys] = [reader.names(), reader.names()];
     if (!HOST_KEYS.some(name => hostKeys.includes(name))) return { certificate: undefined };

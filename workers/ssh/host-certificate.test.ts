@@ -93,6 +93,9 @@ describeUnless(missingPrograms('ssh'), 'certificates of hosts', () => {
       expect(find(line, { now: new Date(now) })).toMatch(problem);
     for (const now of ['2020-01-01T00:00:00Z', '2020-12-31T23:59:59Z'])
       expect(find(line, { now: new Date(now) })).toBeUndefined();
+    const later = { ...read(line), validAfter: 2n ** 63n, validBefore: 2n ** 64n - 1n };
+    const wanted = { address: 'node.example.org', authorities: [keyBytes(authority.public)] };
+    expect(findCertificateProblem(later, wanted)).toMatch(/^is valid from a time after all/);
     expect(find(certify(authority, key, '-n', 'node.example.org'))).toBe(
       "is a user's, not a host's",
     );

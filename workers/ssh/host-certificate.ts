@@ -37,7 +37,7 @@ export function findCertificateProblem(
     return `is for ${list(principals)}, not for ${name}`;
   if (isValidAt(certificate, now)) return undefined;
   const { validAfter, validBefore } = certificate;
-  return toDate(validAfter) > now
+  return validAfter > BigInt(Math.floor(now.getTime() / 1_000))
     ? `is valid from ${describe(validAfter)} on; here it is ${now.toISOString()}`
     : `was valid until ${describe(validBefore)}`;
 }
