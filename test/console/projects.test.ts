@@ -136,10 +136,20 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.reload();
     await page.getByRole('button', { name: 'Format' }).click();
     await page.getByText('Not stored yet.').waitFor();
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route(`**${path}`, route => held.then(() => route.continue()));
     await page.getByRole('button', { name: 'Store' }).click();
-    await expect
-      .poll(stored)
-      .toBe('{\n  "seed": 12345678901234567890,\n  "small": -0,\n  "far": 1e400\n}');
+    await page.getByText('Storing …').waitFor();
+    expect(await value.isEditable()).toBe(false);
+    release();
+    await page.getByText('Storing …').waitFor({ state: 'detached' });
+    await page.unroute(`**${path}`);
+    expect(await stored()).toBe(
+      '{\n  "seed": 12345678901234567890,\n  "small": -0,\n  "far": 1e400\n}',
+    );
     // Somebody else is not overwritten.
     await grace.fetch(path, { method: 'PUT', body: '{"value":2}' });
     await value.fill('3.10');

@@ -62,7 +62,10 @@ const readId = ({ headers }: IncomingMessage): OutputOffsets => {
   return { stdout, stderr };
 };
 
-test('wherever the stream is cut, each byte and each state comes once', async () => {
+// Two connections for each byte: beside many other tests they take half a minute.
+test('wherever the stream is cut, each byte and each state comes once', {
+  timeout: 120_000,
+}, async () => {
   const whole = await streamFrom(START);
   const connections = new Array<number>(whole.length + 1).fill(0);
   const http = await serve(async (req, res) => {

@@ -113,7 +113,13 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
           </label>
         </>
       )}
-      <JsonEditor label="Value" text={text} onChange={setText} isReadOnly={!isWriter} />
+      {/* What is stored is shown then, in place of what would be typed meanwhile. */}
+      <JsonEditor
+        label="Value"
+        text={text}
+        onChange={setText}
+        isReadOnly={!isWriter || store.isPending}
+      />
       <label class="check">
         <input type="checkbox" name="input" defaultChecked={isInput} disabled={!isWriter} />
         <span>An input of the model, not one of its results</span>
