@@ -20,8 +20,8 @@ export function loadOrCreateKeyPair(path: string): KeyPair {
   return { private: readFileSync(path, 'utf8').trim(), public: `${type} ${key}` };
 }
 
-/** Tries again if the pair is broken: ssh2 1.17 fails if the public key begins with a zero byte, one in 256. */
-function makeKeyPair(): KeyPair {
+/** A new ed25519 pair. Tries again if it is broken: ssh2 1.17 fails if the public key begins with a zero byte, one in 256. */
+export function makeKeyPair(): KeyPair {
   for (;;) {
     const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'windlass' });
     if (!(ssh2.utils.parseKey(pair.private) instanceof Error)) return pair;

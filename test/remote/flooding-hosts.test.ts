@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import ssh2 from 'ssh2';
 import { afterEach, expect, test } from 'vitest';
+import { makeKeyPair } from '../../servers/key-pair.ts';
 import { describeStack } from '../harness/forms.ts';
 import { missingMemory, watchMemory } from '../harness/memory.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -74,7 +74,7 @@ describeStack(missingMemory(), 'a host that floods before the login', form => {
     return { port: (server.address() as AddressInfo).port, taken, sockets };
   };
   const BANNER = Buffer.from('SSH-2.0-OpenSSH_9.9\r\n');
-  const key = ssh2.utils.generateKeyPairSync('ed25519').public;
+  const key = makeKeyPair().public;
   const send = (path: string, body: object) =>
     client.fetch(path, { method: 'POST', body: JSON.stringify(body) });
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import { afterEach, expect, test } from 'vitest';
+import { makeKeyPair } from '../../servers/key-pair.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { CURRENT_ALGORITHMS } from '../../shared/ssh/algorithms.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
@@ -16,7 +17,7 @@ import { scanHostKeys } from './scan-host-keys.ts';
 const LIMITS = { connectMs: 10_000, loginMs: 300 };
 const ended: (() => unknown)[] = [];
 const patient = new AbortController().signal;
-const hostKey = ssh2.utils.generateKeyPairSync('ed25519');
+const hostKey = makeKeyPair();
 
 afterEach(async () => {
   for (const end of ended.splice(0).reverse()) await end();
@@ -105,7 +106,7 @@ test('a credential goes to the place that it was sealed for, and no byte to anot
     letIn(client);
   });
   const host = hostAt(port);
-  const other = ssh2.utils.generateKeyPairSync('ed25519').public;
+  const other = makeKeyPair().public;
   const target = {
     hops: [host] as Hops,
     username: 'me',
@@ -190,7 +191,7 @@ test('a server that asks for the password by a dialogue is told it once, and not
 });
 
 test('a key may be followed by a password and by a code, each sent once', async () => {
-  const key = ssh2.utils.generateKeyPairSync('ed25519');
+  const key = makeKeyPair();
   const tried: string[] = [];
   const order: ssh2.AuthenticationType[] = ['publickey', 'password', 'keyboard-interactive'];
   const port = await serveSsh(client =>

@@ -3,6 +3,7 @@ import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
 import { text } from 'node:stream/consumers';
 import ssh2 from 'ssh2';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { makeKeyPair } from '../../servers/key-pair.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { JumpCredential } from '../../shared/secrets/secrets.ts';
@@ -18,7 +19,7 @@ import type { Connection } from './log-in.ts';
 import { RemoteSession } from './remote-session.ts';
 
 const patient = new AbortController().signal;
-const stranger = ssh2.utils.generateKeyPairSync('ed25519');
+const stranger = makeKeyPair();
 const ended: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -183,18 +184,12 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   });
 });
 
-/** ssh2 makes a key in 256 that it cannot read itself. */
-function makeKey(): ReturnType<typeof ssh2.utils.generateKeyPairSync> {
-  const key = ssh2.utils.generateKeyPairSync('ed25519');
-  return ssh2.utils.parseKey(key.private) instanceof Error ? makeKey() : key;
-}
-
 /** A jump host of this process, that does with the connections that it is asked for what the test says. */
 async function serveJump(
   onTcpip: (accept: () => ssh2.ServerChannel) => void,
   onLogin = (login: ssh2.AuthContext) => login.accept(),
 ) {
-  const key = makeKey();
+  const key = makeKeyPair();
   const server = new ssh2.Server({ hostKeys: [key.private] }, client => {
     client.on('error', () => {});
     client.on('authentication', onLogin);
