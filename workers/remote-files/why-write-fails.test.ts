@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { AgentHarness } from '../../test/harness/agent-harness.ts';
@@ -32,4 +32,5 @@ test('a disk with room is not full, also below folders that are missing', async 
   expect(await whyWriteFails(host, join(host.account.home, 'no/folder/x'), patient)).toBe(
     undefined,
   );
+  expect(existsSync(join(host.account.home, 'x'))).toBe(false);
 });

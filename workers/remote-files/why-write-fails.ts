@@ -35,10 +35,11 @@ export async function whyWriteFails(
   }
 }
 
-/** Where the folder is missing, it could not be made: then the nearest one that is there. */
+/** Where the folder is missing, it could not be made: then the nearest one that is there, in which nothing is left. */
 const script = (path: string) => `LC_ALL=C; export LC_ALL
 d=${quoteWord(posix.dirname(path))}
 while [ ! -d "$d" ]; do d=$(dirname "$d"); done
 f="$d"/${quoteWord(posix.basename(path))}
 { dd if=/dev/zero bs=65536 count=1 >>"$f"; } 2>&1
+[ "$d" = ${quoteWord(posix.dirname(path))} ] || rm -f "$f"
 `;
