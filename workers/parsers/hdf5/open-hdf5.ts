@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Metadata, Module } from 'h5wasm';
 import { TableError } from '../table/protocol.ts';
-import { Datatypes } from './plain-types.ts';
+import { Datatypes } from './datatypes.ts';
 
 /** An open HDF5 file, whose datasets are named by their paths. */
 export interface Hdf5File {
