@@ -1,4 +1,13 @@
-import { chmodSync, createReadStream, createWriteStream, mkdtempSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  createReadStream,
+  createWriteStream,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -12,6 +21,8 @@ import { OpenSsh } from './open-ssh.ts';
 import { addHost, openSession } from './session.ts';
 
 const BYTES = 2 ** 30;
+/** Of the comparison with the program `ssh`. */
+const CAT_BYTES = 300_000_000;
 /** The output of the warm-up. */
 const FIRST_BYTES = 2 ** 26;
 /** The polling interval of a client that found nothing new. */
@@ -39,7 +50,7 @@ export async function compareBulk(options: Options): Promise<ComparisonResult[]>
     results.push(
       await compare({
         name: `1 GB of output stored and fetched, ${agent ? 'with' : 'without'} an agent, against plain ssh2 and a file`,
-        ours: () => measureOurs(options, agent),
+        ours: () => measureOurs(options, { agent, bytes: BYTES, command: write(BYTES) }),
         baseline: store,
         unit: 'MB/s',
         target,
@@ -55,6 +66,35 @@ export async function compareBulk(options: Options): Promise<ComparisonResult[]>
     }),
   );
   return results;
+}
+
+/**
+ * Compares 300 MB of output, stored and fetched, with `ssh host cat > file`, which neither syncs nor reads again what it
+ * wrote.
+ */
+export async function compareCat(options: Options): Promise<ComparisonResult> {
+  const ssh = new OpenSsh(options.host, options.directory);
+  const source = join(options.directory, 'source');
+  const copy = join(options.directory, 'copy');
+  const cat = `cat ${source}`;
+  writeFileSync(source, randomBytes(CAT_BYTES), { mode: 0o644 });
+  await ssh.openControl();
+  try {
+    return await compare({
+      name: '300 MB of output stored and fetched, with an agent, against `ssh host cat > file` with ControlMaster',
+      ours: () => measureOurs(options, { agent: true, bytes: CAT_BYTES, command: cat }),
+      baseline: () =>
+        measureRate(CAT_BYTES, async () => {
+          await ssh.saveOverControl(cat, copy);
+          return statSync(copy).size;
+        }),
+      unit: 'MB/s',
+      target: 0.5,
+    });
+  } finally {
+    await ssh.closeControl();
+    for (const file of [source, copy]) rmSync(file, { force: true });
+  }
 }
 
 const write = (bytes: number) => `head -c ${bytes} /dev/zero`;
@@ -84,7 +124,10 @@ async function measureRate(expected: number, work: () => Promise<number>): Promi
 }
 
 /** Starts a service for each measurement, because earlier output would fill disk and memory. */
-async function measureOurs({ host, directory }: Options, agent: boolean): Promise<number> {
+async function measureOurs(
+  { host, directory }: Options,
+  { agent, bytes, command }: { agent: boolean; bytes: number; command: string },
+): Promise<number> {
   const data = mkdtempSync(join(directory, 'bulk-'));
   chmodSync(data, 0o711);
   const { client, stop } = await startStack({
@@ -96,7 +139,7 @@ async function measureOurs({ host, directory }: Options, agent: boolean): Promis
     await addHost(client, 'host', host);
     const sid = await openSession(client, 'host', host, { agent });
     await runAndFetch(client, sid, write(FIRST_BYTES));
-    return await measureRate(BYTES, () => runAndFetch(client, sid, write(BYTES)));
+    return await measureRate(bytes, () => runAndFetch(client, sid, command));
   } finally {
     await stop();
     rmSync(data, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import type { SshHost } from '../servers/ssh-host.ts';
@@ -44,6 +44,16 @@ export class OpenSsh {
     return run(['-o', `ControlPath=${this.#control}`, ...this.#arguments, command]);
   }
 
+  /** Writes a command's output into a file, over the connection that openControl() opened, as a shell's `>` does. */
+  async saveOverControl(command: string, file: string): Promise<void> {
+    const target = openSync(file, 'w');
+    try {
+      await run(['-o', `ControlPath=${this.#control}`, ...this.#arguments, command], target);
+    } finally {
+      closeSync(target);
+    }
+  }
+
   async openControl(): Promise<void> {
     const options = ['-o', `ControlPath=${this.#control}`, '-o', 'ControlPersist=yes'];
     await run([...options, '-M', '-f', '-N', ...this.#arguments]);
@@ -72,18 +82,19 @@ export class OpenSsh {
   }
 }
 
-function run(args: string[]): Promise<string> {
+/** Returns what was printed, unless `target`, an open file, takes it. */
+function run(args: string[], target: number | 'pipe' = 'pipe'): Promise<string> {
   return new Promise((resolve, reject) => {
     // The background master keeps the inherited output open: wait for the exit of this process only.
-    const child = spawn('ssh', args, { stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn('ssh', args, { stdio: ['ignore', target, 'ignore'] });
     let printed = '';
-    child.stdout.setEncoding('utf8').on('data', text => {
+    child.stdout?.setEncoding('utf8').on('data', text => {
       printed += text;
     });
     child.once('error', reject);
     const event = args.includes('-M') ? 'exit' : 'close';
     child.once(event, code => {
-      child.stdout.destroy();
+      child.stdout?.destroy();
       if (code === 0) resolve(printed);
       else reject(new Error(`ssh ${args.at(-1)} ended with ${code}`));
     });

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:remote`: compares remote commands with this machine's `ssh` and with plain ssh2 on the same host, in the
  * same run. Needs sshd and ssh. Fails if a ratio misses its target in docs/performance.md. Arguments select parts: warm,
- * each, fresh, rate, bulk, lines, browse.
+ * each, fresh, rate, bulk, cat, lines, browse.
  */
 
 import { rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { type SshHost, startSshHost } from '../servers/ssh-host.ts';
 import { startStack } from '../servers/stack.ts';
 import type { Startup } from '../shared/process/startup.ts';
-import { compareBulk } from './bulk-output.ts';
+import { compareBulk, compareCat } from './bulk-output.ts';
 import { compareRates } from './command-rate.ts';
 import { type ComparisonResult, compare, type Side } from './compare.ts';
 import { compareBrowse } from './list-directory.ts';
@@ -24,7 +24,7 @@ const COSTLY = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n';
 const LINES = 40;
 const LINE_MS = 100;
 
-const isWanted = readParts(['warm', 'each', 'fresh', 'rate', 'bulk', 'lines', 'browse']);
+const isWanted = readParts(['warm', 'each', 'fresh', 'rate', 'bulk', 'cat', 'lines', 'browse']);
 
 const { directory } = makeDirectories();
 const [plain, costly] = await Promise.all([startHost('plain'), startHost('costly')]);
@@ -43,6 +43,7 @@ try {
     ...(await compareCommands()),
     ...(isWanted('rate') ? await compareRates(client, directory) : []),
     ...(isWanted('bulk') ? await compareBulk({ host: plain, directory }) : []),
+    ...(isWanted('cat') ? [await compareCat({ host: plain, directory })] : []),
     ...(isWanted('lines') ? [await measureLines()] : []),
     ...(isWanted('browse')
       ? await compareBrowse({
