@@ -45,8 +45,8 @@ export class Invariants {
   rows: Rows = new Map();
   /** By the id of each job that there was. */
   readonly names = new Map<string, string>();
-  /** By worker: when it last renewed its lease. */
-  readonly #renewed = new Map<string, number>();
+  /** By worker: the transaction that wrote its lease last, and when. A claim that finds nothing renews none. */
+  readonly #renewed = new Map<string, { by: string; at: number }>();
   /** By token: the count of writes when it ceased to be valid. */
   readonly #lost = new Map<string, number>();
   /** By token: the count of writes when the actor last heard an answer that depends on it was written. */
@@ -64,9 +64,7 @@ export class Invariants {
     const before = this.rows;
     this.#count++;
     this.rows = await this.#read();
-    const { actor, texts } = done;
-    if (texts.some(text => /insert into "leases"/.test(text)))
-      this.#renewed.set(actor.name, this.#world.now);
+    if (done.texts.some(text => /insert into "leases"/.test(text))) await this.#noteRenewals();
     for (const id of new Set([...before.keys(), ...this.rows.keys()]))
       this.#compare(done, before.get(id), this.rows.get(id));
   }
@@ -134,7 +132,8 @@ export class Invariants {
 
   #checkReclaim(actor: Actor, a: Row, b: Row): void {
     if (b.token) this.#break(actor, a.id, 'changes a job that a worker has');
-    const since = this.#world.now - (this.#renewed.get(a.worker ?? '') ?? Number.NEGATIVE_INFINITY);
+    const since =
+      this.#world.now - (this.#renewed.get(a.worker ?? '')?.at ?? Number.NEGATIVE_INFINITY);
     if (since < PATIENCE_MS)
       this.#break(actor, a.id, `takes the lease of ${a.worker}, renewed ${since} ms ago`);
   }
@@ -151,6 +150,14 @@ export class Invariants {
 
   #break(actor: Actor, job: string, what: string): never {
     throw new Broken(`${actor.name} ${what}: ${job}`);
+  }
+
+  async #noteRenewals(): Promise<void> {
+    const leases = await this.#sql<{ worker: string; by: string }[]>`
+      select worker, xmin::text as by from leases`;
+    for (const { worker, by } of leases)
+      if (this.#renewed.get(worker)?.by !== by)
+        this.#renewed.set(worker, { by, at: this.#world.now });
   }
 
   async #read(): Promise<Rows> {
