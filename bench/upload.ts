@@ -1,7 +1,7 @@
 /**
  * `npm run bench:upload`: compares uploads of 200 MB with other servers, and their parse with other readers of CSV, in the
  * same run. The values of each table are compared with those of its file. Fails if a ratio misses its target in
- * docs/performance.md. Arguments select parts: parts, tall, wide.
+ * docs/performance.md. Arguments select parts: parts, tall, wide, growth.
  */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -10,10 +10,11 @@ import { makeDirectories, readParts } from './prepare.ts';
 import { compareParts } from './upload/compare-parts.ts';
 import { compareTables } from './upload/compare-tables.ts';
 import { TALL, WIDE } from './upload/csv-files.ts';
+import { measureGrowth } from './upload/measure-growth.ts';
 
 const FILE_BYTES = 200e6;
 
-const isWanted = readParts(['parts', 'tall', 'wide']);
+const isWanted = readParts(['parts', 'tall', 'wide', 'growth']);
 
 const { directory } = makeDirectories();
 const stack = await startStack({
@@ -30,6 +31,7 @@ try {
       : []),
     ...(isWanted('tall') ? await compareTables({ client, directory, shape: TALL }) : []),
     ...(isWanted('wide') ? await compareTables({ client, directory, shape: WIDE }) : []),
+    ...(isWanted('growth') ? [await measureGrowth({ client, directory })] : []),
   ];
   process.exitCode = results.every(result => result.passed) ? 0 : 1;
 } finally {

@@ -12,9 +12,15 @@ export interface PartRequest {
   status: number;
 }
 
+/** A Buffer, or what reads a piece only when it is asked for. */
+export interface FileBytes {
+  length: number;
+  subarray(start: number, end: number): Buffer;
+}
+
 /** Sends the parts of a file over a few connections, each with one part at a time. */
 export async function sendParts(
-  file: Buffer,
+  file: FileBytes,
   makeRequest: (part: number, bytes: Buffer) => PartRequest,
 ): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });

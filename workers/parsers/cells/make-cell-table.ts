@@ -54,6 +54,7 @@ export async function makeCellTable(
     records: path,
     lineBreak: '\n',
     bytesPerRow: (await stat(path)).size / (count + 1),
+    rows: count,
     types,
   };
   const connection = await openDuckdb(files, first.length);

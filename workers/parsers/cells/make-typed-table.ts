@@ -96,7 +96,7 @@ export async function makeTypedTable(
   const { size } = await stat(csv);
   const statement = parquetStatement(
     { select: `SELECT ${values.join(', ')} FROM ${from}`, output: files.output },
-    { columns: columns.length, bytesPerRow: size / Math.max(1, count) },
+    { columns: columns.length, rows: count, bytesPerRow: size / Math.max(1, count) },
   );
   await runLong(connection, statement, share => onProgress(WRITTEN + share * (READ - WRITTEN)));
   const rows = await countRows(connection, readParquet(files.output));

@@ -148,8 +148,9 @@ async function scanText(
   return { scan, early: undefined };
 }
 
-const asItIs = ({ request, dialect, text }: Source, bytesPerRow: number): CsvTable => ({
+const asItIs = ({ request, dialect, text, size }: Source, bytesPerRow: number): CsvTable => ({
   ...{ request, dialect, text, bytesPerRow },
+  rows: size / bytesPerRow,
   records: text,
   lineBreak: dialect.lineBreak,
 });

@@ -15,6 +15,8 @@ export interface CsvTable {
   lineBreak: LineBreak;
   /** On the average, or among the first ones. */
   bytesPerRow: number;
+  /** Counted, or estimated by the first ones. */
+  rows: number;
   /** By column, the types that it may get, where the file says more than texts do; then a quoted empty text is a value. */
   types?: TypeSet[];
 }

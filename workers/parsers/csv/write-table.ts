@@ -50,7 +50,7 @@ export async function writeTable(
       connection,
       parquetStatement(
         { select, output: request.output },
-        { columns: columns.length, bytesPerRow: table.bytesPerRow },
+        { columns: columns.length, rows: table.rows, bytesPerRow: table.bytesPerRow },
       ),
       share => onProgress(from + share * (to - from)),
     );

@@ -36,7 +36,11 @@ const parquet: Reader<'parquet'> = async (request, onProgress) => {
   const select = `SELECT ${columns.map(({ value, name }) => `${value} AS ${quoteName(name)}`).join(', ')} FROM ${readParquet(input)}`;
   const statement = parquetStatement(
     { select, output },
-    { columns: columns.length, bytesPerRow: Math.max(size, bytes) / Math.max(1, promised) },
+    {
+      columns: columns.length,
+      rows: promised,
+      bytesPerRow: Math.max(size, bytes) / Math.max(1, promised),
+    },
   );
   await refuseDamaged(
     runLong(connection, statement, share => onProgress(CHECKED + share * (WRITTEN - CHECKED))),

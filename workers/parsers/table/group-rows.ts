@@ -36,7 +36,10 @@ export async function writeGroups(
     GROUP BY ${positions.join(', ')} ORDER BY ${order.join(', ')} LIMIT ${MAX_GROUPS + 1}`;
   await runLong(
     connection,
-    parquetStatement({ select, output }, { columns: made.length, bytesPerRow: 0 }),
+    parquetStatement(
+      { select, output },
+      { columns: made.length, rows: MAX_GROUPS, bytesPerRow: 0 },
+    ),
     onProgress,
   );
   const rows = await countRows(connection, readParquet(output));

@@ -37,7 +37,10 @@ export async function makeView(
   const select = `SELECT ${columns.map(quoteName).join(', ')} FROM ${from}
     ORDER BY ${[...order, row].join(', ')}`;
   const bytesPerRow = (await stat(input)).size / Math.max(1, rows);
-  const write = parquetStatement({ select, output }, { columns: columns.length, bytesPerRow });
+  const write = parquetStatement(
+    { select, output },
+    { columns: columns.length, rows, bytesPerRow },
+  );
   await runLong(connection, write, onProgress);
   return { rows: await countRows(connection, readParquet(output)) };
 }
