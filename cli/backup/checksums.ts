@@ -24,6 +24,8 @@ export class SummedFolder {
   /** Writes what `source` becomes through these; `name` is a path in the folder. Returns the number of bytes. */
   async write(name: string, source: Readable, ...through: Transform[]): Promise<number> {
     const path = join(this.#folder, name);
+    // One that fails before the pipeline has it fails in the pipeline.
+    source.on('error', () => {});
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const hash = createHash('sha256');
     let size = 0;

@@ -32,7 +32,10 @@ export async function listTables(
   return sorted;
 }
 
-/** The keys of all objects that a row refers to, in batches. The result of a job is kept for a day. */
+/**
+ * The keys of all objects that a row refers to, in batches. The result of a job is kept for a day, where it is its own: the
+ * object of a view is named by the view, which ends before its job does when its table is removed.
+ */
 export async function* listReferences(client: pg.Client): AsyncGenerator<string[]> {
   await client.query(`
     declare referenced no scroll cursor for
@@ -43,7 +46,7 @@ export async function* listReferences(client: pg.Client): AsyncGenerator<string[
     union select object from job_segments
     union select found.object from jobs, unnest(array[
         result ->> 'object', result ->> 'poster', result ->> 'sprite']) as found (object)
-      where found.object is not null and finished > now() - interval '24 hours'`);
+      where split_part(found.object, '/', 2) = jobs.id and finished > now() - interval '24 hours'`);
   for (;;) {
     const { rows } = await client.query<{ object: string }>('fetch 1000 from referenced');
     if (rows.length === 0) return;

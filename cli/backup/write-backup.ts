@@ -8,6 +8,7 @@ import { to } from 'pg-copy-streams';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { sqlState } from '../../shared/database/connect.ts';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { RELEASE } from '../../shared/process/release.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { CommandError } from '../command-error.ts';
@@ -123,16 +124,34 @@ async function copyObjects(
   const keys = lines[Symbol.asyncIterator]();
   let copied = 0;
   let bytes = 0;
+  const failed = new AbortController();
+  const stopped = AbortSignal.any([signal, failed.signal]);
   const copySome = async () => {
     for (let next = await keys.next(); !next.done; next = await keys.next()) {
-      signal.throwIfAborted();
-      bytes += await files.write(objectFile(next.value), await objects.get(next.value, { signal }));
+      stopped.throwIfAborted();
+      const source = await objects.get(next.value, { signal: stopped }).catch(nameMissing(next.value));
+      bytes += await files.write(objectFile(next.value), source);
       copied++;
       onProgress(`Objects: ${copied} of ${count}, ${Math.round(bytes / 1e6)} MB`);
     }
   };
-  // The first failure ends them all.
-  await Promise.all(Array.from({ length: CONCURRENT_OBJECTS }, copySome)).finally(() =>
-    lines.close(),
-  );
+  const copying = Array.from({ length: CONCURRENT_OBJECTS }, copySome);
+  try {
+    await Promise.all(copying);
+  } finally {
+    // The first failure ends them all, before the caller removes the folder that they write to.
+    failed.abort();
+    await Promise.allSettled(copying);
+    lines.close();
+  }
 }
+
+const nameMissing =
+  (key: string) =>
+  (cause: unknown): never => {
+    if (!(cause instanceof WindlassError) || cause.code !== 'not_found') throw cause;
+    throw new CommandError(
+      `The backup was not made: there is no object ${key}, to which the database refers.`,
+      { cause },
+    );
+  };

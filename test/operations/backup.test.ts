@@ -13,7 +13,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig } from '../../shared/settings/config.ts';
+import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { openObjectStore } from '../../shared/storage/open.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
@@ -130,6 +134,37 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     expect(readdirSync(place.path)).toEqual(['monday']);
   });
 
+  test('is made after a project was removed whose tables were sorted today', async () => {
+    const store = await openObjectStore(readConfig(stack.environment));
+    const sorted = await makeModel(client);
+    await makeTable(client, { mid: sorted.mid, aid: 'day', csv: 'a\n2\n1\n' });
+    await client.get(`/api/models/${sorted.mid}/tables/day/rows?sort=a`);
+    const key = await firstKey(store, 'views/');
+    await client.delete(`/api/projects/${sorted.pid}`);
+    await waitFor(async () => !(await store.stat(key)), {
+      ...{ what: 'the view to be removed', timeoutMs: 60_000 },
+    });
+    const wednesday = join(place.path, 'wednesday');
+    expect(await windlass('backup', wednesday)).toMatchObject({ code: 0, stderr: '' });
+    rmSync(wednesday, { recursive: true });
+  });
+
+  test('that lacks an object names it, and leaves nothing', async () => {
+    const store = await openObjectStore(readConfig(stack.environment));
+    const key = await firstKey(store, 'uploads/');
+    const bytes = await buffer(await store.get(key));
+    await store.remove(key);
+    try {
+      expect(await windlass('backup', join(place.path, 'thursday'))).toEqual({
+        ...{ code: 1, stdout: '' },
+        stderr: `windlass: The backup was not made: there is no object ${key}, to which the database refers.\n`,
+      });
+    } finally {
+      await store.put(key, bytes);
+    }
+    expect(readdirSync(place.path)).toEqual(['monday']);
+  });
+
   test('goes into an empty installation alone', async () => {
     writeFileSync(join(sshd.home, 'go'), '');
     await waitForEnd(client, open.id);
@@ -224,3 +259,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     });
   });
 });
+
+async function firstKey(store: ObjectStore, prefix: string): Promise<string> {
+  for await (const { key } of store.list(prefix)) return key;
+  throw new Error(`There is no object ${prefix}….`);
+}
