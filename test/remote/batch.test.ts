@@ -43,8 +43,26 @@ describeStack(missing, 'jobs of a Slurm', form => {
       { what: `job ${id} ${what}`, timeoutMs: 60_000 },
     );
 
+  const waitUntilRemoved = (id: string) =>
+    waitFor(
+      () => readdirSync(join(sshd.home, '.windlass/batch')).every(name => !name.startsWith(id)),
+      { what: `the directory of job ${id} to be removed`, timeoutMs: 60_000 },
+    );
+
   test('the session tells the engine', async () => {
     expect(await client.get(`/api/remotes/${sid}`)).toMatchObject({ engines: ['slurm'] });
+  });
+
+  test('what Slurm does not take has failed, in its words, nothing ran, and nothing stays', async () => {
+    const { id } = await submit({ command: 'true', queue: 'nowhere' });
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'failed',
+      error: { code: 'batch_refused', detail: expect.stringContaining('invalid partition') },
+    });
+    // It is the first one here, so that the host is polled for it alone.
+    await waitUntilRemoved(id);
+    const { id: elsewhere } = await submit({ command: 'true', cwd: '/no/such' });
+    expect(await waitForEnd(client, elsewhere)).toMatchObject({ error: { code: 'cwd_not_found' } });
   });
 
   test('a command runs with what was asked for, and its streams and exit status are kept', async () => {
@@ -214,25 +232,9 @@ describeStack(missing, 'jobs of a Slurm', form => {
     });
   });
 
-  test('what Slurm does not take has failed, in its words, and nothing ran', async () => {
-    const { id } = await submit({ command: 'true', queue: 'nowhere' });
-    expect(await waitForEnd(client, id)).toMatchObject({
-      state: 'failed',
-      error: { code: 'batch_refused', detail: expect.stringContaining('invalid partition') },
-    });
-    const { id: elsewhere } = await submit({ command: 'true', cwd: '/no/such' });
-    expect(await waitForEnd(client, elsewhere)).toMatchObject({ error: { code: 'cwd_not_found' } });
-  });
-
   test('its files leave the host', async () => {
     const { id } = await submit({ command: 'true' });
     await waitForEnd(client, id);
-    await waitFor(
-      () => readdirSync(join(sshd.home, '.windlass/batch')).every(name => !name.startsWith(id)),
-      {
-        what: 'its directory to be removed',
-        timeoutMs: 60_000,
-      },
-    );
+    await waitUntilRemoved(id);
   });
 });

@@ -131,6 +131,8 @@ export class BatchRun {
       overFor: 0,
     };
     await this.#update({ runAt: new Date(), runPlace: folder, batch });
+    // Also of a job that ends in this visit the directory is removed by who polls the host.
+    await this.#followHost();
   }
 
   async #chooseEngine(): Promise<EngineName> {
@@ -222,7 +224,7 @@ export class BatchRun {
 
   async #release(look: Look, seconds: number): Promise<never> {
     await this.#output.flush();
-    await followHost(this.#context.worker.database.db, this.#job.session ?? '');
+    await this.#followHost();
     const isRunning = this.#job.state === 'running' || look.go === 'begun';
     const started = isRunning && !this.#job.started ? { started: new Date() } : {};
     throw new ReleaseJob('its batch system has the job', seconds, {
@@ -230,6 +232,10 @@ export class BatchRun {
       state: isRunning ? 'running' : 'queued',
       consecutiveLosses: 0,
     });
+  }
+
+  async #followHost(): Promise<void> {
+    await followHost(this.#context.worker.database.db, this.#job.session ?? '');
   }
 
   async #update(set: Partial<JobRow>): Promise<void> {
