@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto';
 import type pg from 'pg';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
+import { sqlState } from '../../shared/database/connect.ts';
 import { API_ROLE, WORKER_ROLE } from '../../shared/database/rights.ts';
 import { requirePackage } from '../../shared/process/require-package.ts';
+import { CommandError } from '../command-error.ts';
 
 /** Owns the tables, and migrates them. */
 export const OWNER_ROLE = 'windlass_owner';
@@ -31,7 +33,7 @@ export async function prepareRoles(url: string): Promise<RoleUrls> {
     api: urlOf(url, API_ROLE),
     worker: urlOf(url, WORKER_ROLE),
   };
-  await client.connect();
+  await client.connect().catch(explainRefusal);
   try {
     await client.query(
       `begin; set local lock_timeout = '${LOCK_TIMEOUT}'; select pg_advisory_xact_lock(${ADVISORY_LOCKS.roles})`,
@@ -44,6 +46,15 @@ export async function prepareRoles(url: string): Promise<RoleUrls> {
     await client.end().catch(() => {});
   }
   return urls;
+}
+
+/** The file may be of another time than the database, such as one of an older copy. */
+function explainRefusal(error: unknown): never {
+  if (sqlState(error) !== '28P01') throw error;
+  throw new CommandError('The embedded database has another password than postgres.password.', {
+    hint: 'Restore that file of DATA_DIR, or remove it and start the service, which then makes a new one.',
+    cause: error,
+  });
 }
 
 async function prepareRole(client: pg.Client, role: string, password: string): Promise<void> {

@@ -25,6 +25,13 @@ export interface ServiceUsers {
   worker?: UserNamespace | undefined;
 }
 
+/** Throws CommandError for a setting that names no account, or that cannot be followed here: before anything is made. */
+export function requireServiceUsers(config: Config): void {
+  if (!mayChooseUsers()) return refuseSettings(config);
+  findOwnAccount('API_USER', config.API_USER);
+  findOwnAccount('WORKER_USER', config.WORKER_USER);
+}
+
 /**
  * The accounts of API and workers where root starts the embedded form: neither reads memory or files of the others, and they
  * share the objects. Throws CommandError; `tell` gets a line for people where workers run as root all the same.
@@ -34,8 +41,8 @@ export async function prepareServiceUsers(
   dataDir: string,
   tell: (line: string) => void,
 ): Promise<ServiceUsers> {
-  // The objects are shared by what Linux alone has: see beneath.ts.
-  if (process.geteuid?.() !== 0 || process.platform !== 'linux') return refuseSettings(config);
+  requireServiceUsers(config);
+  if (!mayChooseUsers()) return {};
   const api = findOwnAccount('API_USER', config.API_USER);
   const account = findOwnAccount('WORKER_USER', config.WORKER_USER);
   const missing = [...(api ? [] : [ACCOUNTS.API_USER]), ...(account ? [] : [ACCOUNTS.WORKER_USER])];
@@ -63,11 +70,13 @@ export async function prepareServiceUsers(
   return { api, worker };
 }
 
-function refuseSettings({ API_USER, WORKER_USER }: Config): ServiceUsers {
+/** The objects are shared by what Linux alone has: see beneath.ts. */
+const mayChooseUsers = () => process.geteuid?.() === 0 && process.platform === 'linux';
+
+function refuseSettings({ API_USER, WORKER_USER }: Config): void {
   for (const [setting, given] of Object.entries({ API_USER, WORKER_USER }))
     if (given !== undefined)
       throw new CommandError(`${setting}: only root on Linux can run programs as another user.`);
-  return {};
 }
 
 function requirePrograms(account: OwnAccount, main: string, dataDir: string): void {

@@ -21,7 +21,7 @@ import { checkServers } from './check-servers.ts';
 import type { CommandContext } from './command-context.ts';
 import { requireFreePorts } from './free-ports.ts';
 import { prepareDatabase } from './migrate.ts';
-import { prepareServiceUsers } from './service-users.ts';
+import { prepareServiceUsers, requireServiceUsers } from './service-users.ts';
 
 /**
  * `windlass up`: runs everything until it is asked to stop. If DATABASE_URL, REDIS_URL and S3_ENDPOINT are all set, it runs
@@ -37,6 +37,7 @@ export async function up(context: CommandContext): Promise<void> {
 
 async function upEmbedded({ life, environment }: CommandContext, config: Config): Promise<void> {
   const { stopping } = life;
+  requireServiceUsers(config);
   await requireFreePorts(config.HOST, [config.PORT]);
   const dataDir = findDataDir(config);
   const log = openLog(config);

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { findFreePort } from '../../servers/free-port.ts';
 import { listProcesses } from '../../servers/processes.ts';
 import { seal, unseal } from '../../shared/secrets/secrets.ts';
 import { readConfig } from '../../shared/settings/config.ts';
+import { copyCluster } from '../harness/cluster-template.ts';
 import { type ProgramEnd, startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingRoot } from '../harness/skip.ts';
 import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
@@ -144,6 +145,26 @@ describe('a port', () => {
     const ended = await run([WINDLASS, 'up'], { HOST: '192.0.2.1' });
     expectRefusal(ended, [/^windlass: Windlass cannot listen on 192\.0\.2\.1:8080 .*HOST/]);
   });
+});
+
+test('an account that there is not is told in one line, before anything is made', async () => {
+  const dataDir = join(directory.path, 'no-account');
+  for (const setting of ['API_USER', 'WORKER_USER']) {
+    const settings = { [setting]: 'nobody-of-this-name', DATA_DIR: dataDir };
+    expectRefusal(await run([WINDLASS, 'up'], settings), [`^windlass: ${setting}: `]);
+    expect(existsSync(dataDir)).toBe(false);
+  }
+});
+
+test('a password of another time is told in one line, and what to do about it', async () => {
+  const dataDir = join(directory.path, 'other-password');
+  await copyCluster(dataDir);
+  writeFileSync(join(dataDir, 'postgres.password'), 'hidden-word');
+  const settings = { DATA_DIR: dataDir, PORT: String(await findFreePort()) };
+  for (const words of [['up'], ['audit', 'verify']])
+    expectRefusal(await run([WINDLASS, ...words], settings), [
+      /^windlass: The embedded database has another password than postgres\.password\. .*remove it/,
+    ]);
 });
 
 test('a database that cannot be reached is told in one line, without its password', async () => {
