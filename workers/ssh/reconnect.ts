@@ -58,7 +58,9 @@ export async function withSession<T>(
       const tried = performance.now() - since;
       const isTransient = reconnect && error instanceof WindlassError && error.retryable;
       if (!isTransient || earlier + tried > CONNECT_FOR_MS) throw error;
-      context.log.info({ err: error, tries }, 'connecting again');
+      // Once for each outage: many jobs may wait for a host that is away for long.
+      const isFirst = tries === 0 && !job.unreachableSince;
+      context.log[isFirst ? 'info' : 'debug']({ err: error, tries }, 'connecting again');
       // A video would lose what it has encoded here, and videos of other hosts do not queue for few slots as commands do.
       if (tried > KEEP_SLOT_MS && job.queue !== 'video') {
         if (!job.unreachableSince)
