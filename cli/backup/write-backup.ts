@@ -129,7 +129,9 @@ async function copyObjects(
   const copySome = async () => {
     for (let next = await keys.next(); !next.done; next = await keys.next()) {
       stopped.throwIfAborted();
-      const source = await objects.get(next.value, { signal: stopped }).catch(nameMissing(next.value));
+      const source = await objects
+        .get(next.value, { signal: stopped })
+        .catch(nameMissing(next.value));
       bytes += await files.write(objectFile(next.value), source);
       copied++;
       onProgress(`Objects: ${copied} of ${count}, ${Math.round(bytes / 1e6)} MB`);

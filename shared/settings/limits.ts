@@ -19,7 +19,8 @@ export const LIMITS = {
   LIMIT_OUTPUT_BYTES: {
     schema: whole(0),
     default: String(10 * 2 ** 30),
-    meaning: 'largest output of a command in bytes, both streams together, and largest video',
+    meaning:
+      'largest output of a command in bytes, both streams together, and largest video; 0: no limit',
   },
   LIMIT_VIDEO_BYTES: {
     schema: whole(256 << 20),

@@ -107,7 +107,9 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
       });
       // However often it was tried: many jobs may wait for a host.
       const lines = service.stack.log().split('\n');
-      const told = lines.filter(line => line.includes(late.id) && line.includes('connecting again'));
+      const told = lines.filter(
+        line => line.includes(late.id) && line.includes('connecting again'),
+      );
       expect(told).toHaveLength(1);
       await delay(Math.max(0, AWAY_MS - (performance.now() - since)));
       expect((await service.client.get<Job>(`/api/jobs/${count.id}`)).state).toBe('running');
