@@ -27,9 +27,11 @@ export interface ServiceUsers {
 
 /** Throws CommandError for a setting that names no account, or that cannot be followed here: before anything is made. */
 export function requireServiceUsers(config: Config): void {
-  if (!mayChooseUsers()) return refuseSettings(config);
-  findOwnAccount('API_USER', config.API_USER);
-  findOwnAccount('WORKER_USER', config.WORKER_USER);
+  if (!mayChooseUsers()) refuseSettings(config);
+  else {
+    findOwnAccount('API_USER', config.API_USER);
+    findOwnAccount('WORKER_USER', config.WORKER_USER);
+  }
 }
 
 /**
