@@ -128,9 +128,15 @@ function requireOidc(oidc: Oidc | undefined): Oidc {
   );
 }
 
-/** A target is a path as the browser sees it: nothing goes before it, as it does in `res.location()`. */
+/**
+ * A target is a path as the browser sees it: nothing goes before it, as it does in `res.location()`. A URI has no other
+ * characters than those of ASCII (RFC 3986, 2), and a header holds none.
+ */
 function redirect(res: Response, url: string): void {
-  res.status(302).set('Location', url).end();
+  res
+    .status(302)
+    .set('Location', url.replace(/[^\x21-\x7e]+/g, encodeURIComponent))
+    .end();
 }
 
 /** The query as it was sent: the library reads it. */

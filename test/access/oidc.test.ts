@@ -145,6 +145,18 @@ describeStack(undefined, 'an identity provider', form => {
       }
     });
 
+    test('leads to a path of any characters', async () => {
+      for (const [target, location] of [
+        ['/science/caf\u00e9', '/science/caf%C3%A9'],
+        ['/science/\u65e5\u672c?\u{1f40b}=%20', '/science/%E6%97%A5%E6%9C%AC?%F0%9F%90%8B=%20'],
+        ['/\u2028/other.example', '/%E2%80%A8/other.example'],
+      ] as const) {
+        const browser = openBrowser(addPerson());
+        const back = await browser.get(await begin(browser, target));
+        expect([back.status, back.headers.get('Location')]).toEqual([302, location]);
+      }
+    });
+
     test('in one tab does not disturb that in another', async () => {
       const browser = openBrowser(addPerson());
       const [one, other] = [await begin(browser), await begin(browser)];
@@ -401,6 +413,8 @@ describeStack(undefined, 'an identity provider', form => {
       const late = await provider.change(token, { exp: Math.floor(Date.now() / 1_000) - 2 });
       expect((await fetch((await linkBy(late, ME)).link)).status).toBe(200);
       expect((await fetch(link)).status).toBe(200);
+      const endless = await provider.change(token, { exp: 1e13 });
+      expect((await fetch((await linkBy(endless, ME)).link)).status).toBe(200);
     });
 
     test('makes links that end when its user is disabled, and work no more when that is enabled', async () => {
@@ -452,6 +466,13 @@ describeStack(undefined, 'an identity provider', form => {
       expect(await at({ nbf: seconds + 20 })).toBe(200);
       expect(await at({ exp: seconds - 120 })).toBe(401);
       expect(await at({ nbf: seconds + 600 })).toBe(401);
+    });
+
+    test('is of a subject that is a string', async () => {
+      const { subject } = await enter();
+      const sub = [subject] as unknown as string;
+      const token = await provider.change(await provider.accessToken(subject), { sub });
+      await expectProblem(await bearer(token), 401, 'unauthorized');
     });
 
     test('must be signed', async () => {

@@ -10,6 +10,9 @@ import { badToken } from './provider-errors.ts';
 /** The compact form of a signed JWT (RFC 7515, 7.1); an API token has no dots. */
 export const isJwt = (token: string) => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token);
 
+/** Of a Date, in milliseconds (ECMA-262, 21.4.1.1). Some tokens are to last for ever. */
+const LAST_MOMENT = 8.64e15;
+
 /** Whose access token of the identity provider this is: somebody who has logged in before. Throws `unauthorized`. */
 export async function findTokenUser(
   db: Db,
@@ -30,6 +33,8 @@ export async function findTokenUser(
   const administrator = row.administrator && (!administrators || meetsRule(claims, administrators));
   const expires = Number(claims.exp) * 1_000;
   // One that has ended is still taken for a while: a link by it is not over from the start.
-  const ends = new Date(expires > Date.now() ? expires : expires + CLOCK_SECONDS * 1_000);
+  const ends = new Date(
+    Math.min(expires > Date.now() ? expires : expires + CLOCK_SECONDS * 1_000, LAST_MOMENT),
+  );
   return { user: { username, administrator, version }, ends };
 }

@@ -4,6 +4,7 @@ import { WindlassError } from '../../../shared/errors/errors.ts';
 import type { Claims } from './claims.ts';
 import type { LoginUnderWay } from './login-cookie.ts';
 import {
+  badToken,
   explainBadToken,
   explainCodeRefusal,
   explainUserInfoRefusal,
@@ -113,7 +114,10 @@ export class IdentityProvider {
       clockTolerance: CLOCK_SECONDS,
       requiredClaims: ['exp', 'sub'],
     }).catch(explainBadToken);
-    return { issuer, subject: payload.sub ?? '', claims: payload };
+    // Nobody has verified its type.
+    const subject: unknown = payload.sub;
+    if (typeof subject !== 'string') throw badToken('has the wrong `sub` for this service');
+    return { issuer, subject, claims: payload };
   }
 
   async #findKeys(): Promise<JWTVerifyGetKey> {
