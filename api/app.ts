@@ -8,7 +8,7 @@ import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
 import { takeLink } from './http/take-link.ts';
 import { allowOrigins } from './middleware/allow-origins.ts';
-import { authenticate } from './middleware/authenticate.ts';
+import { authenticate, authenticateLateBody } from './middleware/authenticate.ts';
 import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
 import { disconnectStalledReaders } from './middleware/disconnect-stalled-readers.ts';
 import { answerErrors, refuseUnknownPath } from './middleware/errors.ts';
@@ -66,7 +66,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   operations.use(routers.login);
   operations.use(identify);
   operations.use(routers['raw-body']);
-  operations.use(readBodies(api.config));
+  operations.use(readBodies(api.config), authenticateLateBody(api));
   operations.use(routers['json-body']);
   app.use('/api', operations);
   app.use(operations);

@@ -4,7 +4,7 @@ import { tokens, users } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { WriteAudit } from './audit.ts';
-import { lockUser } from './lock-user.ts';
+import { lockUnchangedUser } from './lock-user.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret, isSecret, newSecret } from './random-secrets.ts';
 
@@ -22,14 +22,15 @@ export const isUnexpired = or(isNull(tokens.expires), gt(tokens.expires, sql`now
 /** Creates a token and returns its text, of which only a hash is stored. Throws `conflict` when there are too many. */
 export async function createToken(
   db: Db,
-  { username }: User,
+  user: User,
   given: { name: string; scope: Scope; expires?: Date },
   audit: WriteAudit,
 ): Promise<{ id: string; token: string }> {
   const token = TOKEN_PREFIX + newSecret();
   const id = newId();
+  const { username } = user;
   await db.transaction(async tx => {
-    await lockUser(tx, username);
+    await lockUnchangedUser(tx, user);
     const [open] = await tx
       .select({ n: count() })
       .from(tokens)

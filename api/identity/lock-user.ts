@@ -2,16 +2,59 @@ import { and, eq } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { assertAdministrator } from './current-user.ts';
+import type { User } from './password-verifier.ts';
 
 /**
  * Locks a user's row, before any other lock (see removeUser()). It serializes the creation of things that are limited per
  * user, and the removal of the user. Throws `unauthorized` when the user is gone or disabled.
  */
-export async function lockUser(tx: Tx, username: string): Promise<void> {
+export async function lockUser(tx: Tx, username: string): Promise<{ version: number }> {
   const [user] = await tx
-    .select({ username: users.username })
+    .select({ version: users.version })
     .from(users)
     .where(and(eq(users.username, username), eq(users.disabled, false)))
     .for('no key update');
   if (!user) throw new WindlassError('unauthorized');
+  return user;
+}
+
+/**
+ * The same for what lets somebody in later, such as a token: a change of the user ended the credential of a request that came
+ * before it, and so what that request makes. Throws `unauthorized`.
+ */
+export async function lockUnchangedUser(tx: Tx, { username, version }: User): Promise<void> {
+  const locked = await lockUser(tx, username);
+  if (locked.version !== version) throw new WindlassError('unauthorized');
+}
+
+/**
+ * Locks the row of the administrator who asks until what they change is written. Throws as assertStillAdministrator() does.
+ */
+export async function lockAdministrator(tx: Tx, asks: User): Promise<void> {
+  const [row] = await tx
+    .select(RIGHTS)
+    .from(users)
+    .where(eq(users.username, asks.username))
+    .for('share');
+  assertStillAdministrator(row, asks);
+}
+
+const RIGHTS = {
+  administrator: users.administrator,
+  disabled: users.disabled,
+  version: users.version,
+};
+
+/**
+ * The row of who asks, once it is locked: their request may have come before a change that took their rights. Throws
+ * `unauthorized` and `forbidden`.
+ */
+export function assertStillAdministrator(
+  row: { administrator: boolean; disabled: boolean; version: number } | undefined,
+  asks: User,
+): asserts row {
+  if (!row || row.disabled) throw new WindlassError('unauthorized');
+  assertAdministrator(row);
+  if (row.version !== asks.version) throw new WindlassError('unauthorized');
 }

@@ -31,8 +31,18 @@ export function authenticate(api: Authenticator): RequestHandler {
     if (link !== undefined) await useLink(api, { req, res, link });
     else if (authorization !== undefined) await useAuthorization(api, { req, res, authorization });
     else await useCookie(api, req, res);
+    res.locals.isBodyLate = !req.complete;
     next();
   };
+}
+
+/**
+ * Identifies the user again where the body was not there yet: whoever holds back its last byte could else use what was taken
+ * from them meanwhile.
+ */
+export function authenticateLateBody(api: Authenticator): RequestHandler {
+  const again = authenticate(api);
+  return (req, res, next) => (res.locals.isBodyLate ? again(req, res, next) : next());
 }
 
 async function useLink(

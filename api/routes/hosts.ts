@@ -12,6 +12,7 @@ import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
+import { lockAdministrator } from '../identity/lock-user.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { assertHostFor, isHostFor } from '../remote/host-access.ts';
@@ -160,6 +161,7 @@ export default routes('json-body', (router, api) => {
         if (!pinned) return;
         const host = { ...at, keys: pinned.keys };
         const added = await db.transaction(async tx => {
+          await lockAdministrator(tx, currentUser(res));
           await lockJump(tx, host);
           await checkAuthorities(tx, host);
           const [row] = await tx.insert(hosts).values(host).onConflictDoNothing().returning();
@@ -238,6 +240,7 @@ export default routes('json-body', (router, api) => {
         if (trust && !shown) return;
         const keys = shown ? withShownKeys(row.keys, shown.keys) : next.keys;
         const { changed, open } = await db.transaction(async tx => {
+          await lockAdministrator(tx, currentUser(res));
           if (given.jump) await lockJump(tx, { name: row.name, jump: given.jump });
           if (trust ?? given.keys ?? given.address ?? given.port)
             await checkAuthorities(tx, { address, port, keys });
@@ -274,6 +277,7 @@ export default routes('json-body', (router, api) => {
         requireAdministrator(res);
         const name = pathParameter(req, 'name');
         await db.transaction(async tx => {
+          await lockAdministrator(tx, currentUser(res));
           // Opening a session locks the row too.
           const row = requireHost(name, await selectHost(tx, name).for('update'));
           checkIfMatch(req, versionTag(row));

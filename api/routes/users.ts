@@ -13,12 +13,9 @@ import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
-import {
-  assertAdministrator,
-  currentUser,
-  requireAdministrator,
-} from '../identity/current-user.ts';
+import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { endAccess, publishEndedAccess } from '../identity/end-access.ts';
+import { assertStillAdministrator, lockAdministrator } from '../identity/lock-user.ts';
 import type { PasswordVerifier } from '../identity/password-verifier.ts';
 import { removeUser } from '../identity/remove-user.ts';
 import { username } from '../identity/username.ts';
@@ -101,6 +98,7 @@ export default routes('json-body', (router, api) => {
         const { password, ...given } = body();
         const passwordHash = await api.passwords.hash(password, partyOf(req, res));
         const row = await db.transaction(async tx => {
+          await lockAdministrator(tx, currentUser(res));
           const [added] = await tx
             .insert(users)
             .values({ ...given, passwordHash })
@@ -166,7 +164,8 @@ export default routes('json-body', (router, api) => {
         const name = pathParameter(req, 'username');
         const me = currentUser(res).username;
         const { password, current, ...rights } = body();
-        if (me !== name || Object.keys(rights).length > 0) requireAdministrator(res);
+        const isForAdministrators = me !== name || Object.keys(rights).length > 0;
+        if (isForAdministrators) requireAdministrator(res);
         if (me === name && rights.administrator === false) throw notOnYourself('stop being one');
         if (me === name && rights.disabled) throw notOnYourself('disable yourself');
         const row = await find(name);
@@ -175,7 +174,7 @@ export default routes('json-body', (router, api) => {
         if (password !== undefined) await checkCurrent(api.passwords, { req, res, name, current });
         const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
         const { written, ended } = await db.transaction(async tx => {
-          if (me !== name) await lockWithAdministrator(tx, res, name);
+          if (isForAdministrators) await lockWithAdministrator(tx, res, name);
           const [written] = await tx
             .update(users)
             .set({
@@ -235,16 +234,17 @@ const checkVersion = (req: Request, row: UserRecord) =>
  * remove each other concurrently. Sorted to avoid deadlocks. Throws `not_found`.
  */
 async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promise<UserRecord> {
-  const me = currentUser(res).username;
+  const me = currentUser(res);
   const rows = await tx
     .select(USER_COLUMNS)
     .from(users)
-    .where(inArray(users.username, [me, name]))
+    .where(inArray(users.username, [me.username, name]))
     .orderBy(asc(users.username))
     .for('update');
-  const administrator = rows.find(row => row.username === me);
-  if (!administrator || administrator.disabled) throw new WindlassError('unauthorized');
-  assertAdministrator(administrator);
+  assertStillAdministrator(
+    rows.find(({ username }) => username === me.username),
+    me,
+  );
   const row = rows.find(({ username }) => username === name);
   if (!row) throw unknownUser(name);
   return row;

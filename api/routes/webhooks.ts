@@ -22,7 +22,7 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { lockUser } from '../identity/lock-user.ts';
+import { lockUnchangedUser } from '../identity/lock-user.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
 /** Webhooks that one user may have. */
@@ -154,7 +154,7 @@ export default routes('json-body', (router, api) => {
           { place: WEBHOOK_PLACE, secret },
         );
         await db.transaction(async tx => {
-          await lockUser(tx, owner);
+          await lockUnchangedUser(tx, currentUser(res));
           const [open] = await tx
             .select({ n: count() })
             .from(webhooks)

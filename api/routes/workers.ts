@@ -9,7 +9,8 @@ import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
-import { requireAdministrator } from '../identity/current-user.ts';
+import { currentUser, requireAdministrator } from '../identity/current-user.ts';
+import { lockAdministrator } from '../identity/lock-user.ts';
 import { operation } from '../openapi/operation.ts';
 
 const workerRecord = z
@@ -72,6 +73,7 @@ export default routes('json-body', (router, api) => {
         const id = pathParameter(req, 'id');
         const { draining } = body();
         const [worker] = await db.transaction(async tx => {
+          await lockAdministrator(tx, currentUser(res));
           await tx
             .update(workers)
             .set({ draining })

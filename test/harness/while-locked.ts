@@ -20,7 +20,7 @@ export async function whileLocked<T>(
         const waiting = await watcher`
           select 1 from pg_stat_activity
           where wait_event_type = 'Lock'
-            and (query ~ '^select.*for (update|share)' or query like 'update "sessions"%')`;
+            and (query ~ '^select.*for (no key )?(update|share)' or query like 'update "sessions"%')`;
         return waiting.length >= asked.length;
       },
       { what: 'the requests to wait for the rows' },

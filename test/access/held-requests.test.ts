@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+import { newId } from '../../shared/ids.ts';
+import { logIn } from '../harness/browser-login.ts';
+import { describeStack } from '../harness/forms.ts';
+import { RawConnection } from '../harness/raw-http.ts';
+import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { PASSWORD } from '../harness/users.ts';
+import { whileLocked } from '../harness/while-locked.ts';
+
+const HOST_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGTfSDbvTq1ZZ3tFqQhRrXbPgAeYPXv8CZ7h8mM8bZ3m';
+
+interface Ask {
+  method: string;
+  path: string;
+  body: object;
+}
+
+/** What an administrator may do, and everybody; `{me}` is who asks. */
+const OF_ADMINISTRATORS: Record<string, Ask> = {
+  'rights of their own': { method: 'PUT', path: '/api/users/{me}', body: { administrator: true } },
+  'being let in again': { method: 'PUT', path: '/api/users/{me}', body: { disabled: false } },
+  'another administrator': {
+    method: 'POST',
+    path: '/api/users',
+    body: { username: 'late', password: PASSWORD, administrator: true },
+  },
+  'a host': { method: 'POST', path: '/api/hosts', body: { name: 'late', keys: [HOST_KEY] } },
+};
+const OF_EVERYBODY: Record<string, Ask> = {
+  'a token': {
+    method: 'POST',
+    path: '/api/users/-/tokens',
+    body: { name: 'late', scope: 'write' },
+  },
+  'a webhook': { method: 'POST', path: '/api/webhooks', body: { url: 'https://203.0.113.1/' } },
+};
+const PROJECT: Ask = { method: 'POST', path: '/api/projects', body: { name: 'late' } };
+
+/** How somebody loses rights: a change by an administrator, and the columns that it writes. */
+const LOSSES = {
+  'another password': { change: { password: 'another password' }, columns: {} },
+  disabling: { change: { disabled: true }, columns: { disabled: true } },
+  'fewer rights': { change: { administrator: false }, columns: { administrator: false } },
+};
+
+/** Whoever holds back the end of a body, or sends many requests, has one that was let in just before. */
+describeStack(undefined, 'a request of somebody who loses the right to it just then', form => {
+  const { stack, client: admin } = useStack(form, { env: { LIMIT_REQUESTS: '0' } });
+  const database = useStackDatabase(stack);
+
+  const addSomebody = async (administrator: boolean) => {
+    const username = `user-${newId()}`;
+    await admin.post('/api/users', { username, password: PASSWORD, administrator });
+    return { username, login: await logIn(stack, { username, password: PASSWORD }) };
+  };
+  type Somebody = Awaited<ReturnType<typeof addSomebody>>;
+
+  /** Sends all of a body but its last byte, does something, and sends that. */
+  async function hold(
+    { username, login }: Somebody,
+    { method, path, body }: Ask,
+    meanwhile: () => Promise<void>,
+  ): Promise<number | undefined> {
+    const text = JSON.stringify(body);
+    const connection = new RawConnection(stack.url);
+    const lines = [
+      `${method} ${path.replace('{me}', username)} HTTP/1.1`,
+      `Host: ${new URL(stack.url).host}`,
+      `Origin: ${stack.url}`,
+      `Cookie: serviceauth=${login.cookies.get('serviceauth')}`,
+      'Content-Type: application/json',
+      `Content-Length: ${text.length}`,
+      // The answer to it says that the request was let in.
+      'Expect: 100-continue',
+    ];
+    try {
+      connection.write([...lines, '', ''].join('\r\n'));
+      expect((await connection.next({ bare: true }))?.status).toBe(100);
+      connection.write(text.slice(0, -1));
+      await meanwhile();
+      connection.write(text.slice(-1));
+      return (await connection.next())?.status;
+    } finally {
+      connection.end();
+    }
+  }
+
+  /** Nothing was made, and the loss stayed. */
+  async function expectNothing({ username }: Somebody, columns: object, administrator: boolean) {
+    const [left] = await database`
+      select administrator, disabled,
+        (select count(*)::int from tokens t where t.username = u.username) as tokens,
+        (select count(*)::int from webhooks where owner = u.username) as webhooks,
+        (select count(*)::int from project_members m where m.username = u.username) as projects,
+        (select count(*)::int from users where username = 'late') as users,
+        (select count(*)::int from hosts where name = 'late') as hosts
+      from users u where username = ${username}`;
+    const none = { tokens: 0, webhooks: 0, projects: 0, users: 0, hosts: 0 };
+    expect(left).toEqual({ ...none, administrator, disabled: false, ...columns });
+  }
+
+  for (const [loss, { change, columns }] of Object.entries(LOSSES)) {
+    const isOfUsers = !Object.hasOwn(columns, 'administrator');
+    const asks = Object.entries({ ...OF_ADMINISTRATORS, ...(isOfUsers ? OF_EVERYBODY : {}) });
+    for (const [what, ask] of [...asks, ...(isOfUsers ? [['a project', PROJECT] as const] : [])])
+      test(`${loss}, while the end of a body is held back: not ${what}`, async () => {
+        const administrator = Object.values(OF_ADMINISTRATORS).includes(ask);
+        const somebody = await addSomebody(administrator);
+        const status = await hold(somebody, ask, async () => {
+          const path = `/api/users/${somebody.username}`;
+          const changed = await admin.fetch(path, { method: 'PUT', body: JSON.stringify(change) });
+          expect(changed.status).toBe(200);
+        });
+        expect(status).toBe(401);
+        await expectNothing(somebody, columns, administrator);
+      });
+    for (const [what, { method, path, body }] of asks)
+      test(`${loss}, while the user's row is written: not ${what}`, async () => {
+        const administrator = Object.hasOwn(OF_ADMINISTRATORS, what);
+        const somebody = await addSomebody(administrator);
+        const { username, login } = somebody;
+        const [answer] = await whileLocked(
+          stack,
+          sql => sql`
+            update users set ${sql({ ...columns, version: 2 })} where username = ${username}`,
+          () => [
+            login.fetch(path.replace('{me}', username), { method, body: JSON.stringify(body) }),
+          ],
+        );
+        expect(answer?.status).toBe(isOfUsers ? 401 : 403);
+        await expectNothing(somebody, columns, administrator);
+      });
+  }
+});
