@@ -51,7 +51,7 @@ export interface Subject {
 export class IdentityProvider {
   readonly #settings: ProviderSettings;
   #configuration: Promise<client.Configuration> | undefined;
-  #keys: JWTVerifyGetKey | undefined;
+  #keys: Promise<JWTVerifyGetKey> | undefined;
 
   constructor(settings: ProviderSettings) {
     this.#settings = settings;
@@ -106,8 +106,12 @@ export class IdentityProvider {
         hint: 'Use an API token. OIDC_AUDIENCE would allow it.',
       });
     const { issuer } = (await this.#configure()).serverMetadata();
-    this.#keys ??= await this.#findKeys();
-    const { payload } = await jwtVerify(token, this.#keys, {
+    // One set for all: it asks once for the requests that wait for it.
+    this.#keys ??= this.#findKeys().catch((error: unknown) => {
+      this.#keys = undefined;
+      throw error;
+    });
+    const { payload } = await jwtVerify(token, await this.#keys, {
       issuer,
       audience,
       algorithms: ALGORITHMS,
