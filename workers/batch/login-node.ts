@@ -96,7 +96,7 @@ export class LoginNode {
   }
 
   async cancel(engine: EngineName, id: string, name: string): Promise<void> {
-    await this.#ask(`${ENGINE[engine].cancel(id, tokenOf(name))} >/dev/null 2>&1 </dev/null`);
+    await this.#ask(cancelling({ name, engine, id }));
   }
 
   /** The id of this submission, where the batch system knows it; undefined where it does not answer, null where it knows none. */
@@ -140,9 +140,10 @@ export class LoginNode {
     };
   }
 
-  /** Removes all submissions of a job. */
-  async remove(jobs: string[]): Promise<void> {
-    await this.#ask(jobs.map(id => `remove ${id}`).join('\n'));
+  /** Removes all submissions of these jobs, once those that are `unended` are ended. */
+  async remove(jobs: string[], unended: Submission[]): Promise<void> {
+    const ends = unended.flatMap(one => [`withdraw ${one.name}`, one.id ? cancelling(one) : '']);
+    await this.#ask([...ends, ...jobs.map(id => `remove ${id}`)].join('\n'));
   }
 
   async #look(name: string, before: string): Promise<Look> {
@@ -166,6 +167,16 @@ export interface Poll {
   /** Undefined: not asked for, or the batch system did not answer. */
   statuses: BatchStatus[] | undefined;
 }
+
+/** Whose `id` its batch system may not have told yet. */
+interface Submission {
+  name: string;
+  engine: EngineName;
+  id: string | null;
+}
+
+const cancelling = ({ name, engine, id }: Submission) =>
+  `${ENGINE[engine].cancel(id ?? '', tokenOf(name))} >/dev/null 2>&1 </dev/null`;
 
 /** The name of a submission at its batch system, where nobody else's job has it. */
 export const tokenOf = (name: string) => `windlass-${name}`;

@@ -15,6 +15,8 @@ const ACCOUNT_MS = 150_000;
 const MOST_JOBS = 5_000;
 /** In one request to the host. */
 const MOST_FILES = 500;
+/** Of these, jobs that have ended and are removed: each may be one call of the batch system. */
+const MOST_ENDED = 100;
 
 type Context = Pick<
   WorkerContext,
@@ -109,11 +111,6 @@ async function pollAccount(
   const sid = (rows.find(row => !row.finished) ?? rows[0])?.session ?? '';
   await context.sessions.use(sid, signal, async session => {
     const node = new LoginNode(session, signal);
-    await removeEnded(
-      context,
-      node,
-      rows.filter(row => row.finished),
-    );
     for (let at = 0; at < open.length; at += MOST_FILES) {
       const some = open.slice(at, at + MOST_FILES);
       const engine: EngineName = some[0]?.batch.engine ?? 'slurm';
@@ -131,6 +128,9 @@ async function pollAccount(
       });
       await write(context, Object.fromEntries(changes));
     }
+    // Last: nothing waits for it, and a batch system may take long to end many.
+    const ended = rows.filter(row => row.finished).slice(0, MOST_ENDED);
+    if (ended.length > 0) await removeEnded(context, node, ended);
   });
 }
 
@@ -167,17 +167,18 @@ async function write(
 
 /** Removes what ended jobs have left on their host. What did not end well is ended there first. */
 async function removeEnded({ database }: Context, node: LoginNode, ended: Row[]): Promise<void> {
-  const some = ended.slice(0, MOST_FILES);
-  if (some.length === 0) return;
   // Of an unknown outcome the files say more than nothing: they stay.
-  const gone = some.filter(row => !row.isUnknown);
-  for (const row of gone.filter(({ state }) => state !== 'succeeded')) {
-    await node.withdraw(row.folder ?? '').catch(() => {});
-    if (row.batch?.id) await node.cancel(row.batch.engine, row.batch.id, row.folder ?? '');
-  }
-  if (gone.length > 0) await node.remove(gone.map(row => row.id));
+  const gone = ended.filter(row => !row.isUnknown);
+  const unended = gone.flatMap(({ state, folder, batch }) =>
+    state === 'succeeded' || !folder || !batch ? [] : [{ ...batch, name: folder }],
+  );
+  if (gone.length > 0)
+    await node.remove(
+      gone.map(row => row.id),
+      unended,
+    );
   await database.db
     .update(jobs)
     .set({ runRemoved: true })
-    .where(sql`${jobs.id} = ${anyOf(some.map(row => row.id))}`);
+    .where(sql`${jobs.id} = ${anyOf(ended.map(row => row.id))}`);
 }

@@ -1,0 +1,111 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
+import { jobs, sessions } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { pollBatchHosts } from '../../workers/batch/poller.ts';
+import { followHost } from '../../workers/batch/polls.ts';
+import { LocalExec } from '../harness/local-exec.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const given = withDatabase('ended-batch-jobs');
+const scratch = makeTempDir('ended-batch-jobs');
+afterAll(() => scratch.remove());
+
+let home: string;
+let sid: string;
+let stop: AbortController;
+let polling: Promise<void>;
+let channels: number;
+
+beforeEach(async () => {
+  home = join(scratch.path, newId());
+  mkdirSync(join(home, 'bin'), { recursive: true });
+  sid = newId();
+  await db()
+    .insert(sessions)
+    .values({
+      ...{ sid, owner: 'u', hostname: sid, username: 'u', agent: false },
+      sealed: Buffer.from('sealed'),
+    });
+  stop = new AbortController();
+});
+afterEach(async () => {
+  stop.abort();
+  rmSync(join(home, 'hangs'), { force: true });
+  await polling;
+});
+
+const db = () => given.database().db;
+
+/** What the batch system's commands do: none but scancel is there. */
+function offer(scancel: string): void {
+  const path = join(home, 'bin', 'scancel');
+  writeFileSync(path, `#!/bin/sh\n${scancel}\n`);
+  chmodSync(path, 0o755);
+}
+
+/** A job whose submission stands in the account's home; one that has ended was cancelled. */
+async function makeJob(id: string, { hasEnded = false, number = '7' } = {}): Promise<void> {
+  const folder = join(home, '.windlass/batch', `${id}-1`);
+  mkdirSync(folder, { recursive: true });
+  for (const file of ['asked', 'begun']) writeFileSync(join(folder, file), '');
+  const batch = { engine: 'slurm' as const, id: number, state: null, reason: null, nodes: null };
+  await db()
+    .insert(jobs)
+    .values({
+      ...{ id, kind: 'batch', queue: 'remote', owner: 'u', payload: {}, session: sid },
+      ...{ runAt: new Date(), runPlace: `${id}-1`, batch: { ...batch, overFor: 0 } },
+      ...(hasEnded ? { state: 'cancelled' as const, finished: new Date() } : {}),
+    });
+}
+
+async function poll(): Promise<void> {
+  const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
+  const host = new LocalExec({ home, shell: '/bin/sh', env });
+  channels = 0;
+  const exec = (command: string, signal?: AbortSignal) => {
+    channels++;
+    return host.exec(command, signal);
+  };
+  await followHost(db(), sid);
+  polling = pollBatchHosts({
+    ...{ id: newId(), database: given.database(), stopping: stop.signal },
+    log: createLog({ level: 'silent', name: 'test' }),
+    notifications: { publish: () => {} },
+    sessions: {
+      use: (_: string, __: AbortSignal, work: (on: object) => unknown) => work({ exec }),
+    },
+  } as never);
+}
+
+const rowOf = async (id: string) => (await db().select().from(jobs)).find(row => row.id === id);
+
+test('jobs that have ended keep no open one of their account from being looked at', async () => {
+  writeFileSync(join(home, 'hangs'), '');
+  offer('while [ -e "$HOME/hangs" ]; do sleep 0.1; done');
+  const [ended, open] = [newId(), newId()];
+  await makeJob(ended, { hasEnded: true });
+  await makeJob(open);
+  await poll();
+  await waitFor(async () => (await rowOf(open))?.state === 'running', { what: 'the open job' });
+  expect((await rowOf(ended))?.runRemoved).toBe(false);
+});
+
+test('many that have ended are ended on their host in one request, each by its name', async () => {
+  offer(`printf '%s\\n' "$*" >>"$HOME/cancelled"`);
+  const ids = Array.from({ length: 20 }, newId);
+  for (const [n, id] of ids.entries()) await makeJob(id, { hasEnded: true, number: String(n) });
+  await poll();
+  for (const id of ids)
+    await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: `the end of ${id}` });
+  const lines = readFileSync(join(home, 'cancelled'), 'utf8').trimEnd().split('\n');
+  expect(lines.map(line => /--name=windlass-(\S+)-1 (\d+)$/.exec(line)?.slice(1)).sort()).toEqual(
+    ids.map((id, n) => [id, String(n)]).sort(),
+  );
+  expect(ids.some(id => existsSync(join(home, '.windlass/batch', `${id}-1`)))).toBe(false);
+  expect(channels).toBeLessThan(5);
+});
