@@ -34,6 +34,7 @@ export class Segment {
   #claim: SegmentClaim | undefined;
   #beating: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
   readonly #worker: WorkerContext;
   readonly #lost = new AbortController();
 
@@ -87,12 +88,14 @@ export class Segment {
 
   /** It is in the database: it is kept until close(). */
   hold(claim: SegmentClaim): void {
+    if (this.#isClosed) return;
     this.#claim = claim;
     this.#sure = Math.min(this.#sure, Math.max(this.#read, this.start));
     this.#timer = setInterval(() => void this.#beat().catch(() => {}), BEAT_MS);
   }
 
   close(): void {
+    this.#isClosed = true;
     clearInterval(this.#timer);
   }
 
