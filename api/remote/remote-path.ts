@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
+import { addressOf } from '../http/take-link.ts';
 import { parseInput } from '../http/validate.ts';
 
 /**
@@ -9,9 +10,7 @@ import { parseInput } from '../http/validate.ts';
  * raw URL, so that an escaped slash counts as a slash.
  */
 export function remotePath(req: Request, operation: string): string {
-  const [address = ''] = req.originalUrl.split('?');
-  const marker = `/${operation}`;
-  const rest = address.slice(address.indexOf(marker) + marker.length).replace(/^\//, '');
+  const [, rest = ''] = new RegExp(`/${operation}/?(.*)$`, 'is').exec(addressOf(req).path) ?? [];
   let path: string;
   try {
     path = decodeURIComponent(rest);
