@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { config as readDotEnv } from 'dotenv';
-import { beginProcess, exitOnBadSettings } from '../../shared/process/lifecycle.ts';
+import { beginProcess, exitOnBadSettings, exitWith } from '../../shared/process/lifecycle.ts';
 import { json, wholeNumber, withExample } from '../client/declare/options.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -101,8 +101,8 @@ function withService<Given extends unknown[]>(
       const run = await load();
       await run({ life, environment: process.env }, ...given);
     } catch (error) {
-      // A stop during the start is no error.
-      if (life.stopping.aborted) process.exit(0);
+      // A script that goes on after a success must not take this for one.
+      if (life.stopping.aborted) exitWith('windlass: Stopped before it was done.');
       exitOnBadSettings(error);
       throw error;
     }

@@ -20,7 +20,6 @@ export async function backUp(
   try {
     await makeFolder(context, resolve(folder), options);
   } catch (error) {
-    // A script that goes on after a success must not take this for one.
     if (context.life.stopping.aborted)
       exitWith('windlass: The backup was not made: it was stopped.');
     throw explain(error, 'The backup was not made');

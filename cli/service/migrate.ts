@@ -32,7 +32,6 @@ export async function migrate(
   const tell = json ? (line: string) => process.stderr.write(`${line}\n`) : say;
   const work = (url: string) => prepareDatabase(url, config, life.stopping, tell);
   const made = await withDatabase(config, life.stopping, work).catch((error: unknown) => {
-    // A script that goes on after a success must not take this for one.
     if (life.stopping.aborted)
       exitWith('windlass: Stopped before the database was up to date. Migrate again.');
     throw error;

@@ -31,8 +31,12 @@ import { prepareServiceUsers, requireServiceUsers } from './service-users.ts';
 export async function up(context: CommandContext): Promise<void> {
   const config = readConfig(context.environment);
   const { DATABASE_URL, REDIS_URL, S3_ENDPOINT } = config;
-  if (DATABASE_URL && REDIS_URL && S3_ENDPOINT) await upFleet(context, config);
-  else await upEmbedded(context, config);
+  const form = DATABASE_URL && REDIS_URL && S3_ENDPOINT ? upFleet : upEmbedded;
+  await form(context, config).catch((error: unknown) => {
+    // A stop during the start is no error.
+    if (context.life.stopping.aborted) process.exit(0);
+    throw error;
+  });
 }
 
 async function upEmbedded({ life, environment }: CommandContext, config: Config): Promise<void> {

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { keyIds } from '../../shared/secrets/secrets.ts';
 import { openStackDatabase, readSettings } from '../harness/database.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
@@ -36,8 +37,10 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
   });
   afterAll(() => Promise.all([sql?.end(), receiver?.stop()]));
 
-  const rotate = (settings: Record<string, string> = { DATA_DIR: stack.dataDir }) =>
-    startProgram({ args: [WINDLASS, 'keys', 'rotate'], settings, cwd: stack.dataDir }).ended;
+  const start = (settings: Record<string, string>) =>
+    startProgram({ args: [WINDLASS, 'keys', 'rotate'], settings, cwd: stack.dataDir });
+  const rotate = (settings = { DATA_DIR: stack.dataDir } as Record<string, string>) =>
+    start(settings).ended;
   const secretsPath = () => join(stack.dataDir, 'secrets.json');
   const readStored = (): Record<string, string> => JSON.parse(readFileSync(secretsPath(), 'utf8'));
   /** Version and key of a session's credential. */
@@ -142,16 +145,33 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
   });
 
   describe('with the keys of a fleet, in the environment', () => {
-    test('a key that a worker lacks is not used', { timeout: 150_000 }, async () => {
-      const made = await startProgram({
-        args: [WINDLASS, 'keys', 'new'],
-        cwd: stack.dataDir,
-      }).ended;
+    /** With a key that no worker has. */
+    const withUnknownKey = async () => {
+      const made = await startProgram({ args: [WINDLASS, 'keys', 'new'], cwd: stack.dataDir })
+        .ended;
       const key = /^SEAL_PRIVATE_KEYS=(\S+)$/m.exec(made.stdout)?.[1] ?? '';
-      const before = await sealedWith(sid);
       const { DATABASE_URL = '' } = await readSettings(stack);
-      const SEAL_PRIVATE_KEYS = `${key},${readStored().SEAL_PRIVATE_KEYS}`;
-      const { code, stderr } = await rotate({ DATABASE_URL, SEAL_PRIVATE_KEYS });
+      return { DATABASE_URL, SEAL_PRIVATE_KEYS: `${key},${readStored().SEAL_PRIVATE_KEYS}` };
+    };
+
+    test('one that is stopped while it waits does not end like one that is done', async () => {
+      const { child, ended } = start(await withUnknownKey());
+      const isWaiting = async () => {
+        const locks = await sql`select from pg_locks
+          where locktype = 'advisory' and objid::bigint = ${ADVISORY_LOCKS.keyRotation}`;
+        return locks.length > 0;
+      };
+      await waitFor(isWaiting, { what: 'the rotation to begin' });
+      child.kill('SIGTERM');
+      expect(await ended).toEqual({
+        ...{ code: 1, stdout: '' },
+        stderr: 'windlass: Stopped before it was done.\n',
+      });
+    });
+
+    test('a key that a worker lacks is not used', { timeout: 150_000 }, async () => {
+      const before = await sealedWith(sid);
+      const { code, stderr } = await rotate(await withUnknownKey());
       expect(code).toBe(1);
       expect(stderr).toMatch(
         /^windlass: Nothing was sealed anew: the worker \S+ does not have the new key [0-9a-f]{8}\./,
