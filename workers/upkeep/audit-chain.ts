@@ -1,11 +1,10 @@
 import { asc, eq, gte, lte, sql } from 'drizzle-orm';
 import { auditHash, toAuditEntry } from '../../shared/audit/audit.ts';
-import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { auditChain, auditEntries, auditPending } from '../../shared/database/schema.ts';
-import { sleep } from '../../shared/process/abort.ts';
+import { tryLock } from '../../shared/database/try-lock.ts';
 import type { WorkerContext } from '../context.ts';
-import { REST } from './job-retention.ts';
+import { removeInBatches } from './remove-in-batches.ts';
 
 /** Entries of one transaction. */
 const BATCH = 1_000;
@@ -61,12 +60,8 @@ export async function removeOldAudit(
   const { config, database, stopping } = context;
   const days = config.AUDIT_RETENTION_DAYS;
   if (days === 0) return;
-  let removed = BATCH;
-  while (removed === BATCH && !stopping.aborted) {
-    const began = performance.now();
-    removed = await database.db.transaction(tx => removeBatch(tx, days));
-    if (removed === BATCH) await sleep(stopping, REST * (performance.now() - began));
-  }
+  const removeSome = () => database.db.transaction(tx => removeBatch(tx, days));
+  await removeInBatches(stopping, BATCH, removeSome);
 }
 
 async function removeBatch(tx: Tx, days: number): Promise<number> {
@@ -93,10 +88,7 @@ async function removeBatch(tx: Tx, days: number): Promise<number> {
 
 /** The chain's row, unless another process has it. */
 async function lockChain(tx: Tx): Promise<typeof auditChain.$inferSelect | undefined> {
-  const [lock] = await tx.execute<{ mine: boolean }>(
-    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCKS.auditChain}) as mine`,
-  );
-  if (!lock?.mine) return undefined;
+  if (!(await tryLock(tx, 'auditChain'))) return undefined;
   const [chain] = await tx.select().from(auditChain).where(eq(auditChain.id, 1)).for('update');
   return chain;
 }

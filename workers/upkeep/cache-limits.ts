@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, inArray, isNull, lt, sql } from 'drizzle-orm';
-import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { cacheEntries, projects } from '../../shared/database/schema.ts';
+import { tryLock } from '../../shared/database/try-lock.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -58,10 +58,7 @@ export class CacheLimiter {
   async #removeSome(tx: Tx, project: string): Promise<number> {
     const { LIMIT_CACHE_BYTES: limit } = this.#context.config;
     // Another worker's removals would be counted twice.
-    const [lock] = await tx.execute<{ mine: boolean }>(
-      sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCKS.caches}) as mine`,
-    );
-    if (!lock?.mine) return 0;
+    if (!(await tryLock(tx, 'caches'))) return 0;
     const ofProject = eq(cacheEntries.project, project);
     // A project that is being deleted loses its cache with it.
     const [alive] = await tx

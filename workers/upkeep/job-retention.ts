@@ -1,18 +1,17 @@
 import { sql } from 'drizzle-orm';
-import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, pendingDeletions } from '../../shared/database/schema.ts';
+import { tryLock } from '../../shared/database/try-lock.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
+import { REST } from './remove-in-batches.ts';
 
 /** Jobs of one transaction. */
 const BATCH = 1_000;
 /** Their output in bytes, unless the first job alone has more: the largest outputs take the longest to remove. */
 const BATCH_BYTES = 64 << 20;
-/** After each batch the database is left to others for so many times as long as the batch took. */
-export const REST = 3;
 /** While so many objects wait for their deletion no job is removed: a user's own deletion would wait behind all of them. */
 const MAX_PENDING_DELETIONS = 5_000;
 
@@ -52,10 +51,8 @@ export async function removeOldJobs(context: Context): Promise<void> {
 }
 
 async function removeBatch(tx: Tx, due: ReturnType<typeof sql>): Promise<Batch> {
-  const [lock] = await tx.execute<{ mine: boolean }>(
-    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCKS.retention}) as mine`,
-  );
-  if (!lock?.mine || (await hasManyPendingDeletions(tx))) return { removed: 0, next: undefined };
+  if (!(await tryLock(tx, 'retention')) || (await hasManyPendingDeletions(tx)))
+    return { removed: 0, next: undefined };
   const found = await tx
     .select({
       id: jobs.id,

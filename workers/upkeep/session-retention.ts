@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
-import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
-import { REST } from './job-retention.ts';
+import { removeInBatches } from './remove-in-batches.ts';
 
 const BATCH = 1_000;
 /**
@@ -27,15 +26,13 @@ export async function removeOldSessions({ config, database, stopping }: Context)
     where ended < now() - make_interval(days => ${days}) and sealed is null
       and (select true from ${jobs} where ${jobs.session} = ${sessions.sid} order by ${jobs.finished} limit 1) is null
     order by ended limit ${BATCH} for update skip locked`;
-  while (!stopping.aborted) {
-    const began = performance.now();
+  await removeInBatches(stopping, BATCH, async () => {
     const gone = await database.db
       .delete(sessions)
       .where(sql`${sessions.sid} = any(array(${old}))`)
       .returning({ sid: sessions.sid });
-    if (gone.length < BATCH) return;
-    await sleep(stopping, REST * (performance.now() - began));
-  }
+    return gone.length;
+  });
 }
 
 export async function forgetLeftoverRuns({ database }: Context): Promise<void> {

@@ -1,6 +1,5 @@
 import { and, asc, eq, gt, lt, notExists, type SQL, sql } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
-import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
   artifacts,
@@ -13,6 +12,7 @@ import {
   users,
   views,
 } from '../../shared/database/schema.ts';
+import { tryLock } from '../../shared/database/try-lock.ts';
 import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'>;
@@ -153,9 +153,4 @@ async function disown(db: Tx, table: PgTable, owner: string): Promise<boolean> {
 }
 
 /** One at a time counts, until the end of its transaction. */
-async function mayCount(tx: Tx): Promise<boolean> {
-  const [lock] = await tx.execute<{ mine: boolean }>(
-    sql`select pg_try_advisory_xact_lock(${ADVISORY_LOCKS.userStorage}) as mine`,
-  );
-  return lock?.mine === true;
-}
+const mayCount = (tx: Tx) => tryLock(tx, 'userStorage');

@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { webhookDeliveries, webhooks } from '../../shared/database/schema.ts';
-import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
-import { REST } from './job-retention.ts';
+import { removeInBatches } from './remove-in-batches.ts';
 
 /** Deliveries of one statement. */
 const BATCH = 1_000;
@@ -17,16 +16,12 @@ export async function removeOldDeliveries({
   // Nothing waits for longer than PATIENCE_SECONDS but where its webhook is disabled.
   const isOld = sql`${webhookDeliveries.created} < now() - make_interval(days => ${KEPT_DAYS})`;
   const isOrphan = sql`not exists (select from ${webhooks} where ${webhooks.id} = ${webhookDeliveries.webhook})`;
-  for (const which of [isOld, isOrphan]) {
-    let removed = BATCH;
-    while (removed === BATCH && !stopping.aborted) {
-      const began = performance.now();
+  for (const which of [isOld, isOrphan])
+    await removeInBatches(stopping, BATCH, async () => {
       const rows = await database.db.execute(sql`
         delete from ${webhookDeliveries} where ctid = any(array(
           select ctid from ${webhookDeliveries} where ${which} limit ${BATCH} for update skip locked))
         returning job`);
-      removed = rows.length;
-      if (removed === BATCH) await sleep(stopping, REST * (performance.now() - began));
-    }
-  }
+      return rows.length;
+    });
 }
