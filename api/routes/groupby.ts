@@ -4,12 +4,12 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { operation } from '../openapi/operation.ts';
 import { groupColumns } from '../tables/group-columns.ts';
-import { materializeView, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
+import { materializeView, VIEW_ERRORS, viewAnswers } from '../tables/materialize-view.ts';
 import { parseFilter, parseGroups } from '../tables/table-query.ts';
 import {
   cellValue,
-  findTable,
   isUnchanged,
+  openTable,
   readFor,
   sendParts,
   TABLE_PATH,
@@ -44,16 +44,11 @@ export default routes('json-body', (router, api) => {
       details: `A row for each combination of values in the columns of \`by\`, at most ${MAX_GROUPS}, sorted by them with missing values last; by default with the number of its rows. Aggregates leave missing values out, and \`min\` and \`max\` NaN too. A sum of integers is exact, and a text where it passes 2^53. The first request waits for the job that makes it, as one of sorted rows does.`,
       query: groupQuery,
       headers: ['If-None-Match', 'Prefer'],
-      answers: {
-        200: { means: 'The groups.', json: groupsRecord },
-        202: viewPending,
-        304: 'Unchanged.',
-      },
+      answers: viewAnswers('The groups.', groupsRecord),
       errors: VIEW_ERRORS,
       handle: async ({ req, res, query }) => {
-        const table = await findTable(api, req, res);
+        const { table, columns: known } = await openTable(api, req, res);
         const { by, aggregate, filter: given } = query();
-        const known = await api.tables.columns.find(api.database.db, table);
         const groups = parseGroups({ by, aggregate }, known);
         const filter = parseFilter(given, known);
         if (isUnchanged(req, res, table)) return;

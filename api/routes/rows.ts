@@ -23,8 +23,8 @@ import {
 } from '../tables/table-query.ts';
 import {
   cellValue,
-  findTable,
   isUnchanged,
+  openTable,
   readFor,
   sendParts,
   TABLE_PATH,
@@ -77,9 +77,8 @@ export default routes('json-body', (router, api) => {
       },
       errors: [...VIEW_ERRORS, 'precondition_failed'],
       handle: async ({ req, res, query }) => {
-        const table = await findTable(api, req, res);
+        const { table, columns: known } = await openTable(api, req, res);
         const { offset, limit, ...given } = query();
-        const known = await api.tables.columns.find(api.database.db, table);
         const columns = parseColumns(given.columns, known);
         const sort = parseSort(given.sort, known);
         const filter = parseFilter(given.filter, known);

@@ -1,16 +1,15 @@
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { operation } from '../openapi/operation.ts';
-import { findRows, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
+import { findRows, VIEW_ERRORS, viewAnswers } from '../tables/materialize-view.ts';
 import { parseSeries } from '../tables/series-query.ts';
 import { filterQuery, parseFilter } from '../tables/table-query.ts';
 import {
-  findTable,
   isUnchanged,
-  readFor,
+  makeCachedReader,
+  openTable,
   sendParts,
   TABLE_PATH,
 } from '../tables/table-requests.ts';
@@ -46,7 +45,7 @@ const seriesRecord = z
 
 /** What a plot of a table needs at any zoom. */
 export default routes('json-body', (router, api) => {
-  const answers = new LRUCache<string, Buffer>({ maxSize: CACHED_SERIES });
+  const read = makeCachedReader(api, CACHED_SERIES);
 
   resource(router, `${TABLE_PATH}/series`, {
     get: operation({
@@ -57,16 +56,11 @@ export default routes('json-body', (router, api) => {
         'So that a plot of any number of rows is true at any zoom: `points` buckets of equal width of x, each with `from` and without `to`, and in each the least, the greatest and the number of the values of y; a bucket without any has count 0, and null. Rows where either is missing, NaN or infinite count nowhere. Edges between days or microseconds, or between integers that are texts, are rounded up to the next one, which changes no bucket. A column of one value has one bucket, and there is none where a column has no value. With `filter`, of the rows that pass all; the first request waits for the job that finds them, as one of rows does.',
       query: seriesQuery,
       headers: ['If-None-Match', 'Prefer'],
-      answers: {
-        200: { means: 'The buckets, in columns side by side.', json: seriesRecord },
-        202: viewPending,
-        304: 'Unchanged.',
-      },
+      answers: viewAnswers('The buckets, in columns side by side.', seriesRecord),
       errors: VIEW_ERRORS,
       handle: async ({ req, res, query }) => {
-        const table = await findTable(api, req, res);
+        const { table, columns: known } = await openTable(api, req, res);
         const asked = query();
-        const known = await api.tables.columns.find(api.database.db, table);
         const request = parseSeries(asked, known);
         const filter = parseFilter(asked.filter, known);
         if (isUnchanged(req, res, table)) return;
@@ -78,12 +72,8 @@ export default routes('json-body', (router, api) => {
         const { points, range } = request;
         const file = await findRows(api, { req, res, table, filter });
         if (!file) return;
-        const key = JSON.stringify([file.key, asked.x, asked.y, points, range]);
-        const buckets =
-          answers.get(key) ??
-          (await api.tables.reader.read(file, { kind: 'series', ...request }, readFor(api, res)))
-            .bytes;
-        answers.set(key, buckets, { size: buckets.length + key.length });
+        const task = { kind: 'series' as const, ...request };
+        const buckets = await read(res, file, task, asked.x, asked.y, points, range);
         sendParts(res, [`${head},"buckets":`, buckets, '}']);
       },
     }),

@@ -10,7 +10,13 @@ import { isExact } from '../tables/encode-value.ts';
 import { findRows, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 import { filterQuery, parseFilter, parseSort, sortQuery } from '../tables/table-query.ts';
-import { cellValue, findTable, isUnchanged, TABLE_PATH } from '../tables/table-requests.ts';
+import {
+  cellValue,
+  findTable,
+  isUnchanged,
+  openTable,
+  TABLE_PATH,
+} from '../tables/table-requests.ts';
 
 const columnItem = z
   .object({
@@ -103,9 +109,8 @@ export default routes('json-body', (router, api) => {
       },
       errors: [...VIEW_ERRORS, 'range_not_satisfiable', 'precondition_failed'],
       handle: async ({ req, res, query }) => {
-        const table = await findTable(api, req, res);
+        const { table, columns: known } = await openTable(api, req, res);
         const asked = query();
-        const known = await api.tables.columns.find(api.database.db, table);
         const sort = parseSort(asked.sort, known);
         const filter = parseFilter(asked.filter, known);
         const view = await findRows(api, { req, res, table, sort, filter });

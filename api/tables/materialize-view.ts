@@ -30,6 +30,13 @@ export const viewPending = answerWithLocation(
   viewJob,
 );
 
+/** Those of an operation on the rows of a view, or of the table. */
+export const viewAnswers = (means: string, json: z.ZodType) => ({
+  200: { means, json },
+  202: viewPending,
+  304: 'Unchanged.',
+});
+
 /** What an operation on a view may be refused for. */
 export const VIEW_ERRORS = [
   'invalid_input',

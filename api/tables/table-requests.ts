@@ -1,11 +1,12 @@
 import type { Request, Response } from 'express';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
 import { entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { findStoredArtifact, type StoredArtifact } from './find-artifact.ts';
 import type { ReadRequest } from './table-reader.ts';
-import type { ExportFormat } from './thread-protocol.ts';
+import type { ExportFormat, TableFile, TableTask } from './thread-protocol.ts';
 
 /** A value as JSON has it. */
 export const cellValue = z.union([z.string(), z.number(), z.boolean(), z.null()]);
@@ -15,6 +16,12 @@ export const TABLE_PATH = '/models/:mid/tables/:aid';
 /** The table that the path names. Throws `not_found`. */
 export const findTable = (api: ApiContext, req: Request, res: Response): Promise<StoredArtifact> =>
   findStoredArtifact(api, { req, res, kind: 'table' });
+
+/** The same with its columns. */
+export async function openTable(api: ApiContext, req: Request, res: Response) {
+  const table = await findTable(api, req, res);
+  return { table, columns: await api.tables.columns.find(api.database.db, table) };
+}
 
 /** For whom the reader reads. */
 export const readFor = (api: ApiContext, res: Response): ReadRequest => ({
@@ -39,6 +46,19 @@ export function isUnchanged(
   if (!matchesEntityTag(req.get('If-None-Match'), tag)) return false;
   res.status(304).end();
   return true;
+}
+
+/** Reads what a task makes of a file as the reader does, unless it is among the last answers: so many bytes of them are kept. */
+export function makeCachedReader(api: ApiContext, maxSize: number) {
+  const sizeCalculation = (bytes: Buffer, key: string) => bytes.length + key.length;
+  const answers = new LRUCache<string, Buffer>({ maxSize, sizeCalculation });
+  return async (res: Response, file: TableFile, task: TableTask, ...which: unknown[]) => {
+    const key = JSON.stringify([file.key, ...which]);
+    const bytes =
+      answers.get(key) ?? (await api.tables.reader.read(file, task, readFor(api, res))).bytes;
+    answers.set(key, bytes);
+    return bytes;
+  };
 }
 
 /** JSON in pieces, some of which are large. */
