@@ -3,7 +3,7 @@ import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/payloads/batch.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
-import { askHost } from './ask-host.ts';
+import { askHost } from '../ssh/ask-host.ts';
 import type { BatchStatus, Query } from './engine.ts';
 import { ENGINE } from './engines.ts';
 import { type Look, parseLooks, parseSizes } from './look.ts';

@@ -12,7 +12,7 @@ import {
   statusOf,
   withSftp,
 } from './sftp-requests.ts';
-import { meansFull, whyWriteFails } from './why-write-fails.ts';
+import { meansFull, tryWrite } from './try-write.ts';
 
 export interface WriteFileOptions {
   /** Absolute. A link is followed: the file that it names is replaced. */
@@ -114,7 +114,7 @@ async function explain(
   { temporary, cause }: FailedWrite,
   options: WriteFileOptions,
 ): Promise<unknown> {
-  const words = await whyWriteFails(session, temporary, options.cleanupSignal);
+  const words = await tryWrite(session, temporary, options.cleanupSignal);
   await removeTemporary(session, options).catch((error: unknown) => {
     // Where nothing can be written, nothing has to be removed; a lost connection is tried again.
     if (statusOf(error) === undefined) throw error;

@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
-import { text } from 'node:stream/consumers';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
-import { READ_COMMAND } from './read-script.ts';
+import { askHost } from '../ssh/ask-host.ts';
 
 /** What C libraries say for ENOSPC and EDQUOT. */
 const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
@@ -11,28 +10,17 @@ const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
 export const meansFull = (words: string | undefined) => words !== undefined && FULL.test(words);
 
 /**
- * Why a file cannot grow, or be made, in the words of the host; undefined where it can. SFTP says only that a
- * request failed, and the room that a host tells of knows no quota, so the shell tries the same and says why. What it may
- * have written to the file is for the caller to remove.
+ * Writes 64 KiB to the end of a file by the shell of the host, and tells the words with which that refuses; undefined where it can.
+ * SFTP says only that a request failed, and the room that a host tells of knows no quota. What was written is for the caller to
+ * remove.
  */
-export async function whyWriteFails(
+export async function tryWrite(
   host: RemoteExec,
   path: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const channel = await host.exec(READ_COMMAND, signal);
-  const abort = () => channel.destroy();
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    channel.stdin.on('error', () => {});
-    channel.stdin.end(script(path));
-    channel.stderr.resume();
-    const [, words] = /: ([^:\n]{1,100})$/m.exec(await text(channel.stdout)) ?? [];
-    return words;
-  } finally {
-    signal.removeEventListener('abort', abort);
-    channel.destroy();
-  }
+  const said = (await askHost(host, script(path), signal)).toString('latin1');
+  return /: ([^:\n]{1,100})$/m.exec(said)?.[1];
 }
 
 /** Where the folder is missing, it could not be made: then the nearest one that is there, in which nothing is left. */
