@@ -105,7 +105,7 @@ async function useGivenKeys(
 async function reseal(database: Database, keys: string) {
   const sessions = await resealSessions(database, keys);
   const webhooks = await resealWebhooks(database, keys);
-  const publicKey = publicKeyOf(keys.split(',')[0] ?? '');
+  const publicKey = publicKeyOf(keys);
   return { key: keyIds(keys)?.[0], publicKey, ...sessions, webhooks };
 }
 

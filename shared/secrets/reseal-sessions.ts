@@ -16,7 +16,7 @@ export interface Resealed {
  * as it is then. What the release before sealed names no place: it gets that of its host's entry as it is now.
  */
 export async function resealSessions({ db }: Database, privateKeys: string): Promise<Resealed> {
-  const publicKey = publicKeyOf(privateKeys.split(',')[0] ?? '');
+  const publicKey = publicKeyOf(privateKeys);
   const sealed = await db
     .select({ sid: sessions.sid })
     .from(sessions)
@@ -59,7 +59,7 @@ async function resealEnv(
   const context = { ...session, of: 'env' } as const;
   const opened = await unseal(privateKeys, context, session.sealedEnv).catch(() => undefined);
   if (!opened) return undefined;
-  const publicKey = publicKeyOf(privateKeys.split(',')[0] ?? '');
+  const publicKey = publicKeyOf(privateKeys);
   const { place = '', secret } = opened;
   return { sealedEnv: await seal(publicKey, context, { place, secret }) };
 }

@@ -8,7 +8,7 @@ export const WEBHOOK_PLACE = 'webhook';
 
 /** Seals the keys of webhooks anew that are not sealed with the first of the private keys; how many. */
 export async function resealWebhooks({ db }: Database, privateKeys: string): Promise<number> {
-  const publicKey = publicKeyOf(privateKeys.split(',')[0] ?? '');
+  const publicKey = publicKeyOf(privateKeys);
   const rows = await db
     .select({ webhook: webhooks.id, owner: webhooks.owner, sealed: webhooks.sealed })
     .from(webhooks);

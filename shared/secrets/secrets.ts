@@ -49,9 +49,10 @@ export function keyIds(privateKeys: string | undefined): string[] | null {
   return privateKeys?.split(',').map(key => parseKey(key, 'SEAL_PRIVATE_KEYS').id) ?? null;
 }
 
-/** SEAL_PUBLIC_KEY of a private key. */
-export function publicKeyOf(privateKey: string): string {
-  const { id, bytes } = parseKey(privateKey, 'SEAL_PRIVATE_KEYS');
+/** SEAL_PUBLIC_KEY of the first of private keys. */
+export function publicKeyOf(privateKeys: string): string {
+  const [first = ''] = privateKeys.split(',');
+  const { id, bytes } = parseKey(first, 'SEAL_PRIVATE_KEYS');
   const pair = createECDH('prime256v1');
   pair.setPrivateKey(bytes);
   return `${id}.${pair.getPublicKey('base64url')}`;

@@ -13,13 +13,13 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
   const onTimeout = () => {
     if (seconds < Infinity) limit.abort(timeLimit(seconds));
   };
-  // setTimeout's limit is 24.8 days; longer limits end there.
   /** Why output was left out. */
   let cut: WindlassError | undefined;
   const cutFor = (reason: WindlassError) => {
     cut = reason;
     limit.abort(reason);
   };
+  // setTimeout's limit is 24.8 days; longer limits end there.
   const timer = setTimeout(onTimeout, Math.min(Math.max(0, left), 2 ** 31 - 1));
   return {
     /** Aborted, with the error as its reason, when the command has used up its time or the room for its output. */
