@@ -11,12 +11,13 @@ import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import { claimJob, finishJob, releaseJob, updateLeased } from '../../workers/engine/claims.ts';
+import { finishJob, releaseJob, updateLeased } from '../../workers/engine/claims.ts';
 import { dispatchWaiting, redispatchUnclaimed } from '../../workers/engine/dispatch-waiting.ts';
 import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
 import type { Claim } from '../../workers/engine/fencing-token.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import { claimJob } from '../harness/claim-job.ts';
 import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
 
 const ENDED = Number(process.env.GROWN_ENDED ?? 1_000_000);

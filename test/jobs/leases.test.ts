@@ -10,7 +10,6 @@ import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
-import { claimJob } from '../../workers/engine/claims.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import {
   readLeases,
@@ -24,6 +23,7 @@ import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import { claimJob } from '../harness/claim-job.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { waitFor } from '../harness/wait-for.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
-import { claimJob } from '../../workers/engine/claims.ts';
+import { claimJob } from '../harness/claim-job.ts';
 import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';

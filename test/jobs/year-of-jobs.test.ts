@@ -8,11 +8,11 @@ import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/process/log.ts';
-import { claimJob } from '../../workers/engine/claims.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { removeOldSessions } from '../../workers/upkeep/session-retention.ts';
 import { isFull } from '../faults/settings.ts';
+import { claimJob } from '../harness/claim-job.ts';
 import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
 
 /** Scaled down from 100,000. */

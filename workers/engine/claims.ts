@@ -5,7 +5,6 @@ import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, type JobState, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
-import { newId } from '../../shared/ids.ts';
 import { KINDS_WITH_OWN_STATE } from '../../shared/jobs/catalog.ts';
 import { isNotEnded, isNotLeased } from '../../shared/jobs/job-conditions.ts';
 import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/payload-versions.ts';
@@ -40,16 +39,6 @@ export async function claimJobs(
   const rows = await writeClaims(db).execute({ ...group([...once.values()], '1s'), ...values });
   const claimed = new Map(rows.map(row => [row.leaseToken, row]));
   return entries.map(({ token }) => claimed.get(token));
-}
-
-/** As claimJobs(), one of them. */
-export async function claimJob(
-  db: Db,
-  entry: QueueEntry,
-  { token = newId(), ...claimant }: Claimant & { token?: string },
-): Promise<ClaimedRow | undefined> {
-  const [row] = await claimJobs(db, [{ ...entry, token }], claimant);
-  return row;
 }
 
 const { placeholder } = sql;
