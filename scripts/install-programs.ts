@@ -97,13 +97,13 @@ export function listAbsent(): string[] {
 const isGeneratorMissing = () =>
   findTypeScriptGenerators() === undefined || findPythonGenerator() === undefined;
 
-export function listMissingPrograms(): TestProgram[] {
+function listMissingPrograms(): TestProgram[] {
   const names = Object.keys(TEST_PROGRAMS) as TestProgram[];
   return names.filter(name => findProgram(name) === undefined);
 }
 
 /** Installs the Debian packages of these programs, as far as they are to be had. Starts no service. */
-export function installPrograms(names: TestProgram[]): void {
+function installPrograms(names: TestProgram[]): void {
   const packages = [...new Set(names.map(name => TEST_PROGRAMS[name]))];
   const removePolicy = forbidServiceStarts();
   try {
@@ -123,7 +123,7 @@ export function canBuild(): boolean {
   return findProgram('go') !== undefined;
 }
 
-export function listUnbuiltPrograms(): BuiltProgram[] {
+function listUnbuiltPrograms(): BuiltProgram[] {
   const names = Object.keys(BUILT_PROGRAMS) as BuiltProgram[];
   return names.filter(name => findProgram(name) === undefined);
 }
@@ -145,7 +145,7 @@ export function buildPrograms(names: BuiltProgram[]): void {
 }
 
 /** Installs Schemathesis into the cache folder. Takes a minute; needs the network. */
-export function installSchemathesis(): void {
+function installSchemathesis(): void {
   const list = fileURLToPath(new URL('scripts/schemathesis.txt', packageRoot));
   installPython(SCHEMATHESIS_FOLDER, list);
 }

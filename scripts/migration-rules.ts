@@ -10,7 +10,7 @@ import {
  */
 
 /** The migrations before it were released without these rules. */
-export const FIRST_CHECKED = 5;
+const FIRST_CHECKED = 5;
 
 const TABLE = '(?<table>[\\w.]+)';
 const ALTER = `^alter table (?:only |if exists )*${TABLE} `;

@@ -10,7 +10,7 @@ import { type Extent, invalidSlice, lengthOf, type Run, runsOf } from './parse-s
 
 export const MAX_VALUES = 1_000_000;
 /** The bytes from the first value of a slice to its last one are all read. */
-export const MAX_SPAN_BYTES = 64 << 20;
+const MAX_SPAN_BYTES = 64 << 20;
 
 /** Sends the values of a slice as they are read. Throws `invalid_input` if it is too large. */
 export async function sendSlice(

@@ -13,7 +13,7 @@ export const loginName = z
   .refine(name => !/[\0\r\n\p{Surrogate}]/u.test(name), 'must be one line of Unicode');
 
 /** How a user logs in to a host: by a password or a key, or by nothing but what the host asks for. */
-export const credentialFields = {
+const credentialFields = {
   password: z.string().max(4_096).optional(),
   privateKey: z.string().max(65_536).optional(),
   /** The line of an OpenSSH certificate of the private key. */

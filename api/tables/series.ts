@@ -20,7 +20,7 @@ export interface Buckets {
   count: Float64Array;
 }
 
-export function createBuckets(
+function createBuckets(
   points: number,
   { from, to, end = to }: SeriesRange,
   isWhole: boolean,
@@ -37,11 +37,7 @@ export function createBuckets(
 }
 
 /** Adds rows, given as doubles side by side. Missing values, NaN and the infinities of either count nowhere. */
-export function addToBuckets(
-  { edges, min, max, count }: Buckets,
-  x: Float64Array,
-  y: Float64Array,
-): void {
+function addToBuckets({ edges, min, max, count }: Buckets, x: Float64Array, y: Float64Array): void {
   const last = count.length - 1;
   const from = edges[0] as number;
   const to = edges[last + 1] as number;

@@ -49,7 +49,7 @@ export const connectTo = (options: ConnectionOptions): Windlass =>
   new Windlass({ ...options, onRetry: tellOfRetries() });
 
 /** Tells once on standard error that the service is away. */
-export function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {
+function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {
   let isTold = false;
   return ({ error, seconds }) => {
     // The first one may be nothing: a stream that its server ended in good order.

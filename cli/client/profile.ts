@@ -16,7 +16,7 @@ export interface Profile {
 type Environment = Record<string, string | undefined>;
 
 /** $XDG_CONFIG_HOME/windlass/login.json, by the XDG Base Directory Specification. */
-export function profilePath(environment: Environment): string {
+function profilePath(environment: Environment): string {
   const { XDG_CONFIG_HOME, HOME } = environment;
   // "If an implementation encounters a relative path in any of these variables it should consider the path invalid."
   const folder = XDG_CONFIG_HOME?.startsWith('/')

@@ -16,7 +16,7 @@ export interface ShareRules {
   reserve: number;
 }
 
-export const HALF = 0.5;
+const HALF = 0.5;
 
 export function shareRules(slots: number, limitShare: number): ShareRules {
   return {

@@ -8,7 +8,7 @@ import { sql } from 'drizzle-orm';
  */
 
 /** Has not ended: for statements that name the rows by their ids. */
-export const NOT_ENDED = 'num_nonnulls(finished) = 0';
+const NOT_ENDED = 'num_nonnulls(finished) = 0';
 /** Waits to be dispatched, now or when its `not_before` comes. The index is jobs_waiting_by_owner. */
 export const IS_WAITING = 'num_nonnulls(finished, lease_token, dispatched) = 0';
 /** 1: its host was away when it was last tried; else 0. */
@@ -16,13 +16,13 @@ export const IS_AWAY = 'num_nonnulls(unreachable_since)';
 /** Takes a slot: it was dispatched, or a worker has its lease. The index is jobs_held. */
 export const IS_HELD = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token, dispatched) > 0';
 /** No worker has its lease: for statements that name the rows by their ids. */
-export const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
+const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
 
 /**
  * Has ended: for retention alone. With `finished is not null` as its predicate the index jobs_retention was used for the last
  * end of one session's jobs, which then was looked for among all jobs.
  */
-export const HAS_ENDED = 'num_nonnulls(finished) = 1';
+const HAS_ENDED = 'num_nonnulls(finished) = 1';
 
 export const isNotEnded = sql.raw(NOT_ENDED);
 export const hasEnded = sql.raw(HAS_ENDED);

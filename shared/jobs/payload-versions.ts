@@ -15,7 +15,7 @@ export function versionsOf(kind: JobKind): { usual: number; newer: number } {
 }
 
 /** Whether the release before would use a session wrongly: a condition on a row of `sessions`. */
-export const isNewerSession = sql`(${sessions.startup} <> 'once' or ${sessions.envNames} is not null
+const isNewerSession = sql`(${sessions.startup} <> 'once' or ${sessions.envNames} is not null
   or exists (select from ${hosts} where ${hosts.name} = ${sessions.hostname}
     and (${hosts.jump} is not null or exists (select from unnest(${hosts.keys}) as pin where pin like '@%'))))`;
 

@@ -1,14 +1,6 @@
 import { z } from 'zod';
 
-export const COLUMN_TYPES = [
-  'text',
-  'integer',
-  'number',
-  'boolean',
-  'date',
-  'time',
-  'timestamp',
-] as const;
+const COLUMN_TYPES = ['text', 'integer', 'number', 'boolean', 'date', 'time', 'timestamp'] as const;
 export type ColumnType = (typeof COLUMN_TYPES)[number];
 
 /** Encodings of text files. UTF-16 without a byte order mark is little-endian. */

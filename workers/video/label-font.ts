@@ -5,7 +5,7 @@ const ROWS = 8;
 export const CELL = { width: COLUMNS + 1, height: ROWS + 2 };
 
 /** ffmpeg's `gray`; no byte is 0, so that awk can hold them in a string. */
-export const INK = 0xff;
+const INK = 0xff;
 export const PAPER = 0x01;
 
 /** From the space to the tilde: a byte a column, whose lowest bit is the row at the top. */

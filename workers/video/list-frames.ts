@@ -35,7 +35,7 @@ function toPattern({ pattern = '', first, last, step }: Payload<'video'>): Patte
 }
 
 /** Reads what a patternScript() prints. */
-export async function readNames(stdout: Readable, signal?: AbortSignal): Promise<string[]> {
+async function readNames(stdout: Readable, signal?: AbortSignal): Promise<string[]> {
   const reader = new ByteReader(stdout, signal);
   const names: string[] = [];
   let bytes = 0;

@@ -12,7 +12,7 @@ import { fromKeptRecord } from './message.ts';
 import { PATIENCE_SECONDS, pauseAfter } from './retry-schedule.ts';
 
 /** A worker has a webhook for so long: starts of attempts and the longest attempt, and some more. */
-export const TAKEN_SECONDS = 25;
+const TAKEN_SECONDS = 25;
 /** Between rounds of a receiver that takes nothing. */
 const FAILING_PAUSE_SECONDS = 5;
 

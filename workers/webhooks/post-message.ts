@@ -7,7 +7,7 @@ import { RELEASE } from '../../shared/process/release.ts';
 import { ReceiverProblem, resolveReceiver } from './resolve-receiver.ts';
 
 /** An attempt, from the name to the end of the answer. */
-export const ATTEMPT_MS = 15_000;
+const ATTEMPT_MS = 15_000;
 /** What is read of an answer, which nobody looks at, before the connection is closed. */
 const ANSWER_BYTES = 16_384;
 

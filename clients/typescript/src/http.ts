@@ -149,7 +149,7 @@ export class Http {
 }
 
 /** The error of an answer, whose body is read for it. */
-export async function readError(response: Response): Promise<WindlassError> {
+async function readError(response: Response): Promise<WindlassError> {
   const text = await response.text().catch(() => '');
   try {
     return errorOf(response, JSON.parse(text));

@@ -54,7 +54,7 @@ export function ArrayPart({ model, name = '' }: ModelPartProps) {
 }
 
 /** The beginning of the last two dimensions, at the first place of all others. */
-export function firstSlice(shape: number[]): string {
+function firstSlice(shape: number[]): string {
   const most = [ROWS, COLUMNS];
   return shape
     .map((size, n) => {

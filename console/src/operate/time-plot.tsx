@@ -161,7 +161,7 @@ function lineOf(values: (number | null)[], y: (value: number) => number): string
 }
 
 /** 1, 2 or 5 times a power of ten, not below the value. */
-export function niceTop(value: number): number {
+function niceTop(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map(by => by * power).find(top => top >= value * (1 - 1e-9)) ?? value;

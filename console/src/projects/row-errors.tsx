@@ -17,11 +17,11 @@ interface RowErrorsProps {
   around?: (error: RowError) => ComponentChildren;
 }
 
-export const isRowError = (value: unknown): value is RowError =>
+const isRowError = (value: unknown): value is RowError =>
   typeof value === 'object' && value !== null && 'reason' in value;
 
 /** Such as `day.csv, line 12, column speed`. */
-export function whereOf({ file, row, column }: RowError, aids: string[]): string {
+function whereOf({ file, row, column }: RowError, aids: string[]): string {
   return [
     file === undefined ? undefined : (aids[file] ?? `file ${file}`),
     row === undefined ? undefined : `line ${row}`,

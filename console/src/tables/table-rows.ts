@@ -1,8 +1,8 @@
 import type { RowsPage, RowsQuery, Value } from '../service/tables.ts';
 
 /** Rows and columns of one request. */
-export const BLOCK_ROWS = 200;
-export const BLOCK_COLUMNS = 25;
+const BLOCK_ROWS = 200;
+const BLOCK_COLUMNS = 25;
 /** Requests that are kept: some 300,000 values. */
 const KEPT = 60;
 /** While somebody scrolls past rows, nothing is asked for. */

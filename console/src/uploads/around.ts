@@ -71,7 +71,7 @@ export function guessDelimiter(line: string): string {
 }
 
 /** Where the values of a line stand, with their quotes. */
-export function cellsOf(line: string, delimiter: string): { from: number; to: number }[] {
+function cellsOf(line: string, delimiter: string): { from: number; to: number }[] {
   const cells: { from: number; to: number }[] = [];
   let from = 0;
   let isQuoted = false;

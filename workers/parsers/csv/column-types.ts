@@ -3,7 +3,7 @@ import type { ColumnType } from '../../../shared/uploads/parsers.ts';
 import { query } from '../table/duckdb.ts';
 
 /** The possible types of a column, by DuckDB's names, from the narrowest to the widest. */
-export const SQL_TYPES = [
+const SQL_TYPES = [
   'BOOLEAN',
   'BIGINT',
   'DOUBLE',

@@ -18,7 +18,7 @@ export function* readBlocks(file: Hdf5File, dataset: Dataset): Generator<Buffer>
 }
 
 /** Blocks that lie one after the other in C order: whole in the last dimensions, one index in the first ones. */
-export function* blocksOf(
+function* blocksOf(
   shape: number[],
   { size, chunks }: { size: number; chunks: number[] | null },
 ): Generator<Place> {

@@ -139,7 +139,7 @@ function halfOf(bits: number): number {
 }
 
 /** The shortest text of a double. */
-export const writeFloat = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
+const writeFloat = (value: number): string => (Object.is(value, -0) ? '-0' : String(value));
 
 interface Place {
   at: number;
