@@ -1,9 +1,7 @@
-import type { TargetedSubmitEvent } from 'preact';
 import { type NewToken, useMakeToken } from '../service/account.ts';
 import { SERVICE_PATH } from '../service/place.ts';
-import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 import { ShownOnce } from './shown-once.tsx';
 
 const DAY_MS = 86_400_000;
@@ -19,9 +17,7 @@ const LIVES = [
 /** Makes a token for a program, and shows it. */
 export function NewTokenDialog({ onClose }: { onClose: () => void }) {
   const make = useMakeToken();
-  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const send = (fields: FormData) => {
     const days = Number(fields.get('days'));
     make.mutate({
       name: String(fields.get('name')).trim(),
@@ -41,7 +37,13 @@ export function NewTokenDialog({ onClose }: { onClose: () => void }) {
           </p>
         </ShownOnce>
       ) : (
-        <form class="form" onSubmit={send} autocomplete="off">
+        <DialogForm
+          action="Make the token"
+          sending={make}
+          onSend={send}
+          onClose={onClose}
+          autocomplete="off"
+        >
           <label class="field">
             <span>Name</span>
             <input
@@ -75,14 +77,7 @@ export function NewTokenDialog({ onClose }: { onClose: () => void }) {
               ))}
             </select>
           </label>
-          {make.error && <Problem error={make.error} />}
-          <div class="dialog-end">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button type="submit" look="primary" disabled={make.isPending}>
-              Make the token
-            </Button>
-          </div>
-        </form>
+        </DialogForm>
       )}
     </Dialog>
   );

@@ -1,8 +1,6 @@
-import type { TargetedSubmitEvent } from 'preact';
 import { type NewWebhook, useMakeWebhook } from '../service/account.ts';
-import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 import { ShownOnce } from './shown-once.tsx';
 
 type State = NonNullable<NewWebhook['states']>[number];
@@ -25,9 +23,7 @@ const KINDS: [Kind, string][] = [
 /** Has the ends of one's jobs sent to a server, and shows the secret that it verifies them with. */
 export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
   const make = useMakeWebhook();
-  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const send = (fields: FormData) => {
     const kinds = fields.getAll('kinds') as Kind[];
     const states = fields.getAll('states') as State[];
     make.mutate({
@@ -49,7 +45,13 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
           </p>
         </ShownOnce>
       ) : (
-        <form class="form" onSubmit={send} autocomplete="off">
+        <DialogForm
+          action="Make the webhook"
+          sending={make}
+          onSend={send}
+          onClose={onClose}
+          autocomplete="off"
+        >
           <label class="field">
             <span>Address of your server</span>
             <input
@@ -85,14 +87,7 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
               ))}
             </div>
           </fieldset>
-          {make.error && <Problem error={make.error} />}
-          <div class="dialog-end">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button type="submit" look="primary" disabled={make.isPending}>
-              Make the webhook
-            </Button>
-          </div>
-        </form>
+        </DialogForm>
       )}
     </Dialog>
   );

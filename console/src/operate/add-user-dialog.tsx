@@ -1,14 +1,10 @@
-import type { TargetedSubmitEvent } from 'preact';
 import { useAddUser } from '../service/operations.ts';
-import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 
 export function AddUserDialog({ onClose }: { onClose: () => void }) {
   const add = useAddUser();
-  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const send = (fields: FormData) => {
     add.mutate(
       {
         username: String(fields.get('username')).trim(),
@@ -20,7 +16,13 @@ export function AddUserDialog({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Add a user" onClose={onClose}>
-      <form class="form" onSubmit={send} autocomplete="off">
+      <DialogForm
+        action="Add the user"
+        sending={add}
+        onSend={send}
+        onClose={onClose}
+        autocomplete="off"
+      >
         <label class="field">
           <span>User name</span>
           <input class="input" name="username" required maxLength={64} autofocus />
@@ -41,14 +43,7 @@ export function AddUserDialog({ onClose }: { onClose: () => void }) {
           <input type="checkbox" name="administrator" />
           <span>Administrator: sees workers, hosts, users and the audit</span>
         </label>
-        {add.error && <Problem error={add.error} />}
-        <div class="dialog-end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={add.isPending}>
-            Add the user
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

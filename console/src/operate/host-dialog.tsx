@@ -1,4 +1,4 @@
-import type { TargetedInputEvent, TargetedSubmitEvent } from 'preact';
+import type { TargetedInputEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import {
   type FullHost,
@@ -8,6 +8,7 @@ import {
 } from '../service/operations.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { HostKeys } from './host-keys.tsx';
 import { JumpField } from './jump-field.tsx';
@@ -29,15 +30,13 @@ export function HostDialog({ host, onClose }: HostDialogProps) {
     const { address, port } = readPlace(fields);
     setElsewhere(address !== host.address || port !== host.port);
   };
-  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const send = (fields: FormData) => {
     change.mutate({ ...readChanges(fields), jump }, { onSuccess: onClose });
   };
   const isForAll = host.users === '*';
   return (
     <Dialog title={host.name} onClose={onClose}>
-      <form class="form" onSubmit={send} onInput={look}>
+      <DialogForm action="Save" sending={change} onSend={send} onClose={onClose} onInput={look}>
         <PlaceFields place={host} />
         <JumpField host={host.name} jump={jump} onJump={setJump} />
         {isMoved && (
@@ -69,14 +68,7 @@ export function HostDialog({ host, onClose }: HostDialogProps) {
           <input type="checkbox" name="agent" defaultChecked={host.agent} />
           <span>Commands run by the agent, so that they outlast lost connections</span>
         </label>
-        {change.error && <Problem error={change.error} />}
-        <div class="dialog-end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={change.isPending}>
-            Save
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
       <HostKeys host={host} />
       <Remove name={host.name} onRemoved={onClose} />
     </Dialog>

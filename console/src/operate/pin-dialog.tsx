@@ -1,8 +1,8 @@
-import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { type HostKeys, usePinHost, useScan } from '../service/operations.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Fingerprints } from './fingerprints.tsx';
 import { JumpField } from './jump-field.tsx';
@@ -24,9 +24,7 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
   const pin = usePinHost();
   const [jump, setJump] = useState<string | null>(null);
   const [place, setPlace] = useState<Place>();
-  const look = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const look = (fields: FormData) => {
     const at = readPlace(fields);
     const name = String(fields.get('name') ?? '').trim();
     if (jump !== null)
@@ -39,7 +37,15 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
       {place && scan.data ? (
         <Compare place={place} shown={scan.data} onBack={() => scan.reset()} onClose={onClose} />
       ) : (
-        <form class="form" onSubmit={look}>
+        <DialogForm
+          action={labelOf(scan.isPending, jump)}
+          sending={{
+            error: scan.error ?? pin.error,
+            isPending: scan.isPending || pin.isPending,
+          }}
+          onSend={look}
+          onClose={onClose}
+        >
           <label class="field">
             <span>Name</span>
             <input
@@ -70,14 +76,7 @@ export function PinDialog({ onClose }: { onClose: () => void }) {
               </small>
             </label>
           )}
-          {(scan.error ?? pin.error) && <Problem error={scan.error ?? pin.error} />}
-          <div class="dialog-end">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button type="submit" look="primary" disabled={scan.isPending || pin.isPending}>
-              {labelOf(scan.isPending, jump)}
-            </Button>
-          </div>
-        </form>
+        </DialogForm>
       )}
     </Dialog>
   );

@@ -1,16 +1,12 @@
-import type { TargetedSubmitEvent } from 'preact';
 import { useLocation } from 'wouter-preact';
 import { useCreateModel } from '../service/models.ts';
-import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 
 export function NewModelDialog({ pid, onClose }: { pid: string; onClose: () => void }) {
   const create = useCreateModel(pid);
   const [, navigate] = useLocation();
-  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const send = (fields: FormData) => {
     const text = (name: string) => String(fields.get(name)).trim();
     const body = {
       name: text('name'),
@@ -21,7 +17,13 @@ export function NewModelDialog({ pid, onClose }: { pid: string; onClose: () => v
   };
   return (
     <Dialog title="New model" onClose={onClose}>
-      <form class="form" onSubmit={send} autocomplete="off">
+      <DialogForm
+        action="Make the model"
+        sending={create}
+        onSend={send}
+        onClose={onClose}
+        autocomplete="off"
+      >
         <label class="field">
           <span>Name</span>
           <input class="input" name="name" required autofocus />
@@ -35,14 +37,7 @@ export function NewModelDialog({ pid, onClose }: { pid: string; onClose: () => v
           <span>Description</span>
           <textarea class="input" name="description" rows={3} />
         </label>
-        {create.error && <Problem error={create.error} />}
-        <div class="dialog-end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={create.isPending}>
-            Make the model
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -1,16 +1,12 @@
-import type { TargetedSubmitEvent } from 'preact';
 import { useLocation } from 'wouter-preact';
 import { useCreateProject } from '../service/projects.ts';
-import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 
 export function NewProjectDialog({ onClose }: { onClose: () => void }) {
   const create = useCreateProject();
   const [, navigate] = useLocation();
-  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const send = (fields: FormData) => {
     const body = {
       name: String(fields.get('name')).trim(),
       description: String(fields.get('description')).trim(),
@@ -19,7 +15,13 @@ export function NewProjectDialog({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="New project" onClose={onClose}>
-      <form class="form" onSubmit={send} autocomplete="off">
+      <DialogForm
+        action="Make the project"
+        sending={create}
+        onSend={send}
+        onClose={onClose}
+        autocomplete="off"
+      >
         <label class="field">
           <span>Name</span>
           <input class="input" name="name" required autofocus />
@@ -29,14 +31,7 @@ export function NewProjectDialog({ onClose }: { onClose: () => void }) {
           <textarea class="input" name="description" rows={3} />
         </label>
         <p class="muted">You are its administrator, and alone in it until you add others.</p>
-        {create.error && <Problem error={create.error} />}
-        <div class="dialog-end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={create.isPending}>
-            Make the project
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -1,15 +1,11 @@
-import type { TargetedSubmitEvent } from 'preact';
 import { useAddHost } from '../service/hosts.ts';
-import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 
 /** For administrators: a machine that users may log in to. The key that it shows now is pinned. */
 export function AddHostDialog({ onClose }: { onClose: () => void }) {
   const add = useAddHost();
-  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const send = (fields: FormData) => {
     const text = (name: string) => String(fields.get(name) ?? '').trim();
     add.mutate(
       {
@@ -24,7 +20,12 @@ export function AddHostDialog({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title="Add a host" onClose={onClose}>
-      <form class="form" onSubmit={send}>
+      <DialogForm
+        action={add.isPending ? 'Asking for its key …' : 'Add the host'}
+        sending={add}
+        onSend={send}
+        onClose={onClose}
+      >
         <label class="field">
           <span>Name</span>
           <input class="input" name="name" required placeholder="lab" autofocus />
@@ -48,14 +49,7 @@ export function AddHostDialog({ onClose }: { onClose: () => void }) {
           Windlass connects once and remembers the key that it is shown. From then on it sends
           nothing to a machine with another key.
         </p>
-        {add.error && <Problem error={add.error} />}
-        <div class="dialog-end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={add.isPending}>
-            {add.isPending ? 'Asking for its key …' : 'Add the host'}
-          </Button>
-        </div>
-      </form>
+      </DialogForm>
     </Dialog>
   );
 }

@@ -1,4 +1,3 @@
-import type { TargetedSubmitEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import {
   type Challenge,
@@ -9,10 +8,9 @@ import {
 } from '../service/hosts.ts';
 import { itemsOf } from '../service/pages.ts';
 import type { CurrentUser } from '../service/user.ts';
-import { Button } from '../ui/button.tsx';
 import { Choice } from '../ui/choice.tsx';
 import { Dialog } from '../ui/dialog.tsx';
-import { Problem } from '../ui/problem.tsx';
+import { DialogForm } from '../ui/dialog-form.tsx';
 import { ChallengeForm } from './challenge-form.tsx';
 import { CredentialFields, type Method, readCredentials } from './credential-fields.tsx';
 import { JumpFields, readJumpCredentials } from './jump-fields.tsx';
@@ -62,9 +60,7 @@ export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogP
       setAsked({ challenge, answer: take });
     });
 
-  const send = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
+  const send = async (fields: FormData) => {
     const given = await readCredentials(fields, method);
     open.mutate(
       {
@@ -96,7 +92,12 @@ export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogP
       )}
       {/* What was typed is still there where an answer is refused. */}
       <div hidden={asked !== undefined}>
-        <form class="form" onSubmit={send}>
+        <DialogForm
+          action={open.isPending ? 'Logging in …' : 'Log in'}
+          sending={open}
+          onSend={send}
+          onClose={onClose}
+        >
           {!again && (
             <div class="two">
               <Choice
@@ -132,14 +133,7 @@ export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogP
               </span>
             </label>
           )}
-          {open.error && <Problem error={open.error} />}
-          <div class="dialog-end">
-            <Button onClick={onClose}>Cancel</Button>
-            <Button type="submit" look="primary" disabled={open.isPending}>
-              {open.isPending ? 'Logging in …' : 'Log in'}
-            </Button>
-          </div>
-        </form>
+        </DialogForm>
       </div>
     </Dialog>
   );
