@@ -1,0 +1,140 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { describeStack } from '../harness/forms.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { startTestSshd } from '../harness/sshd.ts';
+import { useCommandLine } from '../harness/use-command-line.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+describeStack(missingPrograms('sshd'), 'the command line of who looks after a service', form => {
+  const { stack, sshd } = useRemoteStack(form);
+  const { line, windlass, print, printJson, keyFile } = useCommandLine(stack, sshd);
+
+  test('an administrator adds, resets, disables and removes a user', async () => {
+    const mine = stack.password;
+    const first = 'the first password';
+    const add = ['user', 'add', 'alice', '--password-stdin'];
+    expect(await print(add, `${mine}\n${first}\n`)).toBe('alice can log in.\n');
+    const as = (password: string) =>
+      fetch(`${stack.url}/api/users/-`, {
+        headers: { Authorization: `Basic ${btoa(`alice:${password}`)}` },
+      }).then(({ status }) => status);
+    expect(await as(first)).toBe(200);
+    const second = 'the second password';
+    await print(['user', 'password', 'alice', '--password-stdin'], `${mine}\n${second}\n`);
+    expect([await as(first), await as(second)]).toEqual([401, 200]);
+    await print(['user', 'disable', 'alice', '--password-stdin'], mine);
+    expect(await print(['user', 'list'])).toMatch(/^alice +user +disabled/m);
+    expect(await as(second)).toBe(401);
+    const enable = ['user', 'enable', 'alice', '--password-stdin'];
+    expect(await printJson(enable, mine)).toMatchObject([{ username: 'alice', disabled: false }]);
+    expect(await as(second)).toBe(200);
+    const removing = ['user', 'remove', 'alice', '--password-stdin'];
+    expect(await printJson(removing, mine)).toEqual([{ username: 'alice', removed: true }]);
+    expect(await print(['user', 'list'])).not.toContain('alice');
+    const short = await windlass(['user', 'add', 'bob', '--password-stdin'], { input: mine });
+    expect(short).toMatchObject({
+      code: 1,
+      stderr: 'windlass: Standard input has no line with the new password.\n',
+    });
+  });
+
+  test('hosts are added with their keys, scanned and removed', async () => {
+    const mine = stack.password;
+    const place = ['--address', '127.0.0.1', '--port', String(sshd.port), '--private'];
+    const added = await print(
+      ['host', 'add', 'other', ...place, '--trust', '--password-stdin'],
+      mine,
+    );
+    expect(added).toMatch(/^other is 127\.0\.0\.1:\d+, with these keys; .*\n {2}SHA256:/);
+    expect(await print(['host', 'list'])).toMatch(/^other +127\.0\.0\.1:\d+ +SHA256:/m);
+    expect(await print(['host', 'scan', 'other', '--password-stdin'], mine)).toContain('SHA256:');
+    const removing = ['host', 'remove', 'other', '--password-stdin'];
+    expect(await printJson(removing, mine)).toEqual([{ name: 'other', removed: true }]);
+    expect(await print(['host', 'list'])).not.toContain('other');
+    expect((await windlass(['host', 'add', 'other', ...place])).stderr).toContain('--trust');
+    const authority = ['--key', `@cert-authority 127.0.0.* ${sshd.hostKey}`];
+    const known = await print(
+      ['host', 'add', 'other', ...place, ...authority, '--password-stdin'],
+      mine,
+    );
+    expect(known).toMatch(/\n {2}SHA256:\S+ \(the authority for 127\.0\.0\.\*\)$/m);
+    await print(removing, mine);
+  });
+
+  test('a host behind another one is added with its keys, and logged in to with a key for each', async () => {
+    const node = await startTestSshd();
+    try {
+      const mine = stack.password;
+      const place = ['--address', 'localhost', '--port', String(node.port), '--jump', 'host'];
+      const add = ['host', 'add', 'node', ...place, '--password-stdin'];
+      expect((await windlass([...add, '--trust'], { input: mine })).stderr).toContain('--key');
+      expect(await print([...add, '--key', node.hostKey], mine)).toContain(' through host, ');
+      expect(await print(['host', 'list'])).toMatch(/^node +localhost:\d+ through host +SHA256:/m);
+      const nodeKey = join(line.home, 'node_key');
+      writeFileSync(nodeKey, node.privateKey, { mode: 0o600 });
+      const keys = ['--user', node.username, '--key', nodeKey];
+      const refused = await windlass(['run', 'node', ...keys, '--', 'true']);
+      expect(refused.stderr).toContain('at the jump host host: ');
+      expect(
+        await print(['run', 'node', ...keys, '--jump-key', keyFile(), '--', 'echo there']),
+      ).toBe('there\n');
+    } finally {
+      await node.stop();
+    }
+  });
+
+  test('a token is made, works and is deleted', async () => {
+    const mine = stack.password;
+    const create = ['token', 'create', 'notebook', '--scope', 'read', '--password-stdin'];
+    const token = (await print(create, mine)).trim();
+    const use = () =>
+      fetch(`${stack.url}/api/jobs`, { headers: { Authorization: `Bearer ${token}` } });
+    expect((await use()).status).toBe(200);
+    const all = await printJson(['token', 'list']);
+    const { id } = all.find(({ name }) => name === 'notebook');
+    const deleting = ['token', 'delete', id, '--password-stdin'];
+    expect(await printJson(deleting, mine)).toEqual([{ id, deleted: true }]);
+    expect((await use()).status).toBe(401);
+  });
+
+  test('a worker is drained, of which the doctor speaks, and works again', async () => {
+    expect((await windlass(['doctor'])).stdout).not.toContain('BAD');
+    for (const finding of await printJson(['doctor']))
+      expect(finding).toEqual({ what: expect.any(String) });
+    const [{ id }] = await printJson(['worker', 'list']);
+    await print(['worker', 'drain', id, '--password-stdin'], stack.password);
+    expect(await print(['worker', 'list'])).toMatch(new RegExp(`^${id} .*draining`, 'm'));
+    const { code, stdout } = await windlass(['doctor']);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`it drains; end that: windlass worker resume ${id}`);
+    const resume = ['worker', 'resume', id, '--password-stdin'];
+    expect(await printJson(resume, stack.password)).toMatchObject([{ id, draining: false }]);
+    await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
+  });
+
+  test('the doctor says that no worker is alive', async () => {
+    stack.kill('windlass-worker', 'SIGSTOP');
+    try {
+      const isSilent = async () => (await windlass(['doctor'])).code === 1;
+      await waitFor(isSilent, { what: 'silence of the workers' });
+      expect((await windlass(['doctor'])).stdout).toMatch(/^BAD {2}workers are alive: none is/m);
+    } finally {
+      stack.kill('windlass-worker', 'SIGCONT');
+    }
+    await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
+  });
+
+  test('the doctor says that the service is away, and that a login is not good', async () => {
+    const away = { WINDLASS_URL: 'http://127.0.0.1:1', WINDLASS_TOKEN: 'any' };
+    const none = await windlass(['doctor'], { env: away });
+    expect(none.code).toBe(1);
+    expect(none.stdout).toMatch(
+      /^BAD {2}the service at http:\/\/127\.0\.0\.1:1 answers: No answer/,
+    );
+    const wrong = await windlass(['doctor'], { env: { WINDLASS_TOKEN: 'wrong' } });
+    expect(wrong.stdout).toMatch(/^BAD {2}your login is good: .*windlass login URL\.$/m);
+  });
+});
