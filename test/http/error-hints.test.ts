@@ -21,7 +21,7 @@ const ELSEWHERE: Partial<Record<ErrorCode, string>> = {
   bad_frames:
     'ends a job, whose status says so; no request is answered with it: test/jobs/videos.test.ts',
   parse_failed:
-    'ends a parse, which the upload tells; no request is answered with it: test/uploads/tables.test.ts',
+    'ends a parse, which the upload tells; no request is answered with it: test/uploads/failed-parses.test.ts',
   video_failed: 'ends a job, whose status says so; the encoder must break: workers/video/*.test.ts',
   wrong_node: 'takes a second node behind one name: workers/host-agent/*.test.ts',
   locked: 'takes a copy that is under way: test/uploads/copies.test.ts',
