@@ -1,71 +1,38 @@
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  connectClient,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from '../harness/remote.ts';
+import { expect, test } from 'vitest';
+import { API, numbers, useOtherAccounts } from '../harness/other-accounts.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startStack } from '../harness/stack.ts';
 import { makeTable } from '../harness/tables.ts';
 import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** Of no account of this machine: numbers are enough. */
-const API = { uid: 61_234, gid: 61_235 };
-const API_USER = `${API.uid}:${API.gid}`;
+const API_USER = numbers(API);
 
 describeUnless(
   missingRoot() ?? missingPrograms('sshd'),
   'where root starts it, with API_USER',
   () => {
-    const { stack, sshd } = useRemoteStack({ start: startStack }, {});
-    const client = () => connectClient(stack);
-    const uidOf = (pid: number) =>
-      Number(/^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-    const pidsOf = (name: string) =>
-      stack.pids().flatMap(entry => (entry.name === name ? [entry.pid] : []));
+    const { stack, sshd, client, made, statusOf, pidsOf, uidsOf, objects, rowsOf } =
+      useOtherAccounts({
+        API_USER,
+      });
     /** The exit status of a command that the API's user gives. */
     const asApi = (...command: string[]) =>
       spawnSync(command[0] ?? '', command.slice(1), { ...API, cwd: '/', stdio: 'ignore' }).status;
-    const objects = () => join(stack.dataDir, 'objects/objects');
-    const listObjects = () =>
-      readdirSync(objects(), { recursive: true, withFileTypes: true })
-        .filter(entry => entry.isFile())
-        .map(entry => join(entry.parentPath, entry.name));
-
-    let mid: string;
-    let table: string;
-    let sid: string;
-
-    beforeAll(async () => {
-      // What an installation has stored while all ran as root.
-      ({ mid } = await makeModel(client()));
-      table = await makeTable(client(), { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
-      expect(new Set(pidsOf('windlass-api').map(uidOf))).toEqual(new Set([0]));
-      await stack.down();
-      stack.environment.API_USER = API_USER;
-      await stack.up();
-      sid = await openSession(client(), sshd);
-    });
-    afterAll(() => client().delete(`/api/remotes/${sid}`));
 
     test('API, workers and database are processes of different users', () => {
       const users = ['windlass-api', 'windlass-worker', 'postgres'].map(name => {
-        const uids = new Set(pidsOf(name).map(uidOf));
-        expect({ name, uids: uids.size }).toEqual({ name, uids: 1 });
-        return [...uids][0];
+        const uids = uidsOf(name);
+        expect({ name, uids: uids.length }).toEqual({ name, uids: 1 });
+        return uids[0];
       });
       expect(new Set(users).size).toBe(3);
       expect(users[0]).toBe(API.uid);
-      const [api] = pidsOf('windlass-api');
-      const status = readFileSync(`/proc/${api}/status`, 'utf8');
+      const [api = 0] = pidsOf('windlass-api');
+      const status = statusOf(api);
       expect(status).toMatch(/^Groups:\s*$/m);
       expect(status).toMatch(/^CapEff:\s+0+$/m);
     });
@@ -89,23 +56,21 @@ describeUnless(
     });
 
     test('both use what is stored, old and new, and nobody else does', async () => {
-      const rows = async (query: string) =>
-        (await client().get<{ rows: unknown[] }>(`${table}/rows${query}`)).rows;
-      expect(await rows('')).toHaveLength(2);
+      expect(await rowsOf(made.table, '')).toHaveLength(2);
       // The worker writes what the API reads, and the other way round.
-      expect(await rows('?sort=a')).toEqual([
+      expect(await rowsOf(made.table)).toEqual([
         [1, 'y'],
         [2, 'x'],
       ]);
-      const uid = await beginUpload(client(), mid, ['file']);
+      const uid = await beginUpload(client(), made.mid, ['file']);
       const bytes = someBytes(100_000);
       expect((await putPart(client(), partPath(uid, 0, 0), bytes)).status).toBe(200);
-      const another = await makeTable(client(), { mid, aid: 'more', csv: 'a\n1\n' });
+      const another = await makeTable(client(), { mid: made.mid, aid: 'more', csv: 'a\n1\n' });
       expect((await client().fetch(`${another}/data`)).status).toBe(200);
-      const { id } = await launchAsync(client(), sid, 'head -c 9000000 /dev/zero');
+      const { id } = await launchAsync(client(), made.sid, 'head -c 9000000 /dev/zero');
       expect(await waitForEnd(client(), id)).toMatchObject({ state: 'succeeded' });
       expect((await readOutput(client(), id)).length).toBe(9_000_000);
-      const found = listObjects().map(path => statSync(path));
+      const found = objects();
       expect(new Set(found.map(({ uid }) => uid))).toEqual(new Set([0, API.uid]));
       for (const { gid, mode } of found) expect([gid, mode & 0o777]).toEqual([API.gid, 0o640]);
       const stranger = { uid: 61_236, gid: 61_236 };
@@ -115,15 +80,15 @@ describeUnless(
       // Each removes what the other has made: a refused part, and what upkeep collects.
       await client().delete(`/api/uploads/${uid}`);
       await client().delete(`/api/jobs/${id}/record`);
-      await client().delete(`/api/models/${mid}`);
-      await waitFor(() => listObjects().length === 0, {
+      await client().delete(`/api/models/${made.mid}`);
+      await waitFor(() => objects().length === 0, {
         what: 'the objects to go',
         timeoutMs: 60_000,
       });
     });
 
     test('goes on as root without it, and says what is wrong with it', async () => {
-      ({ mid } = await makeModel(client()));
+      const { mid } = await makeModel(client());
       const uid = await beginUpload(client(), mid, ['file']);
       expect((await putPart(client(), partPath(uid, 0, 0), someBytes(10))).status).toBe(200);
       await stack.down();
@@ -146,7 +111,7 @@ describeUnless(
       delete stack.environment.API_USER;
       await stack.up();
       expect((await putPart(client(), partPath(uid, 0, 1), someBytes(10))).status).toBe(200);
-      sid = await openSession(client(), sshd);
+      made.sid = await openSession(client(), sshd);
     });
   },
 );

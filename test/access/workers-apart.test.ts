@@ -1,30 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { findDecoderUser, findPostgresUser } from '../../shared/process/system-users.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
-import {
-  connectClient,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from '../harness/remote.ts';
+import { API, numbers, useOtherAccounts, WORKER } from '../harness/other-accounts.ts';
+import { launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import { type StackProcess, startStack } from '../harness/stack.ts';
+import type { StackProcess } from '../harness/stack.ts';
 import { makeTable, startParse, utf8 } from '../harness/tables.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
-import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { beginUpload, partPath, putPart, someBytes } from '../harness/uploads.ts';
 import { waitFor } from '../harness/wait-for.ts';
-
-/** Of no account of this machine: numbers are enough. */
-const API = { uid: 61_234, gid: 61_235 };
-const WORKER = { uid: 61_237, gid: 61_238 };
-const numbers = ({ uid, gid }: typeof API) => `${uid}:${gid}`;
 
 /** Why root may make no user namespace here, as in most containers. */
 function missingNamespaces() {
@@ -36,30 +25,25 @@ describeUnless(
   missingRoot() ?? missingPrograms('sshd', 'ffmpeg') ?? missingNamespaces(),
   'workers of an account of their own',
   () => {
-    const { stack, sshd } = useRemoteStack({ start: startStack }, {});
+    const accounts = { API_USER: numbers(API), WORKER_USER: numbers(WORKER) };
+    const {
+      stack,
+      sshd,
+      client,
+      made,
+      statusOf,
+      uidOf,
+      pidsOf,
+      uidsOf,
+      objects,
+      rowsOf,
+      ...others
+    } = useOtherAccounts(accounts);
+    const restart = (given: Record<string, string>) =>
+      others.restart({ PATH: process.env.PATH ?? '', ...given });
     const place = makeTempDir('workers-apart');
-    const client = () => connectClient(stack);
-    const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
-    const uidOf = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(statusOf(pid))?.[1]);
-    const listNamed = (name: string) => stack.pids().filter(entry => entry.name === name);
-    const uidsOf = (name: string) => [...new Set(listNamed(name).map(({ pid }) => uidOf(pid)))];
-    const workers = () => listNamed('windlass-worker').map(({ pid }) => pid);
-    const objects = () => {
-      const found = readdirSync(join(stack.dataDir, 'objects/objects'), {
-        ...{ recursive: true, withFileTypes: true },
-      });
-      const files = found.filter(entry => entry.isFile());
-      return files.map(entry => statSync(join(entry.parentPath, entry.name)));
-    };
-    const rowsOf = async (table: string) =>
-      (await client().get<{ rows: unknown[] }>(`${table}/rows?sort=a`)).rows;
-    const restart = async (settings: Record<string, string>) => {
-      await stack.down();
-      for (const name of ['API_USER', 'WORKER_USER']) delete stack.environment[name];
-      Object.assign(stack.environment, { PATH: process.env.PATH, ...settings });
-      await stack.up();
-      sid = await openSession(client(), sshd);
-    };
+    afterAll(() => place.remove());
+    const workers = () => pidsOf('windlass-worker');
     /** The user of a process of this kind, while it runs. */
     const seeUser = (what: string, isIt: (entry: StackProcess) => boolean) =>
       waitFor(
@@ -75,22 +59,6 @@ describeUnless(
         { what: `${what} to run`, intervalMs: 10 },
       );
 
-    let sid: string;
-    let mid: string;
-    let table: string;
-
-    beforeAll(async () => {
-      // What an installation has stored while all ran as root.
-      ({ mid } = await makeModel(client()));
-      table = await makeTable(client(), { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
-      expect(uidsOf('windlass-worker')).toEqual([0]);
-      await restart({ API_USER: numbers(API), WORKER_USER: numbers(WORKER) });
-    });
-    afterAll(async () => {
-      await client().delete(`/api/remotes/${sid}`);
-      place.remove();
-    });
-
     test('API, workers, database and decoders are different users, none of them root', async () => {
       expect(stack.log()).not.toContain('run as root');
       expect(workers()).toHaveLength(2);
@@ -103,7 +71,7 @@ describeUnless(
 
       const csv = `a,b\n${'1234567.5,text of a cell\n'.repeat(1_500_000)}`;
       const { job } = await startParse(client(), {
-        ...{ mid, parser: 'csv', files: { large: [utf8(csv)] } },
+        ...{ mid: made.mid, parser: 'csv', files: { large: [utf8(csv)] } },
       });
       const isParser = ({ name, command }: StackProcess) =>
         name === 'node' && command.includes('parsers/table/child');
@@ -112,7 +80,7 @@ describeUnless(
 
       const folder = join(sshd.home, 'frames');
       await drawFrames({ folder, count: 60, width: 1280, height: 720 });
-      const { vsid } = await client().post<{ vsid: string }>(`/api/remotes/${sid}/videos`, {
+      const { vsid } = await client().post<{ vsid: string }>(`/api/remotes/${made.sid}/videos`, {
         ...{ 'content-type': 'video/webm', pattern: join(folder, 'frame %d.dat') },
         ...{ fps: 25, encode: 'worker' },
       });
@@ -120,7 +88,7 @@ describeUnless(
         name === 'ffmpeg' && command.includes('pipe:0');
       const ffmpeg = await seeUser('ffmpeg', isFfmpeg);
       expect(await waitForEnd(client(), vsid, 80_000)).toMatchObject({ state: 'succeeded' });
-      const video = await client().fetch(`/api/remotes/${sid}/videos/${vsid}`);
+      const video = await client().fetch(`/api/remotes/${made.sid}/videos/${vsid}`);
       expect((await video.arrayBuffer()).byteLength).toBeGreaterThan(10_000);
       for (const { uid, status } of [parser, ffmpeg]) {
         expect(uid).toBe(decoder);
@@ -133,8 +101,8 @@ describeUnless(
 
     test('who has all rights that there are in the namespace of a worker is not root', () => {
       const [worker = 0] = workers();
-      const [api = 0] = listNamed('windlass-api').map(({ pid }) => pid);
-      const [postgres = 0] = listNamed('postgres').map(({ pid }) => pid);
+      const [api = 0] = pidsOf('windlass-api');
+      const [postgres = 0] = pidsOf('postgres');
       const inWorker = (...command: string[]) =>
         spawnSync('nsenter', [
           ...['--user', `--target=${worker}`, '--setuid=0', '--setgid=0', '--'],
@@ -174,15 +142,15 @@ describeUnless(
     });
 
     test('a command, what was stored before, and a backup', async () => {
-      const { id } = await launchAsync(client(), sid, 'head -c 9000000 /dev/zero');
+      const { id } = await launchAsync(client(), made.sid, 'head -c 9000000 /dev/zero');
       expect(await waitForEnd(client(), id)).toMatchObject({ state: 'succeeded' });
       expect((await readOutput(client(), id)).length).toBe(9_000_000);
       const sorted = [
         [1, 'y'],
         [2, 'x'],
       ];
-      expect(await rowsOf(table)).toEqual(sorted);
-      const uid = await beginUpload(client(), mid, ['open']);
+      expect(await rowsOf(made.table)).toEqual(sorted);
+      const uid = await beginUpload(client(), made.mid, ['open']);
       expect((await putPart(client(), partPath(uid, 0, 0), someBytes(10))).status).toBe(200);
       const found = objects();
       expect(new Set(found.map(({ uid }) => uid))).toEqual(new Set([0, API.uid, WORKER.uid]));
@@ -196,7 +164,7 @@ describeUnless(
     });
 
     test('workers that are killed come back as that user, and what they did ends once', async () => {
-      const { id } = await launchAsync(client(), sid, 'sleep 2; echo done | tee -a once');
+      const { id } = await launchAsync(client(), made.sid, 'sleep 2; echo done | tee -a once');
       const before = stack.kill('windlass-worker');
       await waitFor(() => workers().length === 2 && !workers().some(pid => before.includes(pid)), {
         what: 'other workers to run',
@@ -213,9 +181,9 @@ describeUnless(
     test('goes on where the API is root, and where all are, and removes all of it', async () => {
       await restart({ WORKER_USER: numbers(WORKER) });
       expect([uidsOf('windlass-api'), uidsOf('windlass-worker')]).toEqual([[0], [WORKER.uid]]);
-      const more = await makeTable(client(), { mid, aid: 'more', csv: 'a\n2\n1\n' });
+      const more = await makeTable(client(), { mid: made.mid, aid: 'more', csv: 'a\n2\n1\n' });
       expect(await rowsOf(more)).toEqual([[1], [2]]);
-      expect(await rowsOf(table)).toHaveLength(2);
+      expect(await rowsOf(made.table)).toHaveLength(2);
       for (const { gid, mode } of objects())
         expect([gid, mode & 0o777]).toEqual([WORKER.gid, 0o640]);
 
@@ -232,17 +200,17 @@ describeUnless(
       );
       expect(uidsOf('windlass-worker')).toEqual([0]);
       expect(await rowsOf(more)).toEqual([[1], [2]]);
-      const last = await makeTable(client(), { mid, aid: 'last', csv: 'a\n2\n1\n' });
+      const last = await makeTable(client(), { mid: made.mid, aid: 'last', csv: 'a\n2\n1\n' });
       expect(await rowsOf(last)).toEqual([[1], [2]]);
 
-      await restart({ API_USER: numbers(API), WORKER_USER: numbers(WORKER) });
+      await restart(accounts);
       expect(await rowsOf(last)).toEqual([[1], [2]]);
       const jobs = await client().get<{ items: { id: string }[] }>('/api/jobs');
       for (const { id } of jobs.items)
         await client()
           .delete(`/api/jobs/${id}/record`)
           .catch(() => {});
-      await client().delete(`/api/models/${mid}`);
+      await client().delete(`/api/models/${made.mid}`);
       await waitFor(() => objects().length === 0, {
         ...{ what: 'the objects to go', timeoutMs: 60_000 },
       });
