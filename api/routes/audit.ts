@@ -8,6 +8,7 @@ import { pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { zonedTime } from '../http/zoned-time.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
@@ -25,12 +26,7 @@ const query = z.strictObject({
     .regex(/^[^\0]*$/, 'must not hold a NUL character')
     .optional(),
   action: z.enum(AUDIT_ACTIONS).optional(),
-  since: z.iso
-    .datetime({
-      offset: true,
-      error: 'must be a time in ISO 8601 with its zone, such as 2030-01-01T00:00:00Z',
-    })
-    .optional(),
+  since: zonedTime.optional(),
 });
 const auditRecord = z
   .object({

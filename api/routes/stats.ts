@@ -3,6 +3,7 @@ import { optionalQueryInteger } from '../http/query-integer.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
+import { zonedTime } from '../http/zoned-time.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { readStatistics, statistic } from '../monitoring/job-statistics.ts';
 import { operation } from '../openapi/operation.ts';
@@ -15,13 +16,7 @@ const MOST_STEPS = 3_000;
 const STEPS = [60, 300, 900, 3_600, 3 * 3_600];
 
 const query = z.strictObject({
-  since: z.iso
-    .datetime({
-      offset: true,
-      error: 'must be a time in ISO 8601 with its zone, such as 2030-01-01T00:00:00Z',
-    })
-    .optional()
-    .describe('A day ago where it is left out; 30 days are kept.'),
+  since: zonedTime.optional().describe('A day ago where it is left out; 30 days are kept.'),
   step: optionalQueryInteger({ min: 60, max: DAY }).describe(
     'Seconds. Where it is left out, such that there are some 200 steps.',
   ),

@@ -7,6 +7,7 @@ import { isId } from '../../shared/ids.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { zonedTime } from '../http/zoned-time.ts';
 import { createToken, isUnexpired, type TokenRow } from '../identity/api-tokens.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
@@ -21,11 +22,7 @@ const newToken = z
       .max(100)
       .regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must hold no control characters'),
     scope,
-    expires: z.iso
-      .datetime({
-        offset: true,
-        error: 'must be a time in ISO 8601 with its zone, such as 2030-01-01T00:00:00Z',
-      })
+    expires: zonedTime
       .transform(text => new Date(text))
       .refine(time => time.getTime() > Date.now(), 'must be in the future')
       .optional(),

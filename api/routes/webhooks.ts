@@ -32,7 +32,7 @@ const SECRET_BYTES = 32;
 
 const kind = z.enum(JOB_KINDS as [string, ...string[]]);
 const state = z.enum(END_STATES);
-const distinct = <T extends z.ZodType>(item: T, most: number) => z.array(item).min(1).max(most);
+const someOf = <T extends z.ZodType>(item: T, most: number) => z.array(item).min(1).max(most);
 const newWebhook = z
   .strictObject({
     url: z
@@ -40,8 +40,8 @@ const newWebhook = z
       .max(2_048)
       .regex(/^https?:\/\//, 'must begin with https:// or http://')
       .refine(isReceiver, 'must begin with https:// or http://, without a user and a fragment'),
-    kinds: distinct(kind, JOB_KINDS.length).optional(),
-    states: distinct(state, END_STATES.length).optional(),
+    kinds: someOf(kind, JOB_KINDS.length).optional(),
+    states: someOf(state, END_STATES.length).optional(),
   })
   .meta({ id: 'NewWebhook' });
 const madeWebhook = z.object({ id: z.string(), secret: z.string() }).meta({ id: 'MadeWebhook' });

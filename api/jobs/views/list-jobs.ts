@@ -6,6 +6,7 @@ import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
 import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
 import { pageQuery, toPage } from '../../http/pagination.ts';
+import { zonedTime } from '../../http/zoned-time.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';
 import { JOB_STATES } from './job-view.ts';
 
@@ -33,8 +34,8 @@ export const jobsQuery = pageQuery.extend({
   model: text.optional(),
   name: text.optional(),
   label: text.min(1).max(200).optional().describe('A part of the label, in any case.'),
-  since: z.iso.datetime({ offset: true }).optional().describe('Created then or later.'),
-  until: z.iso.datetime({ offset: true }).optional().describe('Created before that.'),
+  since: zonedTime.optional().describe('Created then or later.'),
+  until: zonedTime.optional().describe('Created before that.'),
   owner: text
     .min(1)
     .optional()
