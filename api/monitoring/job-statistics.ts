@@ -40,7 +40,7 @@ export async function readStatistics(
   db: Db,
   { since, step }: { since: Date; step: number },
 ): Promise<Statistic[]> {
-  const rows = await db.execute(sql`
+  const rows = await db.execute<Row & Record<string, unknown>>(sql`
     select to_char(date_bin(make_interval(secs => ${step}), minute, timestamptz '2000-01-01T00:00:00Z')
         at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as time,
       kind, sum(succeeded)::int as succeeded, sum(failed)::int as failed, sum(cancelled)::int as cancelled,
@@ -50,7 +50,7 @@ export async function readStatistics(
     from job_statistics
     where minute >= date_bin(make_interval(secs => ${step}), ${timestampOf(since.toISOString())}, timestamptz '2000-01-01T00:00:00Z')
     group by 1, 2 order by 1, 2`);
-  return ([...rows] as unknown as Row[]).map(
+  return [...rows].map(
     ({ waits, longestWait, durations, longestDuration, waiting, running, ...row }) => ({
       ...row,
       wait: spreadOf(waits, longestWait),

@@ -31,7 +31,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
   const isForWorkers = understood
     ? isUnderstood(sql`${JSON.stringify(understood)}::jsonb`)
     : sql`true`;
-  const rows = await db.execute<Record<keyof QueueState, unknown>>(sql`
+  return db.execute<QueueState & Record<string, unknown>>(sql`
     select q.queue,
       w.depth, w.due, w.oldest as "oldestSeconds",
       coalesce(r.running, '{}') as running,
@@ -53,7 +53,6 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
         group by queue, kind
       ) held group by queue
     ) r on r.queue = q.queue`);
-  return rows as unknown as QueueState[];
 }
 
 /** How many seconds ago a worker that is alive last claimed a job of each queue. */

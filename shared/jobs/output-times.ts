@@ -56,12 +56,11 @@ async function listTimes(
 ): Promise<{ until: number; times: StoredTimes | null }[]> {
   const number = streamNumber(stream);
   const ofChunk = sql`jsonb_build_array(jsonb_build_array(${msOf(sql`at`)}, start))`;
-  const rows = await db.execute(sql`
+  return db.execute<{ until: number; times: StoredTimes | null }>(sql`
     (select start, (start + length)::float8 as until, times from ${segments}
       where job = ${job} and stream = ${number} and start + length > ${from} order by start limit ${BATCH})
     union all
     (select start, (start + octet_length(bytes))::float8, case when at is not null then ${ofChunk} end from ${chunks}
       where job = ${job} and stream = ${number} and start >= ${from} order by start limit ${BATCH})
     order by start limit ${BATCH}`);
-  return rows as unknown as { until: number; times: StoredTimes | null }[];
 }
