@@ -96,17 +96,21 @@ test('the jobs that wait and run are looked at once a minute', async () => {
   await store('command', 'running', { wait: 0 });
   await store('parse', 'queued', {});
   await count();
+  const setSampled = (shift: string) =>
+    database.db.execute(
+      sql`update job_statistics_progress set sampled = now() + ${shift}::interval`,
+    );
+  // In whatever minute the next statement comes.
+  await setSampled('1 minute');
   await store('parse', 'queued', {});
   await count();
-  expect(await read(20, 60)).toMatchObject([
+  expect(await read(20, 86_400)).toMatchObject([
     { kind: 'command', succeeded: 0, wait: null, duration: null, waiting: 1, running: 1 },
     { kind: 'parse', waiting: 1, running: 0 },
   ]);
-  await database.db.execute(
-    sql`update job_statistics_progress set sampled = sampled - interval '1 minute'`,
-  );
+  await setSampled('-1 minute');
   await count();
-  expect(await read(20, 3_600)).toMatchObject([{}, { kind: 'parse', waiting: 2 }]);
+  expect(await read(20, 86_400)).toMatchObject([{}, { kind: 'parse', waiting: 2 }]);
 });
 
 test('a statement that fails in the middle leaves nothing counted, and the next one counts it', async () => {
