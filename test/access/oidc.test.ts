@@ -1,101 +1,35 @@
 import type { JWTPayload } from 'jose';
-import type postgres from 'postgres';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { IdentityProvider } from '../../api/identity/oidc/identity-provider.ts';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
+import { newId } from '../../shared/ids.ts';
 import { sendLogin } from '../harness/browser-login.ts';
-import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { AUDIENCE, CLIENT, startOidcProvider } from '../harness/oidc-provider.ts';
 import { expectProblem } from '../harness/problem.ts';
-import { RedirectBrowser } from '../harness/redirect-browser.ts';
-import { connectClient } from '../harness/remote.ts';
-import { useStarted } from '../harness/use-stack.ts';
-import { waitFor } from '../harness/wait-for.ts';
+import { CALLBACK, ME, SITE, useIdentityProvider } from '../harness/use-identity-provider.ts';
+import { useStackDatabase, useStarted } from '../harness/use-stack.ts';
 
-/** PUBLIC_URL, behind a proxy that strips the path. */
-const SITE = 'https://windlass.example/science';
-const CALLBACK = `${SITE}/api/login/oidc/callback`;
-const ME = '/api/users/-';
 const PASSWORD = 'correct horse';
 
 describeStack(undefined, 'an identity provider', form => {
-  const provider = useStarted(() => startOidcProvider(CALLBACK));
-  const stack = useStarted(() =>
-    form.start({
-      env: {
-        PUBLIC_URL: SITE,
-        OIDC_ISSUER: provider.issuer,
-        OIDC_CLIENT_ID: CLIENT.id,
-        OIDC_CLIENT_SECRET: CLIENT.secret,
-        OIDC_ADMINISTRATORS: 'groups=operators',
-        OIDC_AUDIENCE: AUDIENCE,
-        LIMIT_REQUESTS: '0',
-      },
-    }),
-  );
-  let admin: Client;
-  let database: postgres.Sql;
-  let made = 0;
-  beforeAll(() => {
-    admin = connectClient(stack);
-    database = openStackDatabase(stack);
-  });
-  afterAll(() => database?.end());
-
-  /** Somebody new with an account there; the name there is the subject's, too. */
-  function addPerson(claims: Record<string, unknown> = {}): string {
-    const subject = `person${++made}`;
-    provider.users.set(subject, { preferred_username: subject, ...claims });
-    return subject;
-  }
-  /** A browser that this person sits at. */
-  function openBrowser(subject: string): RedirectBrowser {
-    const browser = new RedirectBrowser({ url: SITE, at: stack.url });
-    browser.setCookie(provider.issuer, `who=${subject}`);
-    return browser;
-  }
-  /** As far as the provider's answer: the callback with its code. */
-  const begin = async (browser: RedirectBrowser, target = '/science/page') => {
-    const path = `/api/login/oidc?target=${encodeURIComponent(target)}`;
-    return (await browser.follow(`${SITE}${path}`, CALLBACK)).url;
-  };
-  const logIn = async (browser: RedirectBrowser) => browser.get(await begin(browser));
-  const cookieOf = (browser: RedirectBrowser) =>
-    browser.cookies(`${SITE}/`).get('serviceauth') ?? '';
-  /** Sends a request with the login's cookie, as a page of ours does. */
-  const send = (browser: RedirectBrowser, path: string, init: RequestInit = {}) =>
-    fetch(`${stack.url}${path}`, {
-      ...init,
-      headers: {
-        Cookie: `serviceauth=${cookieOf(browser)}`,
-        Origin: new URL(SITE).origin,
-        ...(init.body ? { 'Content-Type': 'application/json' } : {}),
-      },
-    });
-  const bearer = (token: string, path = ME, init: RequestInit = {}) =>
-    fetch(`${stack.url}${path}`, {
-      ...init,
-      headers: {
-        Authorization: `Bearer ${token}`,
-        ...(init.body ? { 'Content-Type': 'application/json' } : {}),
-      },
-    });
-  /** Somebody who has logged in, and their browser. */
-  async function enter(claims?: Record<string, unknown>) {
-    const subject = addPerson(claims);
-    const browser = openBrowser(subject);
-    expect((await logIn(browser)).status).toBe(302);
-    return { subject, browser };
-  }
-  const change = (username: string, body: object) =>
-    admin.fetch(`/api/users/${username}`, { method: 'PUT', body: JSON.stringify(body) });
-  const auditOf = async (user: string) => {
-    const path = `/api/audit?user=${user}&limit=1000`;
-    const { items } = await admin.get<{ items: { action: string; outcome: string }[] }>(path);
-    return items.map(({ action, outcome }) => `${action} ${outcome}`);
-  };
+  const {
+    provider,
+    stack,
+    admin,
+    addPerson,
+    openBrowser,
+    enter,
+    begin,
+    logIn,
+    cookieOf,
+    send,
+    bearer,
+    change,
+    auditOf,
+  } = useIdentityProvider(form);
+  const database = useStackDatabase(stack);
 
   describe('a login', () => {
     test('makes a user, and ends where it was to lead', async () => {
@@ -134,7 +68,7 @@ describeStack(undefined, 'an identity provider', form => {
       expect((await logIn(browser)).status).toBe(302);
       expect(cookieOf(browser)).not.toBe(before);
       expect(await (await send(browser, ME)).json()).toMatchObject({ username: subject });
-      expect((await admin.fetch('/api/users/another-name')).status).toBe(404);
+      expect((await admin().fetch('/api/users/another-name')).status).toBe(404);
     });
 
     test('leads nowhere else than to this origin', async () => {
@@ -165,8 +99,8 @@ describeStack(undefined, 'an identity provider', form => {
     });
 
     test('with the name of another user is refused, never joined', async () => {
-      const local = `local${++made}`;
-      await admin.post('/api/users', { username: local, password: PASSWORD });
+      const local = `local${newId()}`;
+      await admin().post('/api/users', { username: local, password: PASSWORD });
       const { subject: first } = await enter();
       for (const preferred_username of [local, first, stack.username]) {
         const browser = openBrowser(addPerson({ preferred_username }));
@@ -301,8 +235,8 @@ describeStack(undefined, 'an identity provider', form => {
 
     test('who is removed there cannot log in, and a login that is open ends in time', async () => {
       const { subject, browser } = await enter();
-      const local = `local${++made}`;
-      await admin.post('/api/users', { username: local, password: PASSWORD });
+      const local = `local${newId()}`;
+      await admin().post('/api/users', { username: local, password: PASSWORD });
       const answer = await sendLogin(
         stack.url,
         { username: local, password: PASSWORD },
@@ -351,139 +285,6 @@ describeStack(undefined, 'an identity provider', form => {
         'user.update ok',
         'login ok',
       ]);
-    });
-  });
-
-  describe('an access token', () => {
-    test('is of who has logged in before, and writes', async () => {
-      const subject = addPerson();
-      const token = await provider.accessToken(subject);
-      const { detail } = await expectProblem(await bearer(token), 401, 'unauthorized');
-      expect(detail).toContain('log in there once');
-      await logIn(openBrowser(subject));
-      expect(await (await bearer(token)).json()).toMatchObject({ username: subject });
-      const made = await bearer(token, '/api/projects', { method: 'POST', body: '{"name":"x"}' });
-      expect(made.status).toBe(201);
-    });
-
-    test('changes no host, user or token', async () => {
-      const { subject } = await enter({ groups: ['operators'] });
-      const token = await provider.change(await provider.accessToken(subject), {
-        groups: ['operators'],
-      });
-      const writes: [string, string, object][] = [
-        ['POST', '/api/hosts', { name: 'x', address: '192.0.2.1', keys: [] }],
-        ['POST', '/api/users', { username: 'x', password: PASSWORD }],
-        ['PUT', `/api/users/${stack.username}`, { password: PASSWORD }],
-        ['POST', '/api/users/-/tokens', { name: 'x', scope: 'write' }],
-      ];
-      for (const [method, path, body] of writes) {
-        const answer = await bearer(token, path, { method, body: JSON.stringify(body) });
-        expect((await expectProblem(answer, 403, 'forbidden')).detail).toContain('a token may not');
-      }
-    });
-
-    /** A link that is made by this token, as a request to the service itself. */
-    async function linkBy(token: string, path: string) {
-      const body = JSON.stringify({ path, seconds: 86_400 });
-      const answer = await bearer(token, '/api/links', { method: 'POST', body });
-      expect(answer.status).toBe(201);
-      const { url, expires } = (await answer.json()) as { url: string; expires: string };
-      expect(url.startsWith(`${SITE}${path}?link=`)).toBe(true);
-      return { link: `${stack.url}${url.slice(SITE.length)}`, expires: Date.parse(expires) };
-    }
-
-    test('makes links to what its user may read, that end no later than it does', async () => {
-      const { subject } = await enter();
-      const before = Math.floor(Date.now() / 1_000);
-      const lasting = { exp: before + 1_800 };
-      const token = await provider.change(await provider.accessToken(subject), lasting);
-      const { link, expires } = await linkBy(token, ME);
-      expect(expires).toBe(lasting.exp * 1_000);
-      expect(await (await fetch(link)).json()).toMatchObject({ username: subject });
-      expect((await fetch(link.replace(ME, '/api/users'))).status).toBe(401);
-      expect((await fetch(link, { method: 'PUT' })).status).toBe(401);
-      // Without an administrator's rights: it is its user's.
-      const all = await linkBy(token, '/api/users');
-      expect((await fetch(all.link)).status).toBe(403);
-      const short = await provider.change(token, { exp: Math.floor(Date.now() / 1_000) + 2 });
-      const soon = await linkBy(short, ME);
-      await waitFor(async () => (await fetch(soon.link)).status === 401, { what: 'its end' });
-      expect(Date.now()).toBeGreaterThanOrEqual(soon.expires);
-      const late = await provider.change(token, { exp: Math.floor(Date.now() / 1_000) - 2 });
-      expect((await fetch((await linkBy(late, ME)).link)).status).toBe(200);
-      expect((await fetch(link)).status).toBe(200);
-      const endless = await provider.change(token, { exp: 1e13 });
-      expect((await fetch((await linkBy(endless, ME)).link)).status).toBe(200);
-    });
-
-    test('makes links that end when its user is disabled, and work no more when that is enabled', async () => {
-      const { subject } = await enter();
-      const { link } = await linkBy(await provider.accessToken(subject), ME);
-      expect((await fetch(link)).status).toBe(200);
-      for (const disabled of [true, false]) {
-        expect((await change(subject, { disabled })).status).toBe(200);
-        await expectProblem(await fetch(link), 401, 'unauthorized');
-      }
-    });
-
-    test('ends with the user', async () => {
-      const { subject } = await enter();
-      const token = await provider.accessToken(subject);
-      expect((await bearer(token)).status).toBe(200);
-      expect((await admin.fetch(`/api/users/${subject}`, { method: 'DELETE' })).status).toBe(204);
-      await expectProblem(await bearer(token), 401, 'unauthorized');
-    });
-
-    const now = Math.floor(Date.now() / 1_000);
-    const changes: [string, JWTPayload, 'provider' | 'somebody', number][] = [
-      ['for another audience', { aud: 'https://other.example' }, 'provider', 401],
-      ['for the client, as an ID token is', { aud: CLIENT.id }, 'provider', 401],
-      ['for this audience among others', { aud: ['x', AUDIENCE] }, 'provider', 200],
-      ['of another issuer', { iss: 'https://other.example' }, 'provider', 401],
-      ['of another subject', { sub: 'nobody' }, 'provider', 401],
-      ['without a subject', { sub: undefined }, 'provider', 401],
-      ['without an end', { exp: undefined }, 'provider', 401],
-      ['that ended an hour ago', { exp: now - 3_600 }, 'provider', 401],
-      ['that begins in an hour', { nbf: now + 3_600 }, 'provider', 401],
-      ['signed by somebody else', {}, 'somebody', 401],
-    ];
-    test.each(changes)('%s', async (_what, claims, by, status) => {
-      const { subject } = await enter();
-      const token = await provider.change(await provider.accessToken(subject), claims, by);
-      const answer = await bearer(token);
-      expect(answer.status).toBe(status);
-      if (status === 401) await expectProblem(answer, 401, 'unauthorized');
-    });
-
-    test('may be of a clock that differs by less than a minute', async () => {
-      const { subject } = await enter();
-      const token = await provider.accessToken(subject);
-      const seconds = Math.floor(Date.now() / 1_000);
-      const at = async (claims: JWTPayload) =>
-        (await bearer(await provider.change(token, claims))).status;
-      expect(await at({ exp: seconds - 20 })).toBe(200);
-      expect(await at({ nbf: seconds + 20 })).toBe(200);
-      expect(await at({ exp: seconds - 120 })).toBe(401);
-      expect(await at({ nbf: seconds + 600 })).toBe(401);
-    });
-
-    test('is of a subject that is a string', async () => {
-      const { subject } = await enter();
-      const sub = [subject] as unknown as string;
-      const token = await provider.change(await provider.accessToken(subject), { sub });
-      await expectProblem(await bearer(token), 401, 'unauthorized');
-    });
-
-    test('must be signed', async () => {
-      const { subject } = await enter();
-      const [, claims = '', signature = ''] = (await provider.accessToken(subject)).split('.');
-      const header = (fields: object) => Buffer.from(JSON.stringify(fields)).toString('base64url');
-      for (const fields of [{ alg: 'none' }, { alg: 'HS256' }, { alg: 'HS256', kid: 'one' }, {}])
-        for (const end of [signature, 'x'])
-          expect((await bearer(`${header(fields)}.${claims}.${end}`)).status).toBe(401);
-      for (const token of ['a.b.c', '..', `${header({ alg: 'none' })}.${claims}.`])
-        expect((await bearer(token)).status).toBe(401);
     });
   });
 });
