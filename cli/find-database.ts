@@ -10,6 +10,7 @@ import { chooseDataDir, hasDataDir } from './data-dir.ts';
 import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';
 import { startPostgres } from './embedded-postgres/postgres.ts';
 import { prepareRoles } from './embedded-postgres/roles.ts';
+import { explainDatabaseError } from './explain-database-error.ts';
 
 /**
  * Does work with the database of the service: that at DATABASE_URL, or the embedded one of DATA_DIR, as the owner of its tables,
@@ -20,7 +21,11 @@ export async function withDatabase<T>(
   signal: AbortSignal,
   work: (url: string) => Promise<T>,
 ): Promise<T> {
-  if (config.DATABASE_URL) return work(config.DATABASE_URL);
+  const { DATABASE_URL: url } = config;
+  if (url)
+    return work(url).catch((error: unknown) => {
+      throw explainDatabaseError(error, url, 'DATABASE_URL');
+    });
   const dataDir = findDataDir(config);
   const read = async (name: string) =>
     (await readFile(join(dataDir, name), 'utf8').catch(ifMissing(''))).trim();

@@ -1,20 +1,14 @@
 import { sql } from 'drizzle-orm';
-import {
-  type Database,
-  describeOutage,
-  isDatabaseDown,
-  openDatabase,
-  sqlState,
-} from '../../shared/database/connect.ts';
+import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { createFirstAdministrator } from '../../shared/database/first-administrator.ts';
-import { hostsOf, splitHosts } from '../../shared/database/host-urls.ts';
+import { hostsOf } from '../../shared/database/host-urls.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
-import { MigrationError } from '../../shared/database/migrations/session.ts';
 import { requireDirect } from '../../shared/database/pooler.ts';
 import { exitWith } from '../../shared/process/lifecycle.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
+import { explainDatabaseError } from '../explain-database-error.ts';
 import { withDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -59,7 +53,11 @@ export async function prepareDatabase(
     await checkVersion(database, server)
       .then(() => migrateDatabase(server, { say: tell, signal, setsRole: isPooled }))
       .catch((error: unknown) => {
-        throw translateError(error, server, isPooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL');
+        throw explainDatabaseError(
+          error,
+          server,
+          isPooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL',
+        );
       });
     const { isMade, madeUp } = await createFirstAdministrator(database, {
       username: config.ADMIN_USERNAME,
@@ -91,40 +89,4 @@ async function checkVersion({ db }: Database, url: string): Promise<void> {
   throw new CommandError(`The database at ${hostsOf(url)} is PostgreSQL ${major}.`, {
     hint: `Windlass needs ${OLDEST} or newer.`,
   });
-}
-
-function translateError(error: unknown, url: string, setting: string): unknown {
-  const host = hostsOf(url);
-  const { pathname, username } = new URL(splitHosts(url)[0] ?? url);
-  const name = pathname.slice(1);
-  const failure = (message: string, hint: string) =>
-    new CommandError(message, { hint, cause: error });
-  switch (sqlState(error)) {
-    case '28P01':
-    case '28000':
-      return failure(
-        `The database at ${host} refuses the password of ${username}.`,
-        `Correct ${setting}.`,
-      );
-    case '3D000':
-      return failure(
-        `There is no database ${name} at ${host}.`,
-        `Create it, or correct ${setting}.`,
-      );
-    case '42501':
-      return failure(
-        `${username} may not make schemas and tables in ${name} at ${host}.`,
-        `Let it own the database: ALTER DATABASE "${name}" OWNER TO "${username}".`,
-      );
-  }
-  if (error instanceof MigrationError)
-    return failure(error.message, 'What was done is kept. Mend the cause and start it again.');
-  if (!isDatabaseDown(error)) return error;
-  const outage = describeOutage(error).replace('the database', `the database at ${host}`);
-  return failure(
-    `${outage[0]?.toUpperCase()}${outage.slice(1)}.`,
-    /^53/.test(sqlState(error) ?? '')
-      ? 'Make room for it, and start again.'
-      : `Start it, or correct ${setting}.`,
-  );
 }

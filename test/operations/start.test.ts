@@ -174,8 +174,8 @@ test('a database that cannot be reached is told in one line, without its passwor
     PORT: String(await findFreePort()),
     DATA_DIR: directory.path,
   };
-  for (const command of ['up', 'migrate']) {
-    const ended = await run([WINDLASS, command], settings);
+  for (const words of [['up'], ['migrate'], ['audit', 'verify']]) {
+    const ended = await run([WINDLASS, ...words], settings);
     expectRefusal(ended, [/^windlass: The database at 127\.0\.0\.1:\d+ cannot be reached\. /]);
     expect(ended.stderr).not.toContain('hidden-word');
   }

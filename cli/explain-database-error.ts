@@ -1,0 +1,42 @@
+import { describeOutage, isDatabaseDown, sqlState } from '../shared/database/connect.ts';
+import { hostsOf, splitHosts } from '../shared/database/host-urls.ts';
+import { MigrationError } from '../shared/database/migrations/session.ts';
+import { CommandError } from './command-error.ts';
+
+/** A one-line error where the server at `url`, of this setting, cannot be used; any other error as it is. */
+export function explainDatabaseError(error: unknown, url: string, setting: string): unknown {
+  if (error instanceof CommandError) return error;
+  const host = hostsOf(url);
+  const { pathname, username } = new URL(splitHosts(url)[0] ?? url);
+  const name = pathname.slice(1);
+  const failure = (message: string, hint: string) =>
+    new CommandError(message, { hint, cause: error });
+  switch (sqlState(error)) {
+    case '28P01':
+    case '28000':
+      return failure(
+        `The database at ${host} refuses the password of ${username}.`,
+        `Correct ${setting}.`,
+      );
+    case '3D000':
+      return failure(
+        `There is no database ${name} at ${host}.`,
+        `Create it, or correct ${setting}.`,
+      );
+    case '42501':
+      return failure(
+        `${username} may not make schemas and tables in ${name} at ${host}.`,
+        `Let it own the database: ALTER DATABASE "${name}" OWNER TO "${username}".`,
+      );
+  }
+  if (error instanceof MigrationError)
+    return failure(error.message, 'What was done is kept. Mend the cause and start it again.');
+  if (!isDatabaseDown(error)) return error;
+  const outage = describeOutage(error).replace('the database', `the database at ${host}`);
+  return failure(
+    `${outage[0]?.toUpperCase()}${outage.slice(1)}.`,
+    /^53/.test(sqlState(error) ?? '')
+      ? 'Make room for it, and start again.'
+      : `Start it, or correct ${setting}.`,
+  );
+}
