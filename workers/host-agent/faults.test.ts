@@ -217,7 +217,8 @@ describe.each(SHELLS)('runs under %s', shell => {
     await waitFor(() => !filesOf(host).includes(`started/${id}`), { what: 'the end of the fence' });
   });
 
-  test('a killed emitter ends its serve', async () => {
+  // Under bash a single signal was lost in one of eight.
+  test('a killed emitter ends its serve', { repeats: 5 }, async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
     await client.ping();

@@ -302,9 +302,10 @@ for (;;) {
   open(my $emitter, "+<", $fifo) or last;
   syswrite $emitter, "t\n";
 }
-kill "TERM", $serve'
+while (getppid == $serve && kill "TERM", $serve) { select undef, undef, undef, 0.1 }'
 
-# tick: the ticker. It ends the serve when the emitter is gone, or when another serve has cleaned up its directory.
+# tick: the ticker. It ends the serve when the emitter is gone, or when another serve has cleaned up its directory. A signal that
+# comes when a shell is about to read again is not acted upon before that has read, so that it is repeated.
 tick() {
   if [ "$(PERL5OPT='' perl -e 'print 1')" = 1 ] && cd "$base/runs"; then
     echo watches 1<>"$serve_dir/fifo"
@@ -314,5 +315,5 @@ tick() {
     sleep_fraction 05
     echo t 1<>"$serve_dir/fifo" || break
   done
-  kill -TERM $$
+  while kill -TERM $$; do sleep_fraction 1; done
 }
