@@ -25,7 +25,7 @@ export function explainDatabaseError(error: unknown, url: string, setting: strin
       );
     case '42501':
       return failure(
-        `${username} may not make schemas and tables in ${name} at ${host}.`,
+        `${username} lacks a right in the database ${name} at ${host}.`,
         `Let it own the database: ALTER DATABASE "${name}" OWNER TO "${username}".`,
       );
   }

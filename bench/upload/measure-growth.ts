@@ -21,12 +21,12 @@ export async function measureGrowth(options: {
   await measurePeaks(options, SMALL);
   const small = await measurePeaks(options, SMALL);
   const large = await measurePeaks(options, LARGE);
-  const more = (Object.keys(small) as Role[]).map(role => (large[role] - small[role]) / MB);
-  const passed = more.every(one => one <= MOST_MORE);
-  const list = (Object.keys(small) as Role[]).map((role, i) => {
-    const [from, to] = [small, large].map(peaks => Math.round(peaks[role] / MB));
-    return `${role} ${from} to ${to} (${Math.round(more[i] as number)} more)`;
+  const growths = (Object.keys(small) as Role[]).map(role => {
+    const [from, to] = [small[role] / MB, large[role] / MB];
+    return { role, from: Math.round(from), to: Math.round(to), more: Math.round(to - from) };
   });
+  const passed = growths.every(({ more }) => more <= MOST_MORE);
+  const list = growths.map(({ role, from, to, more }) => `${role} ${from} to ${to} (${more} more)`);
   console.log(
     `${passed ? 'ok  ' : 'MISS'} memory for a CSV of 10 MB, and of 10 GB, in MB: ${list.join(', ')} (at most ${MOST_MORE} more)`,
   );

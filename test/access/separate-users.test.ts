@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { API, numbers, useOtherAccounts } from '../harness/other-accounts.ts';
+import { API, numbers, statusOf, useOtherAccounts } from '../harness/other-accounts.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
@@ -15,10 +15,9 @@ describeUnless(
   missingRoot() ?? missingPrograms('sshd'),
   'where root starts it, with API_USER',
   () => {
-    const { stack, sshd, client, made, statusOf, pidsOf, uidsOf, objects, rowsOf } =
-      useOtherAccounts({
-        API_USER,
-      });
+    const { stack, sshd, client, made, pidsOf, uidsOf, objects, rowsOf } = useOtherAccounts({
+      API_USER,
+    });
     /** The exit status of a command that the API's user gives. */
     const asApi = (...command: string[]) =>
       spawnSync(command[0] ?? '', command.slice(1), { ...API, cwd: '/', stdio: 'ignore' }).status;

@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { findDecoderUser, findPostgresUser } from '../../shared/process/system-users.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
-import { API, numbers, useOtherAccounts, WORKER } from '../harness/other-accounts.ts';
+import {
+  API,
+  numbers,
+  statusOf,
+  uidOf,
+  useOtherAccounts,
+  WORKER,
+} from '../harness/other-accounts.ts';
 import { launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
@@ -26,19 +33,8 @@ describeUnless(
   'workers of an account of their own',
   () => {
     const accounts = { API_USER: numbers(API), WORKER_USER: numbers(WORKER) };
-    const {
-      stack,
-      sshd,
-      client,
-      made,
-      statusOf,
-      uidOf,
-      pidsOf,
-      uidsOf,
-      objects,
-      rowsOf,
-      ...others
-    } = useOtherAccounts(accounts);
+    const { stack, sshd, client, made, pidsOf, uidsOf, objects, rowsOf, ...others } =
+      useOtherAccounts(accounts);
     const restart = (given: Record<string, string>) =>
       others.restart({ PATH: process.env.PATH ?? '', ...given });
     const place = makeTempDir('workers-apart');

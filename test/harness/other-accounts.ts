@@ -12,6 +12,9 @@ export const API = { uid: 61_234, gid: 61_235 };
 export const WORKER = { uid: 61_237, gid: 61_238 };
 export const numbers = ({ uid, gid }: typeof API) => `${uid}:${gid}`;
 
+export const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
+export const uidOf = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(statusOf(pid))?.[1]);
+
 /** A stack that has stored something while all of it ran as root, and that root starts anew with API_USER or WORKER_USER. */
 export function useOtherAccounts(settings: Record<string, string>) {
   const { stack, sshd } = useRemoteStack({ start: startStack }, {});
@@ -19,8 +22,6 @@ export function useOtherAccounts(settings: Record<string, string>) {
   /** A session, and the model and the table that were made as root. */
   const made = { sid: '', mid: '', table: '' };
 
-  const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
-  const uidOf = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(statusOf(pid))?.[1]);
   const pidsOf = (name: string) =>
     stack.pids().flatMap(entry => (entry.name === name ? [entry.pid] : []));
   const uidsOf = (name: string) => [...new Set(pidsOf(name).map(uidOf))];
@@ -49,14 +50,5 @@ export function useOtherAccounts(settings: Record<string, string>) {
   });
   afterAll(() => client().delete(`/api/remotes/${made.sid}`));
 
-  return {
-    ...{ stack, sshd, client, made },
-    statusOf,
-    uidOf,
-    pidsOf,
-    uidsOf,
-    objects,
-    rowsOf,
-    restart,
-  };
+  return { stack, sshd, client, made, pidsOf, uidsOf, objects, rowsOf, restart };
 }
