@@ -20,8 +20,8 @@ export async function lockUser(tx: Tx, username: string): Promise<{ version: num
 }
 
 /**
- * The same for what lets somebody in later, such as a token: a change of the user ended the credential of a request that came
- * before it, and so what that request makes. Throws `unauthorized`.
+ * The same for a request that makes a credential, such as a token. Where the user was changed since the request came, its own
+ * credential has ended, and it must not leave another one. Throws `unauthorized`.
  */
 export async function lockUnchangedUser(tx: Tx, { username, version }: User): Promise<void> {
   const locked = await lockUser(tx, username);
@@ -47,7 +47,7 @@ const RIGHTS = {
 };
 
 /**
- * The row of who asks, once it is locked: their request may have come before a change that took their rights. Throws
+ * Checks the locked row of the administrator who asks: a change may have taken their rights since the request came. Throws
  * `unauthorized` and `forbidden`.
  */
 export function assertStillAdministrator(

@@ -10,9 +10,9 @@ const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
 export const meansFull = (words: string | undefined) => words !== undefined && FULL.test(words);
 
 /**
- * Writes 64 KiB to the end of a file by the shell of the host, and tells the words with which that refuses; undefined where it can.
- * SFTP says only that a request failed, and the room that a host tells of knows no quota. What was written is for the caller to
- * remove.
+ * Has the shell of the host append 64 KiB to a file. Returns the words in which the host refuses; undefined where it does not.
+ * SFTP says only that a request failed, and the free space that a host reports ignores quotas. The caller removes what was
+ * written.
  */
 export async function tryWrite(
   host: RemoteExec,

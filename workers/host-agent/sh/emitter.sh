@@ -304,8 +304,8 @@ for (;;) {
 }
 while (getppid == $serve && kill "TERM", $serve) { select undef, undef, undef, 0.1 }'
 
-# tick: the ticker. It ends the serve when the emitter is gone, or when another serve has cleaned up its directory. A signal that
-# comes when a shell is about to read again is not acted upon before that has read, so that it is repeated.
+# tick: the ticker. It ends the serve when the emitter is gone, or when another serve has cleaned up its directory. It repeats the
+# signal: a shell that gets one just before it reads acts on it only after the read.
 tick() {
   if [ "$(PERL5OPT='' perl -e 'print 1')" = 1 ] && cd "$base/runs"; then
     echo watches 1<>"$serve_dir/fifo"
