@@ -19,13 +19,13 @@ test.each([
   { columns: 300, rows: 2_900_000, bytesPerRow: 3_448 },
 ])('10 GB of $columns columns are written with few column chunks', size => {
   const chunks = (size.rows / groupRows(size)) * size.columns;
-  expect(chunks).toBeLessThan(100_000);
+  expect(chunks).toBeLessThan(50_000);
 });
 
 test('a row group holds what a page may hold', () => {
   for (const columns of [1, 90, 300, 2_000])
     for (const bytesPerRow of [20, 3_448, 60_000]) {
       const rows = groupRows({ columns, rows: 1e10 / bytesPerRow, bytesPerRow });
-      expect(rows).toBeLessThanOrEqual(Math.max(512, (32 << 20) / bytesPerRow));
+      expect(rows).toBeLessThanOrEqual(Math.max(512, (64 << 20) / bytesPerRow));
     }
 });

@@ -4,12 +4,14 @@ import { quoteText } from './duckdb.ts';
 const GROUP_ROWS = 8_192;
 const MIN_ROWS = 512;
 const GROUP_CELLS = 1_000_000;
+const GROUP_BYTES = 32 << 20;
 /**
  * Column chunks of a table, whose groups are larger where there would be more. Each takes 1.2 kB of memory while the table is
- * written: 10 GB of three columns had 177,000 and needed more than LIMIT_PARSE_BYTES.
+ * written and more while its statistics are read: 10 GB of 300 columns had 90,000 and needed more than LIMIT_PARSE_BYTES.
  */
 const MOST_CHUNKS = 40_000;
-const GROUP_BYTES = 32 << 20;
+/** Of those larger groups. A byte more takes 2.5 bytes of memory while the table is written. */
+const LARGER_GROUP_BYTES = 2 * GROUP_BYTES;
 /** Columns. While a row group is written each text column has a dictionary; 2,000 large ones take more than 400 MB. */
 const WIDE = 100;
 const WIDE_DICTIONARY = 4_096;
@@ -35,7 +37,8 @@ export function parquetStatement(
 }
 
 function groupRows({ columns, rows, bytesPerRow }: TableSize): number {
-  const usual = Math.min(GROUP_ROWS, GROUP_CELLS / columns);
-  const least = (rows * columns) / MOST_CHUNKS;
-  return Math.min(Math.max(usual, least), GROUP_BYTES / Math.max(1, bytesPerRow));
+  const rowsOf = (bytes: number) => bytes / Math.max(1, bytesPerRow);
+  const usual = Math.min(GROUP_ROWS, GROUP_CELLS / columns, rowsOf(GROUP_BYTES));
+  const least = Math.min((rows * columns) / MOST_CHUNKS, rowsOf(LARGER_GROUP_BYTES));
+  return Math.max(usual, least);
 }
