@@ -4,7 +4,7 @@ import { parquetMetadata } from 'hyparquet';
 import { isExact } from '../../api/tables/encode-value.ts';
 import { readPage } from '../../api/tables/read-page.ts';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
-import type { MadeTable } from '../../workers/parsers/table/protocol.ts';
+import type { MadeTable, Resources } from '../../workers/parsers/table/protocol.ts';
 
 export interface ParsedTable extends MadeTable {
   columns: ColumnStatistics[];
@@ -12,11 +12,9 @@ export interface ParsedTable extends MadeTable {
   json: string[][];
 }
 
-interface Files {
-  scratch: string;
+interface Files extends Resources {
   input: string;
   output: string;
-  memory: number;
 }
 
 /** Parses a file in this process, in a new folder below the given one, and reads the table as the API does. */
@@ -29,7 +27,7 @@ export async function parseTable(
   const input = join(scratch, 'upload');
   const output = join(scratch, 'table.parquet');
   await writeFile(input, content);
-  const made = await parse({ scratch, input, output, memory: 2 ** 30 });
+  const made = await parse({ scratch, input, output, memory: 2 ** 30, threads: 2 });
   const columns = made.columns ?? [];
   return { ...made, columns, json: await readColumns(output, { columns, rows: made.rows }) };
 }

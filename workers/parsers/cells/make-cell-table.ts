@@ -8,7 +8,7 @@ import { SAMPLE } from '../csv/guess-columns.ts';
 import type { CsvTable } from '../csv/read-csv.ts';
 import { checkRows, writeTable } from '../csv/write-table.ts';
 import { openDuckdb } from '../table/duckdb.ts';
-import { type MadeTable, TableError } from '../table/protocol.ts';
+import { type MadeTable, type Resources, TableError } from '../table/protocol.ts';
 
 /** A value as its file writes it, and what kind of value the file says it is; null if it is missing. */
 export type Cell = { kind: CellKind; text: string } | null;
@@ -21,11 +21,9 @@ const TYPES: Record<CellKind, TypeSet> = {
   text: setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ', 'VARCHAR'),
 };
 
-interface Files {
-  scratch: string;
+interface Files extends Resources {
   input: string;
   output: string;
-  memory: number;
 }
 
 interface Rows {

@@ -14,7 +14,7 @@ import {
   runLong,
 } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
-import { type MadeTable, TableError } from '../table/protocol.ts';
+import { type MadeTable, type Resources, TableError } from '../table/protocol.ts';
 
 /** A column whose type its file says. */
 export interface TypedColumn {
@@ -72,7 +72,7 @@ export function joinCells(cells: string[], row: number): string {
 
 /** Makes a table of values whose types are known: NaN and the infinities stay, and nothing is guessed. */
 export async function makeTypedTable(
-  files: { scratch: string; output: string; memory: number },
+  files: Resources & { output: string },
   { columns, pieces, count, onProgress }: Rows,
 ): Promise<MadeTable> {
   if (columns.length === 0 || columns.length > MAX_COLUMNS)

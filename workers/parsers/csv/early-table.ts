@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { classifyError } from '../table/duckdb.ts';
 import { TableError } from '../table/protocol.ts';
 import type { CsvTable } from './read-csv.ts';
 import { type WriteOptions, type WrittenTable, writeTable } from './write-table.ts';
@@ -28,13 +29,14 @@ export class EarlyTable {
   }
 
   /**
-   * The table of a file that turned out to be regular. Undefined if it could not be written, for lack of memory, say.
-   * Throws TableError for values that are not of the types asked for.
+   * The table of a file that turned out to be regular. Undefined if it could not be written. Throws DuckDB's error for lack of
+   * memory, and TableError for values that are not of the types asked for.
    */
   async take(): Promise<WrittenTable | undefined> {
     const written = await this.#written;
-    if (written instanceof TableError) throw written;
-    return written instanceof Error ? undefined : written;
+    if (!(written instanceof Error)) return written;
+    if (written instanceof TableError || classifyError(written) === 'memory') throw written;
+    return undefined;
   }
 
   /** Leaves connection and output to another attempt. */

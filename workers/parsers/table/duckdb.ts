@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type * as Duckdb from '@duckdb/node-api';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { requirePackage } from '../../../shared/process/require-package.ts';
+import type { Resources } from './protocol.ts';
 
 const { DuckDBInstance } = requirePackage<typeof Duckdb>('@duckdb/node-api');
 
@@ -19,16 +20,17 @@ const SPILL = '20GB';
  * The configuration is locked, so that no statement can change that.
  */
 export async function openDuckdb(
-  { scratch, memory }: { scratch: string; memory: number },
+  { scratch, memory, threads }: Resources,
   columns: number,
 ): Promise<DuckDBConnection> {
   const isWide = columns > WIDE;
   const limit = memory * (isWide ? SHARE_WHEN_WIDE : SHARE_OF_MEMORY);
+  const isSingle = isWide || threads === 1;
   const instance = await DuckDBInstance.create(':memory:', {
     // Memory grows with the number of threads, and workers run other jobs too.
-    threads: isWide ? '1' : '2',
+    threads: isSingle ? '1' : '2',
     // A single thread preserves the order anyway, without the buffers that this option takes.
-    preserve_insertion_order: String(!isWide),
+    preserve_insertion_order: String(!isSingle),
     memory_limit: `${Math.floor(limit / 2 ** 20)}MiB`,
     temp_directory: join(scratch, 'spill'),
     max_temp_directory_size: SPILL,

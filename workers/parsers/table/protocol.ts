@@ -36,13 +36,19 @@ export class TableError extends Error {
   }
 }
 
-/** Both paths are in the scratch folder, the only one that the child can access. */
-interface Files {
+export interface Resources {
+  /** The only folder that the child can access. */
   scratch: string;
-  input: string;
-  output: string;
   /** The most bytes of memory that the child may use. */
   memory: number;
+  /** DuckDB's, at most. */
+  threads: 1 | 2;
+}
+
+/** Both paths are in the scratch folder. */
+interface Files extends Resources {
+  input: string;
+  output: string;
 }
 
 /** Reads a format, in the child. Throws TableError for what is wrong with the file. */

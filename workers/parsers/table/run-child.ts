@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readdir, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors/errors.ts';
@@ -11,14 +13,15 @@ import { type Made, type TableAnswer, TableError, type TableRequest } from './pr
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', packageRoot));
-/** Attempts with a child that is killed from outside. */
+/** Attempts with a child that lacks memory or is killed from outside. */
 const MAX_ATTEMPTS = 3;
 /** V8 reserves 10 GB of addresses for a WebAssembly memory, unless it checks its bounds itself. */
 const NO_WASM_CAGE = '--disable-wasm-trap-handler';
 /** V8's share of the limit. */
 const HEAP_MB = 96;
 
-type Unlimited<T> = T extends TableRequest ? Omit<T, 'memory'> : never;
+type Bounded<T> = T extends TableRequest ? Omit<T, 'memory'> : never;
+type Unlimited<T> = T extends TableRequest ? Omit<T, 'memory' | 'threads'> : never;
 
 export interface RunOptions {
   /** The most bytes of memory that the child may use. */
@@ -43,20 +46,35 @@ export async function runTableChild<K extends keyof Made>(
 ): Promise<Made[K]> {
   for (let tries = 1; ; tries++) {
     try {
-      return (await runOnce(request, options)) as Made[K];
+      return (await runOnce({ ...request, threads: tries === 1 ? 2 : 1 }, options)) as Made[K];
     } catch (error) {
-      if (!(error instanceof KilledFromOutside)) throw error;
-      // Killed repeatedly: the system is out of memory.
-      if (tries === MAX_ATTEMPTS) throw tooLarge(options.memory);
+      if (!(error instanceof LackOfMemory)) throw error;
+      if (tries === MAX_ATTEMPTS || (tries > 1 && !error.wasKilled)) throw tooLarge(options.memory);
     }
+    await removeLeftovers(request);
   }
 }
 
-/** The child was killed, but not by this worker. */
-class KilledFromOutside extends Error {}
+/**
+ * DuckDB found no memory, or the child was killed from outside, as by a system without memory. Where the system lets one of two
+ * threads wait, as under load, DuckDB keeps in memory what the other makes meanwhile; a single one needs the same always.
+ */
+class LackOfMemory extends Error {
+  readonly wasKilled: boolean;
+  constructor({ wasKilled }: { wasKilled: boolean }) {
+    super('the table process lacked memory');
+    this.wasKilled = wasKilled;
+  }
+}
+
+/** What an ended attempt has written. */
+async function removeLeftovers({ scratch, input }: { scratch: string; input: string }) {
+  for (const name of await readdir(scratch))
+    if (name !== basename(input)) await rm(join(scratch, name), { recursive: true, force: true });
+}
 
 async function runOnce(
-  request: Unlimited<TableRequest>,
+  request: Bounded<TableRequest>,
   options: RunOptions,
 ): Promise<Made[keyof Made]> {
   const { memory, seconds, keepFree, input, signal } = options;
@@ -102,7 +120,7 @@ async function runOnce(
     child.stdin?.end();
     await ended;
     if (reason !== undefined) throw reason;
-    if (!answer && child.signalCode === 'SIGKILL') throw new KilledFromOutside();
+    if (!answer && child.signalCode === 'SIGKILL') throw new LackOfMemory({ wasKilled: true });
     return toResult(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
@@ -147,7 +165,7 @@ function toResult(
     const [first = { reason: 'it cannot be read' }] = problems;
     throw new TableError({ ...first, hint }, { problems, count });
   }
-  if (answer.failed === 'memory') throw tooLarge(memory);
+  if (answer.failed === 'memory') throw new LackOfMemory({ wasKilled: false });
   if (answer.failed === 'disk') throw diskFull(answer.message);
   throw new Error(`a table could not be made: ${answer.message}`);
 }
