@@ -41,12 +41,18 @@ export const databaseUrl = z
     'target_session_attrs must be read-write or primary: Windlass writes',
   );
 
-/** Tokens pass through it: plain http only within this machine. */
+/** Whether secrets may pass through it: plain http only within this machine. */
+export function isSecureUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  const isLocal = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
+  return protocol === 'https:' || (protocol === 'http:' && isLocal);
+}
+
 export const issuerUrl = url('http', 'https').refine(value => {
   if (!URL.canParse(value)) return true;
-  const { protocol, hostname, search, hash } = new URL(value);
-  const isLocal = ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
-  return (protocol === 'https:' || isLocal) && search === '' && hash === '';
+  const { search, hash } = new URL(value);
+  return isSecureUrl(value) && search === '' && hash === '';
 }, 'must be https:// (http:// on this machine alone), without a query');
 
 /** Origins as browsers write them in `Origin` (WHATWG HTML, 7.1.1), separated by commas. */

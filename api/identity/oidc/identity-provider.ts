@@ -1,6 +1,6 @@
-import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import { WindlassError } from '../../../shared/errors/errors.ts';
+import { Asked } from './asked.ts';
 import type { Claims } from './claims.ts';
 import type { LoginUnderWay } from './login-cookie.ts';
 import {
@@ -9,11 +9,17 @@ import {
   explainCodeRefusal,
   explainUserInfoRefusal,
   providerUnavailable,
+  refusedLogin,
 } from './provider-errors.ts';
+import { fetchFromProvider } from './provider-fetch.ts';
+import { ProviderKeys } from './provider-keys.ts';
+import { requireMetadata } from './provider-metadata.ts';
 
 /** Clocks may differ by so much. */
 export const CLOCK_SECONDS = 60;
 const TIMEOUT_SECONDS = 10;
+/** Endpoints that the provider has moved are used after so long. */
+const METADATA_MS = 3_600_000;
 /** Signatures alone: with an HMAC whoever verifies could also sign (RFC 8725, 3.2). */
 const ALGORITHMS = [
   'RS256',
@@ -50,8 +56,11 @@ export interface Subject {
 /** The identity provider, which is asked when it is first needed: the service starts and goes on without it. */
 export class IdentityProvider {
   readonly #settings: ProviderSettings;
-  #configuration: Promise<client.Configuration> | undefined;
-  #keys: Promise<JWTVerifyGetKey> | undefined;
+  readonly #configuration = new Asked(() => this.#discover());
+  readonly #keys = new ProviderKeys({
+    find: async () => (await this.#configure()).serverMetadata().jwks_uri ?? '',
+    timeoutMs: TIMEOUT_SECONDS * 1_000,
+  });
 
   constructor(settings: ProviderSettings) {
     this.#settings = settings;
@@ -86,6 +95,11 @@ export class IdentityProvider {
       .catch(explainCodeRefusal);
     const identity = tokens.claims();
     if (!identity) throw new Error('the library lets no answer without an ID token pass');
+    if (!isSubject(identity.sub))
+      throw refusedLogin(
+        'the identity provider names nobody.',
+        'Ask an administrator of the identity provider: `sub` must have 1 to 255 characters.',
+      );
     const { issuer, userinfo_endpoint } = configuration.serverMetadata();
     // Core 1.0, 5.4: where there is an access token, the claims of scopes come from UserInfo.
     const more = userinfo_endpoint
@@ -106,54 +120,59 @@ export class IdentityProvider {
         hint: 'Use an API token. OIDC_AUDIENCE would allow it.',
       });
     const { issuer } = (await this.#configure()).serverMetadata();
-    // One set for all: it asks once for the requests that wait for it.
-    this.#keys ??= this.#findKeys().catch((error: unknown) => {
-      this.#keys = undefined;
-      throw error;
-    });
-    const { payload } = await jwtVerify(token, await this.#keys, {
-      issuer,
-      audience,
-      algorithms: ALGORITHMS,
-      clockTolerance: CLOCK_SECONDS,
-      requiredClaims: ['exp', 'sub'],
-    }).catch(explainBadToken);
+    const { payload, protectedHeader } = await this.#keys
+      .verify(token, {
+        issuer,
+        audience,
+        algorithms: ALGORITHMS,
+        clockTolerance: CLOCK_SECONDS,
+        requiredClaims: ['exp', 'sub'],
+      })
+      .catch(explainBadToken);
+    if (!isAccessToken(protectedHeader, payload)) throw badToken('is for another purpose');
     // Nobody has verified its type.
     const subject: unknown = payload.sub;
-    if (typeof subject !== 'string') throw badToken('has the wrong `sub` for this service');
+    if (!isSubject(subject)) throw badToken('has the wrong `sub` for this service');
     return { issuer, subject, claims: payload };
   }
 
-  async #findKeys(): Promise<JWTVerifyGetKey> {
-    const { jwks_uri } = (await this.#configure()).serverMetadata();
-    if (!jwks_uri) throw providerUnavailable(new Error('its discovery document names no jwks_uri'));
-    return createRemoteJWKSet(new URL(jwks_uri), { timeoutDuration: TIMEOUT_SECONDS * 1_000 });
-  }
-
   #configure(): Promise<client.Configuration> {
-    this.#configuration ??= this.#discover().catch((error: unknown) => {
-      this.#configuration = undefined;
-      throw providerUnavailable(error);
-    });
-    return this.#configuration;
+    return this.#configuration.get(METADATA_MS);
   }
 
-  #discover(): Promise<client.Configuration> {
+  async #discover(): Promise<client.Configuration> {
     const { issuer, clientId, clientSecret } = this.#settings;
     const isLocal = new URL(issuer).protocol === 'http:';
-    return client.discovery(
-      new URL(issuer),
-      clientId,
-      { [client.clockTolerance]: CLOCK_SECONDS },
-      // The default of Dynamic Client Registration 1.0, 2.
-      clientSecret === undefined ? client.None() : client.ClientSecretBasic(clientSecret),
-      {
-        timeout: TIMEOUT_SECONDS,
-        execute: [
-          client.enableNonRepudiationChecks,
-          ...(isLocal ? [client.allowInsecureRequests] : []),
-        ],
-      },
-    );
+    try {
+      const configuration = await client.discovery(
+        new URL(issuer),
+        clientId,
+        { [client.clockTolerance]: CLOCK_SECONDS },
+        // The default of Dynamic Client Registration 1.0, 2.
+        clientSecret === undefined ? client.None() : client.ClientSecretBasic(clientSecret),
+        {
+          timeout: TIMEOUT_SECONDS,
+          [client.customFetch]: fetchFromProvider,
+          execute: [
+            client.enableNonRepudiationChecks,
+            ...(isLocal ? [client.allowInsecureRequests] : []),
+          ],
+        },
+      );
+      requireMetadata(configuration.serverMetadata(), issuer);
+      return configuration;
+    } catch (error) {
+      throw providerUnavailable(error);
+    }
   }
 }
+
+/** Core 1.0, 2. The database holds no NUL, and would take characters that are none for the same. */
+const isSubject = (text: unknown): text is string =>
+  typeof text === 'string' && /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text);
+
+/** RFC 9068, 4, as far as providers agree: ID tokens and those that tell of a logout say what they are. */
+const isAccessToken = ({ typ }: { typ?: string }, claims: Claims) =>
+  [undefined, 'jwt', 'at+jwt', 'application/at+jwt'].includes(typ?.toLowerCase()) &&
+  claims.at_hash === undefined &&
+  claims.events === undefined;

@@ -48,14 +48,11 @@ export function explainUserInfoRefusal(error: unknown): never {
 
 /** Of an access token. Throws `unauthorized`. */
 export function explainBadToken(error: unknown): never {
+  if (error instanceof WindlassError) throw error;
   if (error instanceof jose.JWTExpired) throw badToken('has expired');
   if (error instanceof jose.JWTClaimValidationFailed)
     throw badToken(`has the wrong \`${word(error.claim)}\` for this service`);
-  const isOfToken =
-    error instanceof jose.JOSEError &&
-    !(error instanceof jose.JWKSTimeout || error instanceof jose.JWKSInvalid) &&
-    // Of the answer of jwks_uri.
-    error.code !== 'ERR_JOSE_GENERIC';
+  const isOfToken = error instanceof jose.JOSEError && !(error instanceof jose.JWKSInvalid);
   if (isOfToken) throw badToken('is not signed by the identity provider');
   throw providerUnavailable(error);
 }

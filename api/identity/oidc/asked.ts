@@ -1,0 +1,38 @@
+/** Who has just failed to answer is left alone for so long: each request asked else, and waited. */
+const PAUSE_MS = 5_000;
+
+/** What another service says, kept for a while: requests that need it meanwhile ask once. */
+export class Asked<T> {
+  readonly #ask: () => Promise<T>;
+  #known: { value: T; at: number } | undefined;
+  #failed: { error: unknown; at: number } | undefined;
+  #asking: Promise<T> | undefined;
+
+  constructor(ask: () => Promise<T>) {
+    this.#ask = ask;
+  }
+
+  /** As it was at most so long ago. Throws the error of the last attempt while that was a moment ago. */
+  async get(maxAgeMs: number): Promise<T> {
+    const now = performance.now();
+    if (this.#known && now - this.#known.at < maxAgeMs) return this.#known.value;
+    if (this.#failed && now - this.#failed.at < PAUSE_MS) throw this.#failed.error;
+    this.#asking ??= this.#askNow().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #askNow(): Promise<T> {
+    const at = performance.now();
+    try {
+      const value = await this.#ask();
+      this.#known = { value, at };
+      this.#failed = undefined;
+      return value;
+    } catch (error) {
+      this.#failed = { error, at: performance.now() };
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import { isSecureUrl } from '../../../shared/settings/values.ts';
+
+/** Where secrets go, and what is believed comes from. */
+const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint'];
+const OPTIONAL = 'userinfo_endpoint';
+
+/**
+ * Throws unless the document is of this issuer, and every address in it may be used: by https, or, where the issuer is on this machine, there. Other
+ * origins are allowed, as large providers have several. The library takes a template for an issuer from providers that it
+ * knows: anybody there could then log in, and say of himself what makes an administrator.
+ */
+export function requireMetadata(metadata: Record<string, unknown>, issuer: string): void {
+  if (new URL(String(metadata.issuer)).href !== new URL(issuer).href)
+    throw new Error(`its discovery document is of another issuer, ${metadata.issuer}`);
+  const isLocal = issuer.startsWith('http:');
+  for (const name of ENDPOINTS) {
+    const address = metadata[name];
+    if (address === undefined && name === OPTIONAL) continue;
+    if (typeof address !== 'string' || !isUsable(address, isLocal))
+      throw new Error(`its discovery document has no ${name} that may be used`);
+  }
+}
+
+const isUsable = (address: string, isLocal: boolean) =>
+  isSecureUrl(address) && (isLocal || address.startsWith('https:'));
