@@ -72,8 +72,9 @@ async function main(): Promise<void> {
   });
   const memory = new RequestMemory();
   const objects = await openObjectStore(config);
+  const renewable = { ...config, SECRET_KEY, SEAL_PUBLIC_KEY };
   const context: ApiContext = {
-    config: { ...config, SECRET_KEY, SEAL_PUBLIC_KEY },
+    config: renewable,
     settings: listSettings(handed.environment),
     log,
     database,
@@ -93,12 +94,12 @@ async function main(): Promise<void> {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: life.stopping,
     }),
-    oidc: openOidc({ ...config, SECRET_KEY }),
+    oidc: openOidc(renewable),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
     stopping: life.stopping,
   };
-  handed.onChange(secrets => renewKeys(context.config, { ...handed.environment, ...secrets }));
+  handed.onChange(secrets => renewKeys(renewable, { ...handed.environment, ...secrets }));
 
   // No requestTimeout: middleware/limit-body-time.ts limits slow bodies, and a part of 5 GiB may take long.
   const app = createApp(context, await loadRoutes());

@@ -1,51 +1,34 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
-import { findFreePort } from '../../servers/free-port.ts';
-import { awaitExit, endWithThisProcess } from '../../servers/processes.ts';
 import { logIn } from '../harness/browser-login.ts';
-import { apiUrls, openStackDatabase, readSettings } from '../harness/database.ts';
+import { apiUrls, openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
+import { type SecondApi, startSecondApi } from '../harness/second-api.ts';
 import { UNLIMITED, useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-const API = fileURLToPath(new URL('../../dist/api/main.js', import.meta.url));
 const PASSWORD = 'correct horse';
 const ME = '/api/users/-';
 
 describeStack(undefined, 'what is revoked', form => {
   const { stack, client: admin } = useStack(form, UNLIMITED);
   let database: postgres.Sql;
-  let second: ChildProcess | undefined;
+  let second: SecondApi | undefined;
   let urls: string[];
   let made = 0;
 
   beforeAll(async () => {
     database = openStackDatabase(stack);
     urls = apiUrls(stack);
-    if (urls.length < 2) urls.push(await startSecond());
+    if (urls.length > 1) return;
+    second = await startSecondApi(stack);
+    urls.push(second.url);
   });
   afterAll(async () => {
-    const ended = second && awaitExit(second);
-    second?.kill();
-    await ended;
+    await second?.stop();
     await database?.end();
   });
-
-  /** Another API process beside the embedded form's own: a fleet has two. */
-  async function startSecond(): Promise<string> {
-    const env = { ...(await readSettings(stack)), PORT: String(await findFreePort()) };
-    second = spawn(process.execPath, [API], { env, stdio: 'ignore' });
-    endWithThisProcess(second);
-    const url = `http://127.0.0.1:${env.PORT}`;
-    await waitFor(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok, {
-      what: 'the second process',
-      timeoutMs: 30_000,
-    });
-    return url;
-  }
 
   const addUser = async (more: object = {}) => {
     const username = `user${++made}`;

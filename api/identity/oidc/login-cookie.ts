@@ -2,6 +2,7 @@ import { createHash, hkdfSync } from 'node:crypto';
 import type { CookieOptions, Request, Response } from 'express';
 import { EncryptJWT, jwtDecrypt } from 'jose';
 import { z } from 'zod';
+import type { Config } from '../../../shared/settings/config.ts';
 
 /** A login at the provider takes so long at most. */
 export const LOGIN_SECONDS = 600;
@@ -13,6 +14,7 @@ const loginUnderWay = z.object({
   verifier: z.string(),
   target: z.string(),
 });
+type Keys = Pick<Config, 'SECRET_KEY_BEFORE'> & { SECRET_KEY: string };
 export type LoginUnderWay = z.output<typeof loginUnderWay>;
 
 /**
@@ -21,12 +23,15 @@ export type LoginUnderWay = z.output<typeof loginUnderWay>;
  * logged in, so that nobody can fill the database. Each login has its cookie: tabs do not disturb each other.
  */
 export class LoginCookie {
-  readonly #key: Uint8Array;
+  readonly #keys: Keys;
   readonly #options: CookieOptions;
 
-  /** @param options.path of the callback: no other request carries the cookie. */
-  constructor(secretKey: string, options: { path: string; secure: boolean }) {
-    this.#key = new Uint8Array(hkdfSync('sha256', secretKey, '', 'windlass oidc login', 32));
+  /**
+   * @param keys may be renewed: what was begun under the one before is finished.
+   * @param options.path of the callback: no other request carries the cookie.
+   */
+  constructor(keys: Keys, options: { path: string; secure: boolean }) {
+    this.#keys = keys;
     // Lax: the provider's redirect is a navigation from another site.
     this.#options = { ...options, httpOnly: true, sameSite: 'lax', encode: String };
   }
@@ -35,7 +40,7 @@ export class LoginCookie {
     const text = await new EncryptJWT({ ...login })
       .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
       .setExpirationTime(`${LOGIN_SECONDS}s`)
-      .encrypt(this.#key);
+      .encrypt(deriveKey(this.#keys.SECRET_KEY));
     res.cookie(nameFor(login.state), text, { ...this.#options, maxAge: LOGIN_SECONDS * 1_000 });
   }
 
@@ -44,15 +49,22 @@ export class LoginCookie {
     const pattern = new RegExp(`(?:^|;) *${nameFor(state)}=([\\w.-]+)`);
     const text = pattern.exec(req.get('Cookie') ?? '')?.[1];
     if (!text) return undefined;
-    const opened = await jwtDecrypt(text, this.#key).catch(() => undefined);
-    const login = loginUnderWay.safeParse(opened?.payload).data;
-    return login?.state === state ? login : undefined;
+    const { SECRET_KEY, SECRET_KEY_BEFORE } = this.#keys;
+    for (const key of [SECRET_KEY, ...(SECRET_KEY_BEFORE ? [SECRET_KEY_BEFORE] : [])]) {
+      const opened = await jwtDecrypt(text, deriveKey(key)).catch(() => undefined);
+      const login = loginUnderWay.safeParse(opened?.payload).data;
+      if (login?.state === state) return login;
+    }
+    return undefined;
   }
 
   clear(res: Response, state: string): void {
     res.clearCookie(nameFor(state), this.#options);
   }
 }
+
+const deriveKey = (secretKey: string) =>
+  new Uint8Array(hkdfSync('sha256', secretKey, '', 'windlass oidc login', 32));
 
 const nameFor = (state: string) =>
   `serviceoidc_${createHash('sha256').update(state).digest('hex').slice(0, 16)}`;

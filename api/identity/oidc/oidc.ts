@@ -26,6 +26,7 @@ export interface Oidc {
   administrators: ClaimRule | undefined;
 }
 
+/** @param config of the process: its keys may be renewed. */
 export function openOidc(config: Config & { SECRET_KEY: string }): Oidc | undefined {
   const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_ADMINISTRATORS } = config;
   if (!OIDC_ISSUER || !OIDC_CLIENT_ID) return undefined;
@@ -39,7 +40,7 @@ export function openOidc(config: Config & { SECRET_KEY: string }): Oidc | undefi
       audience: config.OIDC_AUDIENCE,
       redirectUri: `${site}${CALLBACK}`,
     }),
-    cookie: new LoginCookie(config.SECRET_KEY, {
+    cookie: new LoginCookie(config, {
       path: `${publicPath(config)}${CALLBACK}`,
       secure: site.startsWith('https:'),
     }),

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../../servers/free-port.ts';
+import { awaitExit, endWithThisProcess } from '../../servers/processes.ts';
+import { readSettings } from './database.ts';
+import type { Stack } from './stack.ts';
+import { waitFor } from './wait-for.ts';
+
+const API = fileURLToPath(new URL('../../dist/api/main.js', import.meta.url));
+
+/** Another API process beside the embedded form's own: a fleet has two. */
+export interface SecondApi {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts one with the settings that the stack's own has now. */
+export async function startSecondApi(stack: Stack): Promise<SecondApi> {
+  const env = { ...(await readSettings(stack)), PORT: String(await findFreePort()) };
+  const child = spawn(process.execPath, [API], { env, stdio: 'ignore' });
+  endWithThisProcess(child);
+  const url = `http://127.0.0.1:${env.PORT}`;
+  await waitFor(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok, {
+    what: 'the second process',
+    timeoutMs: 30_000,
+  });
+  return {
+    url,
+    async stop() {
+      const ended = awaitExit(child);
+      child.kill();
+      await ended;
+    },
+  };
+}
