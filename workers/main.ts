@@ -33,6 +33,7 @@ import { LeaseRenewer } from './engine/lease-renewer.ts';
 import { renewLease } from './engine/leases.ts';
 import { loadHandlers } from './engine/load-handlers.ts';
 import { WorkerMetrics } from './engine/worker-metrics.ts';
+import { reportIsolation } from './sandbox/report-isolation.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
 import { reportFfmpeg } from './video/find-ffmpeg.ts';
@@ -127,6 +128,8 @@ async function main(): Promise<void> {
   const remote = work.includes('remote') ? [pollBatchHosts(context), sendWebhooks(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
   if (work.includes('video')) void reportFfmpeg(log).catch(() => {});
+  if (work.some(each => each === 'video' || each === 'parse'))
+    void reportIsolation(log).catch(() => {});
   life.ready();
 
   await life.stopped;

@@ -4,7 +4,6 @@ import { promisify } from 'node:util';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import type { Logger } from '../../shared/process/log.ts';
-import { findIsolation } from '../sandbox/confine.ts';
 import { chooseEncoder, type EncoderQuestion, nameEncoders } from './ffmpeg-arguments.ts';
 
 const runFile = promisify(execFile);
@@ -51,10 +50,7 @@ export async function findEncoder(ffmpeg: string, video: EncoderQuestion): Promi
   });
 }
 
-/**
- * Says at the start of a worker with which ffmpeg it makes videos, where that is not one of the machine, and what keeps
- * programs that read files of others from the rest of the machine, where something does not.
- */
+/** Says at the start of a worker with which ffmpeg it makes videos, where that is not one of the machine. */
 export async function reportFfmpeg(log: Logger): Promise<void> {
   const ffmpeg = await findFfmpeg().catch(() => undefined);
   if (!ffmpeg) log.warn('there is no ffmpeg: videos fail; install ffmpeg');
@@ -62,15 +58,6 @@ export async function reportFfmpeg(log: Logger): Promise<void> {
     log.warn(
       { ffmpeg },
       'there is no ffmpeg with libx264 and libvpx-vp9 on PATH: videos are made with the bundled one, which is of 2018; install ffmpeg',
-    );
-  const { user, hasNetwork } = await findIsolation();
-  if (hasNetwork)
-    log.warn(
-      'this system permits no network namespace: ffmpeg and the parsers run with that of the worker',
-    );
-  if (!user && process.geteuid?.() === 0)
-    log.warn(
-      'ffmpeg and the parsers run as the user of the worker: no other user may read the program; see docs/operations.md',
     );
 }
 
