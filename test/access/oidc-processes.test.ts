@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startOidcProvider } from '../harness/oidc-provider.ts';
 import type { RedirectBrowser } from '../harness/redirect-browser.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { type SecondApi, startSecondApi } from '../harness/second-api.ts';
@@ -11,8 +12,8 @@ describe('two processes and an identity provider', () => {
     start: startStack,
   });
   const others: SecondApi[] = [];
-  const startOther = async () => {
-    const other = await startSecondApi(stack);
+  const startOther = async (settings: Record<string, string> = {}) => {
+    const other = await startSecondApi(stack, settings);
     others.push(other);
     return other.url;
   };
@@ -70,6 +71,36 @@ describe('two processes and an identity provider', () => {
     expect(await byCookie()).toBe(401);
     await waitFor(async () => (await byToken()) === 401, { what: 'the token', timeoutMs: 2_000 });
     expect((await send(browser, callback, second)).status).toBe(403);
+  });
+
+  test('with another issuer take nobody of the other for their own', async () => {
+    const subject = addPerson();
+    const browser = openBrowser(subject);
+    const done = await send(browser, await begin(browser), stack.url);
+    expect(done.status).toBe(302);
+    const other = await startOidcProvider(CALLBACK);
+    try {
+      const elsewhere = await startOther({ OIDC_ISSUER: other.issuer });
+      const enter = async (preferred_username: string) => {
+        other.users.set(subject, { preferred_username });
+        const there = openBrowser(subject);
+        there.setCookie(other.issuer, `who=${subject}`);
+        return send(there, await beginAt(there, elsewhere), elsewhere);
+      };
+      // The answer of one provider is not brought to the other, though the cookie opens.
+      const ofOther = openBrowser(subject);
+      expect((await send(ofOther, await begin(ofOther), elsewhere)).status).toBe(403);
+      const ask = (token: string) =>
+        fetch(`${elsewhere}${ME}`, { headers: { Authorization: `Bearer ${token}` } });
+      expect((await enter(subject)).status).toBe(403);
+      expect((await ask(await other.accessToken(subject))).status).toBe(401);
+      expect((await enter(`${subject}-there`)).status).toBe(302);
+      const me = await (await ask(await other.accessToken(subject))).json();
+      expect(me).toMatchObject({ username: `${subject}-there` });
+      expect((await ask(await provider.accessToken(subject))).status).toBe(401);
+    } finally {
+      await other.stop();
+    }
   });
 
   test('finish what was begun before the keys rotated, and what another began after it', async () => {

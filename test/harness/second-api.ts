@@ -14,9 +14,12 @@ export interface SecondApi {
   stop(): Promise<void>;
 }
 
-/** Starts one with the settings that the stack's own has now. */
-export async function startSecondApi(stack: Stack): Promise<SecondApi> {
-  const env = { ...(await readSettings(stack)), PORT: String(await findFreePort()) };
+/** Starts one with the settings that the stack's own has now, or others. */
+export async function startSecondApi(
+  stack: Stack,
+  others: Record<string, string> = {},
+): Promise<SecondApi> {
+  const env = { ...(await readSettings(stack)), ...others, PORT: String(await findFreePort()) };
   const child = spawn(process.execPath, [API], { env, stdio: 'ignore' });
   endWithThisProcess(child);
   const url = `http://127.0.0.1:${env.PORT}`;
