@@ -9,7 +9,8 @@ function groupRows(size: TableSize): number {
 test('the row groups of a usual table are small', () => {
   expect(groupRows({ columns: 3, rows: 10_000_000, bytesPerRow: 20 })).toBe(8_192);
   expect(groupRows({ columns: 300, rows: 58_000, bytesPerRow: 3_400 })).toBe(3_333);
-  expect(groupRows({ columns: 2, rows: 1_000, bytesPerRow: 1_000_000 })).toBe(512);
+  expect(groupRows({ columns: 2, rows: 1_000, bytesPerRow: 1_000_000 })).toBe(33);
+  expect(groupRows({ columns: 2, rows: 1_000, bytesPerRow: 2_000_000 })).toBe(32);
   expect(groupRows({ columns: 2, rows: 0, bytesPerRow: 0 })).toBe(8_192);
 });
 
@@ -26,6 +27,6 @@ test('a row group holds what a page may hold', () => {
   for (const columns of [1, 90, 300, 2_000])
     for (const bytesPerRow of [20, 3_448, 60_000]) {
       const rows = groupRows({ columns, rows: 1e10 / bytesPerRow, bytesPerRow });
-      expect(rows).toBeLessThanOrEqual(Math.max(512, (64 << 20) / bytesPerRow));
+      expect(rows).toBeLessThanOrEqual(Math.max(32, (64 << 20) / bytesPerRow));
     }
 });

@@ -2,7 +2,8 @@ import { quoteText } from './duckdb.ts';
 
 /** The API answers a page of rows from one or two row groups, so they are small. */
 const GROUP_ROWS = 8_192;
-const MIN_ROWS = 512;
+/** Rows of a megabyte are possible; 500 of 300 kB did not fit into LIMIT_PARSE_BYTES. */
+const MIN_ROWS = 32;
 const GROUP_CELLS = 1_000_000;
 const GROUP_BYTES = 32 << 20;
 /**

@@ -40,23 +40,31 @@ async function parse(content: string): Promise<Parse> {
   return { scratch, made };
 }
 
-const COLUMNS = 100;
+interface Texts {
+  columns: number;
+  /** Characters of each, of which the first ones differ. */
+  length: number;
+  rows: number;
+}
 
-/** Different texts of 60 characters. */
-function row(n: number): string {
-  const cell = (i: number) => `${Math.sin(n * COLUMNS + i)}`.padEnd(60, 'abcdefgh');
-  return `${Array.from({ length: COLUMNS }, (_, i) => `x${cell(i)}`).join()}\n`;
+function makeTexts({ columns, length, rows }: Texts): string {
+  const cell = (n: number) => `x${Math.sin(n)}`.padEnd(length, 'abcdefgh');
+  const lines = Array.from({ length: rows }, (_, row) =>
+    Array.from({ length: columns }, (_, i) => cell(row * columns + i)).join(),
+  );
+  return `${Array.from({ length: columns }, (_, i) => `c${i}`).join()}\n${lines.join('\n')}\n`;
 }
 
 test('a table that two threads have no memory for is made by one', {
   timeout: 120_000,
 }, async () => {
-  const rows = 25_000;
-  const header = Array.from({ length: COLUMNS }, (_, i) => `c${i}`).join();
-  const { made } = await parse(
-    `${header}\n${Array.from({ length: rows }, (_, n) => row(n)).join('')}`,
-  );
-  expect(await made).toEqual([expect.objectContaining({ rows })]);
+  const { made } = await parse(makeTexts({ columns: 100, length: 60, rows: 25_000 }));
+  expect(await made).toEqual([expect.objectContaining({ rows: 25_000 })]);
+});
+
+test('a table of long rows is made', { timeout: 120_000 }, async () => {
+  const { made } = await parse(makeTexts({ columns: 1_000, length: 300, rows: 504 }));
+  expect(await made).toEqual([expect.objectContaining({ rows: 504 })]);
 });
 
 test('a child that is killed while it has half written its files is followed by another', async () => {
