@@ -101,11 +101,11 @@ export async function expectAccessible(page: Page): Promise<void> {
   }
 }
 
-/** Nothing is wider than the window, at its width and at that of a telephone. */
+/** Nothing is wider than the window, at its width and at those of telephones. */
 export async function expectToFit(page: Page): Promise<void> {
   const before = page.viewportSize();
-  // 640: a window of 1280 at 200 %.
-  for (const width of [1280, 640, 390]) {
+  // 640: a window of 1280 at 200 %. 390 and 360: telephones.
+  for (const width of [1280, 640, 390, 360]) {
     await page.setViewportSize({ width, height: 844 });
     const widest = await page.locator('html').evaluate(html => html.scrollWidth);
     expect([page.url(), widest]).toEqual([page.url(), width]);
