@@ -115,6 +115,14 @@ test('other writes are sent once, but for what the service has refused to look a
   expect(asked).toHaveLength(4);
 });
 
+test('the time of requests that nobody answers counts for the patience', async () => {
+  const { http } = connect({ patience: 1 });
+  answers = Array.from({ length: 10 }, () => () => {});
+  const answer = http.request('/api/jobs', {}, { timeoutMs: 500 });
+  await expect(answer).rejects.toMatchObject({ code: 'unreachable' });
+  expect(asked.length).toBeLessThanOrEqual(2);
+});
+
 test('Retry-After is waited for, unless it is longer than the patience', async () => {
   const { api } = connect({ patience: 2 });
   answers = [json(429, {}, { 'Retry-After': '1' })];

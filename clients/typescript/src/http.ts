@@ -94,7 +94,8 @@ export class Http {
     { signal, key, ...sending }: Sending & { key?: string },
   ): Promise<Response> {
     const patience = 1_000 * (sending.patience ?? this.#options.patience ?? 120);
-    let waited = 0;
+    const begun = performance.now();
+    const isOver = (wait: number) => performance.now() - begun + wait > patience;
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       const request = make();
@@ -110,16 +111,15 @@ export class Http {
           (sending.isRepeatable !== false && REFUSED.includes(response.status)) ||
           (isRepeatable && TRANSIENT.includes(response.status));
         wait = Math.max(retryAfter(response) ?? 0, backoff(attempt));
-        if (!mayRepeat || waited + wait > patience) return response;
+        if (!mayRepeat || isOver(wait)) return response;
         error = await readError(response);
       } catch (cause) {
         signal?.throwIfAborted();
         error = unreachable(request.url, cause);
         wait = backoff(attempt);
-        if (!isRepeatable || waited + wait > patience) throw error;
+        if (!isRepeatable || isOver(wait)) throw error;
       }
       this.#options.onRetry?.({ error, seconds: wait / 1_000 });
-      waited += wait;
       await sleep(wait, signal);
     }
   }
