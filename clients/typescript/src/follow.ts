@@ -78,7 +78,7 @@ export class Follow implements AsyncIterable<Line> {
         if (response.status === 204 || !response.body) return;
         if (!/^text\/event-stream\b/i.test(response.headers.get('Content-Type') ?? '')) {
           await response.body.cancel();
-          throw foreignAnswer(response, 'event stream');
+          throw foreignAnswer(response, 'no event stream');
         }
         for await (const { event, data } of readEvents(response.body, silence * 1_000)) {
           attempt = 0;
