@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import pytest
 
@@ -26,8 +26,8 @@ class Seen(NamedTuple):
 
 
 @contextmanager
-def server(*answers: Answer) -> Iterator[Tuple[str, List[Seen]]]:
-    """Answers each request by the next of these; its address, and what it has seen."""
+def server(*answers: Answer, always: Optional[Answer] = None) -> Iterator[Tuple[str, List[Seen]]]:
+    """Answers each request by the next of these, and then by `always`; its address, and what it has seen."""
     seen: List[Seen] = []
     left = list(answers)
 
@@ -35,7 +35,7 @@ def server(*answers: Answer) -> Iterator[Tuple[str, List[Seen]]]:
         def answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             seen.append(Seen(self.command, self.path, dict(self.headers.items()), time.monotonic()))
-            status, headers, body = left.pop(0)
+            status, headers, body = left.pop(0) if left or always is None else always
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(body))}.items():
                 self.send_header(name, value)
@@ -149,3 +149,58 @@ def test_what_is_not_the_service_is_named() -> None:
             client.job("j1")
         assert followed.value.code == "not_the_service"
         assert len(seen) == 2
+
+
+PAGE: Answer = (200, {"Content-Type": "text/html; charset=utf-8"}, b"<title>Log in</title>")
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda client: client.wait("j1"),
+        lambda client: client.cancel("j1"),
+        lambda client: client.output("j1"),
+        lambda client: client.session("s1").run("true"),
+        lambda client: client.session("s1").read_file("/tmp/a"),
+        lambda client: client.session("s1").write_file("/tmp/a", b"a"),
+        lambda client: client.open("host", "ada", password="x"),
+        lambda client: client.upload(__file__, "m1", resume="u1"),
+        lambda client: client.table("m1", "a").rows(),
+    ],
+)
+def test_the_page_of_a_proxy_is_no_answer(work: Callable[[Client], object]) -> None:
+    """Neither the bytes of a file, nor what was asked for done."""
+    with server(PAGE) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError, match="is not Windlass"):
+            work(client)
+
+
+def test_no_answer_is_waited_for_longer_than_the_wait_for_a_job() -> None:
+    running = {"id": "j1", "kind": "command", "state": "running", "created": "2026-01-01T00:00:00Z"}
+    begun = time.monotonic()
+    away: Answer = (502, {}, b"<html>Bad gateway</html>")
+    with server((200, {}, json.dumps(running).encode()), always=away) as (url, _seen):
+        with Client(url, token="t") as client, pytest.raises(TimeoutError, match=r"within 0\.5 s: 502 Bad Gateway"):
+            client.wait("j1", timeout=0.5)
+    assert time.monotonic() - begun < 15
+
+
+def test_a_token_with_a_line_break_is_that_token() -> None:
+    with server((200, {}, b"{}")) as (url, seen), Client(url, token="wdl_a\n") as client:
+        client.request("GET", "/jobs")
+    assert seen[0].headers["Authorization"] == "Bearer wdl_a"
+    with pytest.raises(windlass.WindlassError) as raised:
+        Client("http://127.0.0.1:9", token="sécret")
+    assert raised.value.code == "no_token" and "sécret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["http://", "http://[::1", "ftp://windlass.example.org", "windlass.example.org"])
+def test_what_is_no_address_is_told_at_once(url: str) -> None:
+    with pytest.raises(windlass.WindlassError, match="is no address"):
+        Client(url, token="t")
+
+
+@pytest.mark.parametrize("job", ["", ".", ".."])
+def test_no_other_path_is_asked_for_than_that_of_an_id(job: str) -> None:
+    with Client("http://127.0.0.1:9", token="t") as client, pytest.raises(ValueError, match="is no id"):
+        client.job(job)

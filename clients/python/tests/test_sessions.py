@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import uuid
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -49,6 +50,20 @@ def test_a_login_on_jump_hosts_is_sent_and_not_shown(service: Service, client: C
 def test_user_and_password_instead_of_a_token(service: Service) -> None:
     with Client(service.url + "/", user=service.user, password=service.password) as client:
         assert client.request("GET", "/users/-")["username"] == service.user
+
+
+def test_the_host_resolves_a_path(service: Service, session: Session) -> None:
+    """Not the address of the request, which would name another file, or what is no file at all."""
+    home = service.home / uuid.uuid4().hex
+    (home / "there" / "sub").mkdir(parents=True)
+    (home / "link").symlink_to(home / "there" / "sub")
+    session.write_file(f"{home}/link/../odd #?%2F.txt", b"there")
+    assert (home / "there" / "odd #?%2F.txt").read_bytes() == b"there"
+    assert session.read_file(f"{home}/link/../odd #?%2F.txt") == b"there"
+    assert sorted(one.name for one in session.browse(f"{home}/link/..")) == ["odd #?%2F.txt", "sub"]
+    with pytest.raises(windlass.WindlassError) as raised:
+        session.read_file("/../../../jobs")
+    assert "/../../../jobs on the host" in raised.value.detail
 
 
 def test_errors_say_what_is_wrong(service: Service, client: Client) -> None:

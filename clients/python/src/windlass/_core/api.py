@@ -24,8 +24,8 @@ FIRST_CONTACT_SECONDS = 5.0
 _SAFE_METHODS = ("GET", "HEAD", "PUT", "DELETE")
 #: The request was not sent.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-#: Sent again where that is safe: too slow, a proxy that reaches nobody, or a dependency that is down.
-_PASSING = (408, 502, 503, 504)
+#: Sent again where that is safe: too slow, too many, a proxy that reaches nobody, or a dependency that is down.
+PASSING = (408, 429, 502, 503, 504)
 _JOB_ADDRESS = re.compile(r"/jobs/([^/?#]+)$")
 
 
@@ -48,7 +48,7 @@ class Api:
         self.transport = transport
         self.url = url
         self._authorization = authorization
-        self._patience = patience
+        self.patience_seconds = patience
         self._was_reached = False
 
     @property
@@ -56,7 +56,7 @@ class Api:
         return self._was_reached
 
     def patience(self) -> Patience:
-        return Patience(self._patience)
+        return Patience(self.patience_seconds)
 
     async def request(
         self,
@@ -72,15 +72,20 @@ class Api:
         renewed: bool = False,
         lost_once: bool = False,
         timeout: float = ANSWER_SECONDS,
+        within: Optional[float] = None,
     ) -> httpx.Response:
         """Returns the answer, read to its end; raises `WindlassError` for an error.
 
         GET, PUT and DELETE are repeated after passing failures, and so is a POST that is `keyed`: it has an
         Idempotency-Key, under which the service does it once, or `safe`: it changes nothing. What was certainly not
         accepted is always repeated. With `renewed` the service cancels the work of a client that is gone: such a
-        request is begun again under a new key. With `lost_once` the caller repeats what had no answer.
+        request is begun again under a new key. With `lost_once` the caller repeats what had no answer. After `within`
+        seconds nothing is repeated or waited for.
         """
         patience = self.patience()
+        if within is not None:
+            patience.shorten(within)
+            timeout = min(timeout, within)
         repeatable = keyed or safe or method in _SAFE_METHODS
         sent = {**(headers or {}), **({"Idempotency-Key": str(uuid.uuid4())} if keyed else {})}
         call = _Call(method, path, body, content, params, sent, timeout)
@@ -98,11 +103,11 @@ class Api:
                 was_lost = True
             else:
                 if response.status_code < 400:
-                    return response
+                    return self.require_service(response)
                 failure = to_error(response)
                 if renewed and was_lost and failure.code == "cancelled":
                     sent["Idempotency-Key"] = str(uuid.uuid4())
-                elif not (response.status_code == 429 or (repeatable and response.status_code in _PASSING)):
+                elif not (response.status_code == 429 or (repeatable and response.status_code in PASSING)):
                     raise failure
                 was_lost = True
             seconds = patience.pause(response)
@@ -113,10 +118,19 @@ class Api:
     async def json(self, method: str, path: str, **options: Any) -> Any:
         """The answer's JSON; None where it is empty."""
         response = await self.request(method, path, **options)
+        return self.read_json(response) if response.content else None
+
+    def read_json(self, response: httpx.Response) -> Any:
         try:
-            return json.loads(response.content) if response.content else None
+            return json.loads(response.content)
         except ValueError as cause:
             raise self.not_the_service() from cause
+
+    def require_service(self, response: httpx.Response) -> httpx.Response:
+        """Raises for a page, such as a proxy's login: none of the service's answers here is HTML, not even a file's."""
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            raise self.not_the_service()
+        return response
 
     @asynccontextmanager
     async def stream(
@@ -225,12 +239,23 @@ def is_certain(cause: BaseException) -> bool:
 
 def is_passing(response: httpx.Response) -> bool:
     """True for the status of an error after which a GET may be answered otherwise."""
-    return response.status_code == 429 or response.status_code in _PASSING
+    return response.status_code in PASSING
 
 
 def escape(text: str) -> str:
-    """A text as one segment of a path."""
+    """A text as one segment of a path. With these a URL names something else (RFC 3986, 5.2.4)."""
+    if text in ("", ".", ".."):
+        raise ValueError(f"{text!r} is no id.")
     return quote(text, safe="")
+
+
+def escape_path(path: str) -> str:
+    """The absolute path of a file on a host, below what takes one.
+
+    Of `.` and `..` a URL would be resolved: a path that has them is one segment, so that the host resolves them.
+    """
+    below = path.lstrip("/")
+    return quote(f"/{below}", safe="") if {".", ".."} & set(below.split("/")) else quote(below)
 
 
 def strong_tag(response: httpx.Response) -> Optional[str]:

@@ -40,6 +40,7 @@ async def download(
         try:
             async with api.stream(path, params=query, headers=headers) as response:
                 if response.status_code < 400:
+                    api.require_service(response)
                     total = _read_total(response)
                     if "Range" in headers and (response.status_code != 206 or total != known_total):
                         raise WindlassError("What is being fetched has changed meanwhile.", code="changed")

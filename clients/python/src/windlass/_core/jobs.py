@@ -1,17 +1,18 @@
 from __future__ import annotations
 
-import json
 import time
 from datetime import datetime, timezone
 from typing import Any, AsyncGenerator, Dict, Mapping, Optional
 
-from ..errors import JobFailed, WindlassError
+from ..errors import JobFailed, Unreachable, WindlassError
 from ..records import Job, Result
-from .api import ANSWER_SECONDS, Api, escape, find_job
+from .api import ANSWER_SECONDS, PASSING, Api, escape, find_job
 from .download import download
 
 #: Seconds that the service is asked to hold a poll: less than proxies do.
 POLL_SECONDS = 25
+#: An answer that is held until the time is over may come so much later.
+LATE_SECONDS = 5
 #: The most jobs of a page.
 PAGE_JOBS = 1_000
 
@@ -30,11 +31,21 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
             raise TimeoutError(f"Job {job} has not ended within {timeout} s.")
         seconds = POLL_SECONDS if left is None else max(1, min(POLL_SECONDS, round(left)))
         headers = {"Prefer": f"wait={seconds}", **({"If-None-Match": tag} if tag else {})}
-        response = await api.request("GET", f"/jobs/{escape(job)}", headers=headers, timeout=ANSWER_SECONDS + seconds)
+        within = None if left is None else left + LATE_SECONDS
+        try:
+            response = await api.request(
+                "GET", f"/jobs/{escape(job)}", headers=headers, timeout=ANSWER_SECONDS + seconds, within=within
+            )
+        except WindlassError as error:
+            # What was never reached is told as such, and so is what the client has no patience with.
+            is_over = within is not None and within <= api.patience_seconds and api.was_reached
+            if not (is_over and (isinstance(error, Unreachable) or error.status in PASSING)):
+                raise
+            raise TimeoutError(f"Job {job} has not ended within {timeout} s: {error.detail}") from error
         if response.status_code == 304:
             continue
         tag = response.headers.get("ETag", "")
-        found = Job.from_json(json.loads(response.content))
+        found = Job.from_json(api.read_json(response))
         if found.ended:
             if check and found.state != "succeeded":
                 raise to_failure(found)
@@ -134,6 +145,6 @@ async def start_job(api: Api, path: str, body: Mapping[str, Any]) -> str:
         if error.job is None:
             raise
         return error.job
-    answer = json.loads(response.content)
+    answer = api.read_json(response)
     # The answers of a video and of a command that has ended name it beside themselves.
     return find_job(response) or str(answer.get("job") or answer["id"])

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import getpass
 import inspect
-import json
 import os
 import sys
 from dataclasses import dataclass, field
@@ -67,7 +66,7 @@ async def log_in(api: Api, path: str, body: Mapping[str, Any], answer: Optional[
     given = {name: value for name, value in body.items() if value is not None}
     # The service ends the login of a client that is gone, so that a repeated one begins anew.
     response = await api.request("POST", path, body=given, keyed=True, renewed=True, timeout=LOGIN_SECONDS)
-    data = json.loads(response.content)
+    data = api.read_json(response)
     while response.status_code == 202:
         sid = data["sid"]
         try:
@@ -85,7 +84,7 @@ async def log_in(api: Api, path: str, body: Mapping[str, Any], answer: Optional[
                 with api.transport.shield():
                     await close_session(api, sid)
             raise
-        data = json.loads(response.content)
+        data = api.read_json(response)
     return str(data["sid"]), data.get("banner")
 
 

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple, Optional, Tuple
 
+import httpx
+
 from ..errors import WindlassError
 
 
@@ -33,7 +35,7 @@ def read_access(
         raise WindlassError(
             "No address is given.", code="no_url", hint="Give the url, set WINDLASS_URL, or log in by `windlass login`."
         )
-    if not address.startswith(("http://", "https://")):
+    if not _is_address(address):
         raise WindlassError(f"{address!r} is no address.", code="no_url", hint="It begins with http:// or https://.")
     if user is not None:
         return address.rstrip("/"), "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
@@ -41,7 +43,21 @@ def read_access(
     # The token that is kept is for the service that it is kept with.
     if not found and profile is not None and profile.url.rstrip("/") == address.rstrip("/"):
         found = profile.token
+    # What is read from a file ends with a line break, and what else stands there must not be shown.
+    found = found.strip() if found else ""
+    if not (found.isascii() and found.isprintable()):
+        raise WindlassError(
+            "The token has characters that no token has.", code="no_token", hint="Was all of it copied?"
+        )
     return address.rstrip("/"), f"Bearer {found}" if found else ""
+
+
+def _is_address(text: str) -> bool:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        return False
+    return url.scheme in ("http", "https") and url.host != ""
 
 
 def _read_profile() -> Optional[Profile]:

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import io
 from typing import Any, List, Mapping, Optional
-from urllib.parse import quote
 
 from ..records import Entry, SessionInfo, read_time
-from .api import Api, escape
+from .api import Api, escape, escape_path
 from .download import download
 from .jobs import list_all, start_job
 
@@ -48,12 +47,12 @@ async def list_sessions(api: Api) -> List[SessionInfo]:
 async def list_folder(api: Api, sid: str, path: str) -> List[Entry]:
     """The entries of a folder on the host."""
     # A browse that the service lost its client of is cancelled, and changes nothing.
-    data = await api.json("POST", f"/remotes/{escape(sid)}/browse/{quote(path.lstrip('/'))}", safe=True)
+    data = await api.json("POST", f"/remotes/{escape(sid)}/browse/{escape_path(path)}", safe=True)
     columns = zip(data["names"], data["types"], data["sizes"], data["mtimes"])
     return [Entry(name, kind, size, read_time(modified)) for name, kind, size, modified in columns]
 
 
 async def read_file(api: Api, sid: str, path: str) -> bytes:
     content = io.BytesIO()
-    await download(api, f"/remotes/{escape(sid)}/file/{quote(path.lstrip('/'))}", content.write)
+    await download(api, f"/remotes/{escape(sid)}/file/{escape_path(path)}", content.write)
     return content.getvalue()

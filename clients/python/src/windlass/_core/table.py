@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import io
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
@@ -31,7 +30,7 @@ async def get_table(api: Api, path: str) -> TableInfo:
 
 async def read_rows(api: Api, path: str, query: Dict[str, Any]) -> Rows:
     response = await _get_rows(api, path, query, "application/json")
-    return Rows.from_json(json.loads(response.content))
+    return Rows.from_json(api.read_json(response))
 
 
 async def fetch_table(

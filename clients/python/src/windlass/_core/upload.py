@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import time
 from typing import IO, Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
@@ -94,7 +93,7 @@ class _Found(NamedTuple):
 async def _look(api: Api, uid: str) -> Tuple[_Found, Mapping[str, Any]]:
     """And its record."""
     response = await api.request("GET", f"/uploads/{escape(uid)}")
-    record = json.loads(response.content)
+    record = api.read_json(response)
     stored = {part["pid"]: (part["size"], part["digest"]) for part in record["parts"] if part["fid"] == 0}
     return _Found(stored, strong_tag(response), None if record["state"] == "open" else record.get("job")), record
 

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import time
 import uuid
 from typing import List, Optional
-from urllib.parse import quote
 
 from ..errors import Unreachable, WindlassError
 from ..records import WrittenFile
-from .api import FIRST_CONTACT_SECONDS, Api, escape, is_certain
+from .api import FIRST_CONTACT_SECONDS, Api, escape, escape_path, is_certain
 from .host_scripts import PieceFolder, join_pieces, make_folder, remove_folder
 from .losses import Losses
 from .patience import Patience
@@ -62,7 +60,7 @@ async def _put(
     digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
     response = await api.request(
         "PUT",
-        f"/remotes/{escape(sid)}/file/{quote(path.lstrip('/'))}",
+        f"/remotes/{escape(sid)}/file/{escape_path(path)}",
         content=content,
         params={"mode": None if mode is None else f"{mode:04o}", "parents": "true" if parents else None},
         headers={
@@ -75,7 +73,7 @@ async def _put(
         lost_once=lost_once,
         timeout=WRITE_SECONDS,
     )
-    written = json.loads(response.content)
+    written = api.read_json(response)
     return WrittenFile(written["path"], written["size"], written["digest"])
 
 
