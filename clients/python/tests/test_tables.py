@@ -46,6 +46,13 @@ def test_rows(table: Table) -> None:
     assert page.rows == [[4_997, "rain"], [4_996, "grüß"]]
 
 
+def test_names_with_commas(client: Client, table: Table) -> None:
+    file = io.BytesIO(b'"a, b","-c",d\n1,2,3\n4,5,6\n')
+    upload = client.upload(file, table.model, "comma", parser="csv")
+    rows = client.table(upload.model, upload.aid).rows(columns=["d", "a, b"], sort=["d", "-a, b"])
+    assert (rows.columns, rows.rows) == (["d", "a, b"], [[3, 1], [6, 4]])
+
+
 def test_to_pandas_is_what_the_file_says(table: Table) -> None:
     pandas = pytest.importorskip("pandas")
     testing = pytest.importorskip("pandas.testing")

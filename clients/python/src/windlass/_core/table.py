@@ -71,9 +71,10 @@ def _read_arrow(content: bytes) -> pyarrow.Table:
 
 
 def to_query(columns: Optional[Sequence[str]], sort: Optional[Sequence[str]], where: Sequence[str]) -> Dict[str, Any]:
+    # Each for itself: a name may hold a comma.
     return {
-        "columns": None if columns is None else ",".join(columns),
-        "sort": ",".join(sort) if sort else None,
+        "columns": None if columns is None else list(columns) or "",
+        "sort": list(sort) if sort else None,
         "filter": list(where) or None,
     }
 
