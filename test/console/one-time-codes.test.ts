@@ -89,7 +89,9 @@ describeStack(skip, 'one-time codes in the console', form => {
     // The key that was chosen is still there.
     await logIn();
     await answer(both.nextCode());
+    // The question goes when it is answered, the dialog when the host has let its user in.
     await asked.waitFor({ state: 'detached' });
+    await dialog.waitFor({ state: 'detached', timeout: 60_000 });
     await page.getByLabel('Command on both').fill('echo $USER');
     await page.keyboard.press('Control+Enter');
     await page.locator('.log-row', { hasText: both.account.username }).waitFor();
