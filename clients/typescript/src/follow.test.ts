@@ -155,7 +155,7 @@ test('a page that a proxy answers instead of the service is an error', async () 
   });
   await expect(following.events().next()).rejects.toMatchObject({
     ...{ name: 'WindlassError', code: 'foreign_answer' },
-    detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with no event stream\.$/),
+    detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with HTML\.$/),
   });
 });
 

@@ -76,7 +76,7 @@ export class Follow implements AsyncIterable<Line> {
         const response = await this.#http.request(path, { headers }, sending);
         // All has been told: the answer is 204.
         if (response.status === 204 || !response.body) return;
-        if (!/^text\/event-stream\b/i.test(response.headers.get('Content-Type') ?? '')) {
+        if (!/\bevent-stream\b/.test(response.headers.get('Content-Type') ?? '')) {
           await response.body.cancel();
           throw foreignAnswer(response, 'no event stream');
         }

@@ -7,7 +7,7 @@ import { Windlass } from './windlass.ts';
 const PAGE = { 'Content-Type': 'text/html; charset=utf-8' };
 const foreign = {
   code: 'foreign_answer',
-  detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with a page of HTML\.$/),
+  detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with HTML\.$/),
 };
 let server: Server;
 let client: Windlass;

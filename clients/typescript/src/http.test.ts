@@ -184,7 +184,7 @@ test('a page that a proxy answers instead of the service is an error, nothing is
   for (const asking of [unwrap(api.GET('/api/jobs')), waitForEnd({ http, api }, 'j')])
     await expect(asking).rejects.toMatchObject({
       ...{ name: 'WindlassError', code: 'foreign_answer' },
-      detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with no JSON\.$/),
+      detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with (no JSON|HTML)\.$/),
     });
   answers = [(_req, res) => res.writeHead(200, { 'Content-Type': 'text/plain' }).end()];
   expect(await unwrap(api.GET('/api/jobs'))).toBeUndefined();

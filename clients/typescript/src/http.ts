@@ -1,5 +1,6 @@
 import { backoff, retryAfter, sleep } from './backoff.ts';
 import { errorOf, WindlassError } from './error.ts';
+import { requireNoPage } from './foreign-answer.ts';
 
 export interface ConnectionOptions {
   /** Where the service is, such as `https://windlass.example.org`; its path too, if it has one. In a page `/` is its own. */
@@ -70,12 +71,12 @@ export class Http {
     return this.#send(() => request.clone(), sending);
   };
 
-  /** An answer below 400. Throws WindlassError for others, and where none came. */
+  /** An answer of the service below 400. Throws WindlassError for others, and where none came. */
   async request(path: string, init: RequestInit, sending: Sending = {}): Promise<Response> {
     const make = () => new Request(`${this.base}${path}`, init);
     const response = await this.#send(make, sending);
     // 304 is none: it answers a condition.
-    if (response.status < 400) return response;
+    if (response.status < 400) return requireNoPage(response);
     throw await readError(response);
   }
 
@@ -94,8 +95,8 @@ export class Http {
     { signal, key, ...sending }: Sending & { key?: string },
   ): Promise<Response> {
     const patience = 1_000 * (sending.patience ?? this.#options.patience ?? 120);
-    const begun = performance.now();
-    const isOver = (wait: number) => performance.now() - begun + wait > patience;
+    const until = performance.now() + patience;
+    const isOver = (wait: number) => performance.now() + wait > until;
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       const request = make();
@@ -104,19 +105,18 @@ export class Http {
       if (key !== undefined) request.headers.set('Idempotency-Key', key);
       await this.#authorize(request);
       let error: WindlassError;
-      let wait: number;
+      let wait = backoff(attempt);
       try {
         const response = await this.#once(request, { signal, ...sending });
         const mayRepeat =
           (sending.isRepeatable !== false && REFUSED.includes(response.status)) ||
           (isRepeatable && TRANSIENT.includes(response.status));
-        wait = Math.max(retryAfter(response) ?? 0, backoff(attempt));
+        wait = Math.max(retryAfter(response) ?? 0, wait);
         if (!mayRepeat || isOver(wait)) return response;
         error = await readError(response);
       } catch (cause) {
         signal?.throwIfAborted();
         error = unreachable(request.url, cause);
-        wait = backoff(attempt);
         if (!isRepeatable || isOver(wait)) throw error;
       }
       this.#options.onRetry?.({ error, seconds: wait / 1_000 });
@@ -150,12 +150,7 @@ export class Http {
 
 /** The error of an answer, whose body is read for it. */
 async function readError(response: Response): Promise<WindlassError> {
-  const text = await response.text().catch(() => '');
-  try {
-    return errorOf(response, JSON.parse(text));
-  } catch {
-    return errorOf(response, undefined);
-  }
+  return errorOf(response, await response.json().catch(() => undefined));
 }
 
 /** The error of no answer, or of one that broke off. */
@@ -190,9 +185,7 @@ function newKey(): string {
 async function readJson(response: Response): Promise<Response> {
   const isJson = /\bjson\b/.test(response.headers.get('Content-Type') ?? '');
   if (!isJson || response.body === null) return response;
-  const body = await response.text();
-  const { status, statusText, headers } = response;
-  return new Response(body, { status, statusText, headers });
+  return new Response(await response.text(), response);
 }
 
 /** Of the text in UTF-8, which `btoa` alone does not take. */

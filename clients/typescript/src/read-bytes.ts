@@ -1,6 +1,5 @@
 import { WindlassError } from './error.ts';
 import { BrokenStream, readWithin } from './event-stream.ts';
-import { requireNoPage } from './foreign-answer.ts';
 import { type Http, unreachable } from './http.ts';
 
 const SILENCE_MS = 60_000;
@@ -35,7 +34,7 @@ export async function* readBytes(
     const isChecked = state !== undefined && headers?.Range !== undefined;
     const condition = isChecked ? { 'If-Range': state } : undefined;
     const asked = { headers: { ...headers, ...condition } };
-    const response = await requireNoPage(await http.request(path, asked, sending));
+    const response = await http.request(path, asked, sending);
     const present = at + readLength(response);
     const found = response.headers.get('ETag') ?? undefined;
     // All of it, though a part was asked for: what If-Range names is not there.

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.ts';
-import { requireJson, requireNoPage } from './foreign-answer.ts';
+import { requireJson } from './foreign-answer.ts';
 import { ANSWER_MS, isPassing } from './http.ts';
 import { Losses } from './losses.ts';
 import { strongTag } from './strong-tag.ts';
@@ -158,7 +158,7 @@ export class PartSender {
     };
     for (let attempt = 0; ; attempt++) {
       try {
-        await (await requireNoPage(await this.#turns.take(put))).body?.cancel();
+        await (await this.#turns.take(put)).body?.cancel();
         this.#losses.reset();
         return;
       } catch (error) {
