@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type ConsolePage,
   expectAccessible,
@@ -40,6 +40,12 @@ describeStack(missingPrograms('chromium'), 'choosing one of many in the console'
     opened = await openConsole(browser, stack.url, { path: 'jobs' });
     page = opened.page;
     await logInToConsole(page, stack);
+  });
+  // Removed one by one over HTTP, thousands take minutes.
+  afterAll(async () => {
+    await database`delete from projects`;
+    await database`delete from users where username like 'person%'`;
+    await database`delete from hosts where name like 'node-%'`;
   });
 
   const field = (name: string) => page.getByRole('combobox', { name, exact: true });

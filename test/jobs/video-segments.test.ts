@@ -50,53 +50,57 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
     { type: 'video/mp4', codec: undefined, name: 'h264.mp4' },
     { type: 'video/webm', codec: undefined, name: 'vp9.webm' },
     { type: 'video/mp4', codec: 'av1', name: 'av1.mp4' },
-  ] as const)('$name of two workers is that of one', async ({ type, codec, name }) => {
-    const paths = codec || type === 'video/webm' ? stage.frames.slice(0, 611) : stage.frames;
-    const id = await stage.start({
-      'content-type': type,
-      codec,
-      images: paths,
-      fps: FPS,
-      label: 'frame',
-    });
-    const shares: number[] = [];
-    const watching = setInterval(
-      () =>
-        void stage.jobOf(id).then(
-          ({ progress }) => shares.push(progress ?? 0),
-          () => {},
-        ),
-      100,
-    );
-    await stage.helperOf(id);
-    const joined = await stage.segmentsOf(id);
-    const job = await waitForEnd(client, id, 120_000);
-    clearInterval(watching);
-    expect(job).toMatchObject({ state: 'succeeded', result: { frames: paths.length } });
-    expect(shares).toEqual([...shares].sort((a, b) => a - b));
-    const video = await save(id, name);
-    const alone = await encodeAlone(paths, {
-      ...{ type, codec },
-      labelsFor: size => planLabels('frame', placesOf(paths), size),
-    });
-    expect(describeStream(video)).toEqual(describeStream(alone));
-    const pictures = digestPictures(video);
-    expect(pictures.length).toBe(paths.length);
-    if (paths.length < 1_000) {
-      const labels = await readLabels(video, { length: 3, scale: 2 });
-      expect(labels.map(label => label.trim())).toEqual(paths.map((_, n) => String(n)));
-    }
-    const keys = listKeyFrames(video);
-    expect(keys).toEqual(listKeyFrames(alone));
-    const pattern = join(directory.path, `${name}-frames`, '%d.jpg');
-    linkFrames(paths, pattern);
-    const [ours, theirs] = [video, alone].map(file => psnrOf(file, { pattern, fps: FPS }));
-    console.info(`${name}: ${ours} dB, of one worker ${theirs} dB`);
-    expect(Math.abs((ours ?? 0) - (theirs ?? 0))).toBeLessThan(0.1);
-    const seams = joined.map(segment => segment.start).filter(at => at > 0);
-    expect(seams.length).toBeGreaterThan(0);
-    for (const at of seams.flatMap(seam => [seam - 1, seam, seam + 1]))
-      expect(digestPictures(video, ['-ss', String(at / FPS)])[0]).toBe(pictures[at]);
-    await stage.expectNothingLeft(id, 3);
-  });
+  ] as const)(
+    '$name of two workers is that of one',
+    { timeout: 400_000 },
+    async ({ type, codec, name }) => {
+      const paths = codec || type === 'video/webm' ? stage.frames.slice(0, 611) : stage.frames;
+      const id = await stage.start({
+        'content-type': type,
+        codec,
+        images: paths,
+        fps: FPS,
+        label: 'frame',
+      });
+      const shares: number[] = [];
+      const watching = setInterval(
+        () =>
+          void stage.jobOf(id).then(
+            ({ progress }) => shares.push(progress ?? 0),
+            () => {},
+          ),
+        100,
+      );
+      await stage.helperOf(id);
+      const joined = await stage.segmentsOf(id);
+      const job = await waitForEnd(client, id, 240_000);
+      clearInterval(watching);
+      expect(job).toMatchObject({ state: 'succeeded', result: { frames: paths.length } });
+      expect(shares).toEqual([...shares].sort((a, b) => a - b));
+      const video = await save(id, name);
+      const alone = await encodeAlone(paths, {
+        ...{ type, codec },
+        labelsFor: size => planLabels('frame', placesOf(paths), size),
+      });
+      expect(describeStream(video)).toEqual(describeStream(alone));
+      const pictures = digestPictures(video);
+      expect(pictures.length).toBe(paths.length);
+      if (paths.length < 1_000) {
+        const labels = await readLabels(video, { length: 3, scale: 2 });
+        expect(labels.map(label => label.trim())).toEqual(paths.map((_, n) => String(n)));
+      }
+      const keys = listKeyFrames(video);
+      expect(keys).toEqual(listKeyFrames(alone));
+      const pattern = join(directory.path, `${name}-frames`, '%d.jpg');
+      linkFrames(paths, pattern);
+      const [ours, theirs] = [video, alone].map(file => psnrOf(file, { pattern, fps: FPS }));
+      console.info(`${name}: ${ours} dB, of one worker ${theirs} dB`);
+      expect(Math.abs((ours ?? 0) - (theirs ?? 0))).toBeLessThan(0.1);
+      const seams = joined.map(segment => segment.start).filter(at => at > 0);
+      expect(seams.length).toBeGreaterThan(0);
+      for (const at of seams.flatMap(seam => [seam - 1, seam, seam + 1]))
+        expect(digestPictures(video, ['-ss', String(at / FPS)])[0]).toBe(pictures[at]);
+      await stage.expectNothingLeft(id, 3);
+    },
+  );
 });
