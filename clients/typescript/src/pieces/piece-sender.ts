@@ -94,9 +94,10 @@ export class PieceSender {
       signal.throwIfAborted();
       if (!isPassing(error) || attempt >= attempts) throw error;
       if (isAlone) await this.#losses.add(error, begun, signal);
-      if (this.#losses.areEnough && piece.length >= this.#length) {
+      if (this.#losses.areEnough) {
         this.#losses.reset();
-        this.#length = Math.max(this.#least, Math.ceil(piece.length / 2));
+        const half = Math.max(this.#least, Math.ceil(piece.length / 2));
+        this.#length = Math.min(this.#length, half);
       }
       await this.#connection.http.pause(attempt, { error, signal });
       return false;
