@@ -1,6 +1,6 @@
 import * as client from 'openid-client';
 import { WindlassError } from '../../../shared/errors/errors.ts';
-import { Asked } from './asked.ts';
+import { CachedAnswer } from './cached-answer.ts';
 import type { Claims } from './claims.ts';
 import type { LoginUnderWay } from './login-cookie.ts';
 import {
@@ -56,7 +56,7 @@ export interface Subject {
 /** The identity provider, which is asked when it is first needed: the service starts and goes on without it. */
 export class IdentityProvider {
   readonly #settings: ProviderSettings;
-  readonly #configuration = new Asked(() => this.#discover());
+  readonly #configuration = new CachedAnswer(() => this.#discover());
   readonly #keys = new ProviderKeys({
     find: async () => (await this.#configure()).serverMetadata().jwks_uri ?? '',
     timeoutMs: TIMEOUT_SECONDS * 1_000,

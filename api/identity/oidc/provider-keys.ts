@@ -6,7 +6,7 @@ import {
   errors as jose,
   jwtVerify,
 } from 'jose';
-import { Asked } from './asked.ts';
+import { CachedAnswer } from './cached-answer.ts';
 import { fetchFromProvider } from './provider-fetch.ts';
 
 /** A key that the provider has withdrawn is accepted for so long at most. */
@@ -18,11 +18,11 @@ type KeySet = ReturnType<typeof createLocalJWKSet>;
 
 /** The keys that a provider signs access tokens with: one set for all requests. */
 export class ProviderKeys {
-  readonly #keys: Asked<KeySet>;
+  readonly #keys: CachedAnswer<KeySet>;
 
   /** @param options.find the `jwks_uri`. */
   constructor(options: { find: () => Promise<string>; timeoutMs: number }) {
-    this.#keys = new Asked(async () => readKeys(await options.find(), options.timeoutMs));
+    this.#keys = new CachedAnswer(async () => readKeys(await options.find(), options.timeoutMs));
   }
 
   async verify(token: string, options: JWTVerifyOptions): Promise<JWTVerifyResult> {

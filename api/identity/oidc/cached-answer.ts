@@ -2,7 +2,7 @@
 const PAUSE_MS = 5_000;
 
 /** What another service says, kept for a while: requests that need it meanwhile ask once. */
-export class Asked<T> {
+export class CachedAnswer<T> {
   readonly #ask: () => Promise<T>;
   #known: { value: T; at: number } | undefined;
   #failed: { error: unknown; at: number } | undefined;
