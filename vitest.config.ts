@@ -26,6 +26,8 @@ const forPrograms = {
 export default defineConfig({
   test: {
     pool: 'forks',
+    // A page of the console on a busy machine takes more than the second that is the default.
+    expect: { poll: { timeout: 20_000 } },
     // Worker processes go on from file to file: starting one and loading the sources costs a second of processor time, and
     // files share stacks.
     isolate: false,

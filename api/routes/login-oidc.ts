@@ -12,6 +12,7 @@ import { beginLogin } from '../identity/logins.ts';
 import type { Oidc } from '../identity/oidc/oidc.ts';
 import { beginAgain } from '../identity/oidc/provider-errors.ts';
 import { signIn } from '../identity/oidc/sign-in.ts';
+import { spendState } from '../identity/oidc/spend-state.ts';
 import type { User } from '../identity/password-verifier.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { RefusedLogins } from '../identity/refused-logins.ts';
@@ -82,14 +83,15 @@ export default routes('login', (router, api) => {
         if (!begun)
           throw beginAgain('state', 'is of no login that this browser began within 10 minutes');
         const { user, isChanged } = await oidc.exchanges
-          .run({ account: '', address }, async () => {
-            const subject = await oidc.provider.finishLogin(searchOf(req), begun);
-            return signIn(database.db, subject, {
-              ...oidc,
-              state,
-              auditAs: username => auditAs(req, res, username),
-            });
-          })
+          .run({ account: '', address }, () =>
+            spendState(database.db, state, async () => {
+              const subject = await oidc.provider.finishLogin(searchOf(req), begun);
+              return signIn(database.db, subject, {
+                ...oidc,
+                auditAs: username => auditAs(req, res, username),
+              });
+            }),
+          )
           .catch(async error => {
             if (error instanceof WindlassError && error.status < 500)
               await refused.record({

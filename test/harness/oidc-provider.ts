@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -22,6 +22,8 @@ export interface TestProvider {
   lie<T>(change: (claims: JWTPayload) => JWTPayload, work: () => Promise<T>): Promise<T>;
   /** While the work lasts, takes each code as often as it comes. */
   takeCodesTwice<T>(work: () => Promise<T>): Promise<T>;
+  /** While the work lasts, answers no question for UserInfo; `asked` resolves at the first one. */
+  holdUserInfo<T>(work: (asked: Promise<unknown>) => Promise<T>): Promise<T>;
   /** An access token for the service, as a program gets it when this subject logs in. */
   accessToken(subject: string): Promise<string>;
   /** The same with other claims, signed by the provider, or by somebody else with a key of the same name. */
@@ -105,6 +107,7 @@ export async function startOidcProvider(callback: string): Promise<TestProvider>
     new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid, typ }).sign(privateKey);
 
   let changeIdToken: ((claims: JWTPayload) => JWTPayload) | undefined;
+  let beforeUserInfo: (() => Promise<unknown>) | undefined;
   const test: TestProvider = {
     issuer,
     users,
@@ -126,6 +129,21 @@ export async function startOidcProvider(callback: string): Promise<TestProvider>
         prototype.consume = consume;
       }
     },
+    async holdUserInfo(work) {
+      const events = new EventEmitter();
+      const released = once(events, 'released');
+      const asked = once(events, 'asked');
+      beforeUserInfo = () => {
+        events.emit('asked');
+        return released;
+      };
+      try {
+        return await work(asked);
+      } finally {
+        beforeUserInfo = undefined;
+        events.emit('released');
+      }
+    },
     accessToken: subject => issueAccessToken(issuer, subject),
     change: (token, claims, by = 'provider') =>
       sign({ ...decodeJwt(token), ...claims }, 'at+jwt', by === 'provider' ? keys : foreign),
@@ -136,6 +154,7 @@ export async function startOidcProvider(callback: string): Promise<TestProvider>
     },
   };
   provider.use(async (context, next) => {
+    if (context.path === '/me') await beforeUserInfo?.();
     await next();
     const body = context.body as { id_token?: string } | undefined;
     if (context.oidc?.route !== 'token' || !body?.id_token || !changeIdToken) return;

@@ -1,18 +1,15 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { USER_COLUMNS, type UserRecord } from '../../../shared/database/api-columns.ts';
 import type { Db, Tx } from '../../../shared/database/connect.ts';
-import { spentOidcStates, users } from '../../../shared/database/schema.ts';
+import { users } from '../../../shared/database/schema.ts';
 import type { WriteAudit } from '../audit.ts';
 import type { User } from '../password-verifier.ts';
-import { hashSecret } from '../random-secrets.ts';
 import { username } from '../username.ts';
 import { type ClaimRule, meetsRule } from './claims.ts';
 import type { Subject } from './identity-provider.ts';
-import { LOGIN_SECONDS } from './login-cookie.ts';
-import { beginAgain, refusedLogin } from './provider-errors.ts';
+import { refusedLogin } from './provider-errors.ts';
 
 export interface SignInOptions {
-  state: string;
   /** OIDC_USERNAME_CLAIM */
   usernameClaim: string;
   /** OIDC_ADMINISTRATORS; undefined: administrators of this service decide. */
@@ -22,8 +19,8 @@ export interface SignInOptions {
 }
 
 /**
- * The user of a subject of the identity provider, made at the first login. A state is good for one login. A name that
- * another user has is refused, never joined: who may choose his name there would else get that user's account.
+ * The user of a subject of the identity provider, made at the first login. A name that another user has is refused, never
+ * joined: who may choose his name there would else get that user's account.
  */
 export function signIn(
   db: Db,
@@ -31,22 +28,11 @@ export function signIn(
   options: SignInOptions,
 ): Promise<{ user: User; isChanged: boolean }> {
   return db.transaction(async tx => {
-    await spendState(tx, options.state);
     const found = (await findUser(tx, subject)) ?? (await addUser(tx, subject, options));
     if (found.disabled)
       throw refusedLogin('this user is disabled here.', 'Ask an administrator of this service.');
     return updateRights(tx, found, { subject, ...options });
   });
-}
-
-async function spendState(tx: Tx, state: string): Promise<void> {
-  const expires = sql`now() + make_interval(secs => ${2 * LOGIN_SECONDS})`;
-  const spent = await tx
-    .insert(spentOidcStates)
-    .values({ state: hashSecret(state), expires })
-    .onConflictDoNothing()
-    .returning({ state: spentOidcStates.state });
-  if (spent.length === 0) throw beginAgain('state', 'was used already');
 }
 
 async function findUser(tx: Tx, { issuer, subject }: Subject): Promise<UserRecord | undefined> {
