@@ -7,6 +7,7 @@ import { auditOf } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { decodeCredentials } from '../identity/encoded-credentials.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
+import { LoginFloods } from '../identity/login-floods.ts';
 import { beginLogin } from '../identity/logins.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { wrongPassword } from '../middleware/authenticate.ts';
@@ -34,7 +35,19 @@ export default routes('login', (router, api) => {
     refuseCrossSite(req, config);
     next();
   };
-  router.post('/login', refuseCrossSiteLogin, readJson(config), readForm(), decodeBody);
+  const floods = new LoginFloods();
+  const refuseFlood: RequestHandler = (req, _res, next) => {
+    floods.refuse(clientAddress(req));
+    next();
+  };
+  router.post(
+    '/login',
+    refuseFlood,
+    refuseCrossSiteLogin,
+    readJson(config),
+    readForm(),
+    decodeBody,
+  );
 
   resource(router, '/login', {
     post: operation({
@@ -58,12 +71,13 @@ export default routes('login', (router, api) => {
       handle: async ({ req, res, body }) => {
         const { username, password, target } = body();
         const address = clientAddress(req);
-        const user = await passwords.check({
-          username,
-          password,
-          address,
-          requestId: res.locals.requestId,
-        });
+        const { requestId } = res.locals;
+        const user = await passwords
+          .check({ username, password, address, requestId })
+          .catch((error: unknown) => {
+            floods.count(address, error);
+            throw error;
+          });
         if (!user) throw wrongPassword(req, res);
         res.locals.user = user;
         const login = await beginLogin(database.db, user, {

@@ -111,4 +111,26 @@ describeStack(undefined, 'floods of passwords', form => {
     );
     expect((await scans()) - before).toBeLessThan(500);
   });
+
+  test('who goes on though refused is refused unread, until the second is over', async () => {
+    const { login: alice } = await addUser(admin);
+    const wrong = () =>
+      sendLogin(stack.url, { ...alice, password: `wrong ${Math.random()}` }, from('192.0.2.7'));
+    for (let n = 0; n < LIMIT; n++) await expectProblem(await wrong(), 401, 'unauthorized');
+    const unreadable = async (address: string) => {
+      const headers = { ...from(address), 'Content-Type': 'application/json' };
+      const answer = await fetch(`${stack.url}/api/login`, { method: 'POST', headers, body: '{' });
+      return answer.status;
+    };
+    expect(await unreadable('192.0.2.7')).toBe(400);
+    await waitFor(
+      async () => {
+        expect(refused(await Promise.all(Array.from({ length: 30 }, wrong)))).toHaveLength(30);
+        const statuses = [await unreadable('192.0.2.7'), await unreadable('192.0.2.8')];
+        return statuses.join() === '429,400';
+      },
+      { what: 'a flood to be told from a login' },
+    );
+    await waitFor(async () => (await unreadable('192.0.2.7')) === 400, { what: 'the next second' });
+  });
 });
