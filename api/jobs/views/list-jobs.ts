@@ -59,19 +59,22 @@ export async function listJobs(
   );
   const isOpen = query.state?.every(state => state === 'queued' || state === 'running') ?? false;
   const looked = isOpen ? openJobs(db, range) : undefined;
-  const window = db
+  const inWindow = db
     .select(summaryColumns)
     .from(jobs)
     .where(looked ? sql`${jobs.id} = any(array(${looked}))` : range)
-    .orderBy(desc(jobs.id))
-    .limit(WINDOW)
-    .as('jobs');
-  const rows = await db
-    .select()
-    .from(window)
-    .where(matches)
-    .orderBy(desc(window.id))
-    .limit(limit + 1);
+    .orderBy(desc(jobs.id));
+  const filter = () => {
+    const window = inWindow.limit(WINDOW).as('jobs');
+    return db
+      .select()
+      .from(window)
+      .where(matches)
+      .orderBy(desc(window.id))
+      .limit(limit + 1);
+  };
+  // To write one more level of the query takes drizzle a fifth of a page's processor time.
+  const rows = matches ? await filter() : await inWindow.limit(limit + 1);
   const page = toPage(rows as JobSummary[], limit, ({ id }) => id);
   if (page.next !== null || !matches) return page;
   return { ...page, next: await endOfWindow(db, range, isOpen) };
