@@ -12,9 +12,9 @@ export class LoginFloods {
   /** By address, in this second. */
   #refusals = new Map<string, number>();
 
-  /** Throws `too_many_requests` for the rest of a second in which too many of the address were refused. */
-  refuse(address: string): void {
-    if ((this.#counts().get(address) ?? 0) >= REFUSALS) throw FLOOD;
+  /** `too_many_requests` for the rest of a second in which too many of the address were refused. */
+  refusal(address: string): WindlassError | undefined {
+    return (this.#counts().get(address) ?? 0) >= REFUSALS ? FLOOD : undefined;
   }
 
   /** Counts an attempt that ended in this error. */

@@ -12,6 +12,7 @@ import { beginLogin } from '../identity/logins.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { wrongPassword } from '../middleware/authenticate.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
+import { sendProblem } from '../middleware/errors.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { refuseCrossSite } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
@@ -36,9 +37,11 @@ export default routes('login', (router, api) => {
     next();
   };
   const floods = new LoginFloods();
-  const refuseFlood: RequestHandler = (req, _res, next) => {
-    floods.refuse(clientAddress(req));
-    next();
+  const refuseFlood: RequestHandler = (req, res, next) => {
+    const refusal = floods.refusal(clientAddress(req));
+    // Thrown, it would pass all of the other routes on its way.
+    if (refusal) sendProblem(res, refusal);
+    else next();
   };
   router.post(
     '/login',
