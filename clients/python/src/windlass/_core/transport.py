@@ -8,6 +8,7 @@ a notebook.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from typing import (
     ContextManager,
     Coroutine,
     Iterator,
+    Optional,
     Protocol,
     Sequence,
     TypeVar,
@@ -28,6 +30,8 @@ from typing import (
 import anyio
 import anyio.to_thread
 import httpx
+
+from ..errors import WindlassError
 
 T = TypeVar("T")
 
@@ -79,14 +83,34 @@ class SyncLock:
 
 
 class SyncTransport:
-    def __init__(self, http: httpx.Client) -> None:
-        self._http = http
+    def __init__(self, given: Optional[httpx.Client]) -> None:
+        self._given = given
+        self._http = given or httpx.Client()
+        #: The process that has its connections, once there are any.
+        self._process: Optional[int] = None
 
     def build(self, method: str, url: str, **options: Any) -> httpx.Request:
         return self._http.build_request(method, url, **options)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
+        self._leave_inherited()
         return self._http.send(request, stream=True, follow_redirects=request.method == "GET")
+
+    def _leave_inherited(self) -> None:
+        """A process that was forked has the connections of the other one: each would read the other's answers."""
+        if self._process in (None, os.getpid()):
+            self._process = os.getpid()
+            return
+        if self._given is not None:
+            raise WindlassError(
+                "The httpx.Client of this Client is in use by the process that this one was forked from.",
+                code="forked",
+                hint="Make a Client in each process.",
+            )
+        # Not closed: that would wait for a lock which another thread held at the fork.
+        self._inherited = self._http
+        self._http = httpx.Client()
+        self._process = os.getpid()
 
     async def read(self, response: httpx.Response) -> bytes:
         return response.read()

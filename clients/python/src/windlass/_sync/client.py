@@ -18,7 +18,7 @@ from .table import Table
 
 
 class Client:
-    """A user of a Windlass service. Its methods may be called from several threads.
+    """A user of a Windlass service. Its methods may be called from several threads, and in forked processes.
 
     `url` and `token` default to `WINDLASS_URL` and `WINDLASS_TOKEN`; `user` and `password` log in instead of a
     token. What is safe to repeat is repeated until `patience` seconds have passed without a success. `http` is an
@@ -36,7 +36,7 @@ class Client:
         http: Optional[httpx.Client] = None,
     ) -> None:
         address, authorization = read_access(url, token, user, password)
-        transport = SyncTransport(http or httpx.Client())
+        transport = SyncTransport(http)
         self._api = Api(transport, url=address, authorization=authorization, patience=patience)
 
     def __repr__(self) -> str:
