@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+import httpx
 import pytest
 
 import windlass
@@ -204,3 +206,27 @@ def test_what_is_no_address_is_told_at_once(url: str) -> None:
 def test_no_other_path_is_asked_for_than_that_of_an_id(job: str) -> None:
     with Client("http://127.0.0.1:9", token="t") as client, pytest.raises(ValueError, match="is no id"):
         client.job(job)
+
+
+def test_what_a_proxy_answers_is_told_as_such() -> None:
+    with server((404, {"Content-Type": "text/html"}, b"<html>")) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError, match=r"^404 Not Found\. A program before the service said so, "):
+            client.request("GET", "/jobs")
+    with server((404, {}, JOB)) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError, match=r"^404 Not Found\. A program"):
+            client.request("GET", "/jobs")
+    with server((404, {"X-Service-Message": "There is none."}, b"")) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError, match=r"^There is none\. \[http_404\]$"):
+            client.request("GET", "/jobs")
+
+
+def test_a_certificate_that_is_refused_is_told_at_once() -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused") from ssl.SSLCertVerificationError("unable to get local issuer certificate")
+
+    with httpx.Client(transport=httpx.MockTransport(refuse)) as http:
+        client = Client("https://windlass.test", token="t", http=http)
+        before = time.monotonic()
+        with pytest.raises(windlass.Unreachable, match="set SSL_CERT_FILE"):
+            client.request("GET", "/jobs")
+        assert time.monotonic() - before < 1

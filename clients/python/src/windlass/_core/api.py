@@ -26,6 +26,9 @@ _SAFE_METHODS = ("GET", "HEAD", "PUT", "DELETE")
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 #: Sent again where that is safe: too slow, too many, a proxy that reaches nobody, or a dependency that is down.
 PASSING = (408, 429, 502, 503, 504)
+_UNANSWERED = "Is this its address, and is it running?"
+_UNTRUSTED = "If an authority of your own signed it, set SSL_CERT_FILE to a file with that authority's certificate."
+_FOREIGN = "A program before the service said so, such as a proxy. Is this its address, and is the service running?"
 _JOB_ADDRESS = re.compile(r"/jobs/([^/?#]+)$")
 
 
@@ -156,7 +159,7 @@ class Api:
         failure = Unreachable(
             f"The service at {self.url} {what}{said}.",
             code="unreachable",
-            hint=None if self._was_reached else "Is this its address, and is it running?",
+            hint=_UNTRUSTED if is_certificate(cause) else None if self._was_reached else _UNANSWERED,
         )
         failure.__cause__ = cause
         return failure
@@ -206,12 +209,13 @@ def to_error(response: httpx.Response) -> WindlassError:
         problem = given if isinstance(given, dict) else {}
     except ValueError:
         pass
-    said = response.headers.get("X-Service-Message") or f"{response.status_code} {response.reason_phrase}"
+    said = response.headers.get("X-Service-Message")
+    is_foreign = not (said or problem.get("code"))
     error = WindlassError(
-        problem.get("detail") or said,
+        problem.get("detail") or said or f"{response.status_code} {response.reason_phrase}".rstrip() + ".",
         status=response.status_code,
         code=problem.get("code") or f"http_{response.status_code}",
-        hint=problem.get("hint") or response.headers.get("X-Service-Hint"),
+        hint=problem.get("hint") or response.headers.get("X-Service-Hint") or (_FOREIGN if is_foreign else None),
         request_id=problem.get("requestId") or response.headers.get("X-Request-Id"),
         fields=problem.get("fields"),
     )
@@ -227,8 +231,11 @@ def find_job(response: httpx.Response) -> Optional[str]:
 
 def is_certain(cause: BaseException) -> bool:
     """True for failures that stay: a certificate that is refused, or an address of another protocol."""
-    if isinstance(cause, httpx.UnsupportedProtocol):
-        return True
+    return isinstance(cause, httpx.UnsupportedProtocol) or is_certificate(cause)
+
+
+def is_certificate(cause: BaseException) -> bool:
+    """True for a certificate that is refused."""
     found: Optional[BaseException] = cause
     while found is not None:
         if isinstance(found, ssl.SSLCertVerificationError):
