@@ -1,5 +1,6 @@
 import createClient, { type Client } from 'openapi-fetch';
 import { errorOf } from './error.ts';
+import { escapeId } from './escape-path.ts';
 import { requireJson } from './foreign-answer.ts';
 import type { Http } from './http.ts';
 import type { paths } from './schema.ts';
@@ -10,7 +11,12 @@ export type Api = Client<paths, Json>;
 type Json = `application/${string}json`;
 
 export function createApi(http: Http): Api {
-  const api = createClient<paths, Json>({ baseUrl: http.base, fetch: http.fetch });
+  const api = createClient<paths, Json>({
+    baseUrl: http.base,
+    fetch: http.fetch,
+    pathSerializer: (path, ids) =>
+      path.replace(/\{(.+?)\}/g, (_, name) => escapeId(`${ids[name]}`)),
+  });
   api.use({
     onResponse: ({ response, options: { parseAs } }) =>
       parseAs === 'json' ? requireJson(response) : undefined,

@@ -41,18 +41,23 @@ export class WindlassError extends Error {
   }
 }
 
+const FOREIGN =
+  'A program before the service said so, such as a proxy. Is the address right, and the service up?';
+
 /** The error of an answer; `body` is what was read of it. What a proxy answers instead of the service is `http_(status)`. */
 export function errorOf({ status, statusText, headers }: Response, body: unknown): WindlassError {
   const said: Partial<Problem> = typeof body === 'object' && body !== null ? body : {};
+  const message = headers.get('X-Service-Message');
+  const isForeign = !(said.code || message);
   return new WindlassError({
     ...said,
     status,
     code: typeof said.code === 'string' ? said.code : `http_${status}`,
     detail:
       (typeof said.detail === 'string' && said.detail) ||
-      headers.get('X-Service-Message') ||
-      `The answer was ${status} ${statusText}`.trimEnd(),
-    hint: said.hint ?? headers.get('X-Service-Hint') ?? undefined,
+      message ||
+      `${`The answer was ${status} ${statusText}`.trimEnd()}.`,
+    hint: said.hint ?? headers.get('X-Service-Hint') ?? (isForeign ? FOREIGN : undefined),
     requestId: said.requestId ?? headers.get('X-Request-Id') ?? undefined,
   });
 }

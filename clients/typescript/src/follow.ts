@@ -1,4 +1,5 @@
 import type { WindlassError } from './error.ts';
+import { escapeId } from './escape-path.ts';
 import { BrokenStream, readEvents } from './event-stream.ts';
 import { foreignAnswer } from './foreign-answer.ts';
 import { type Http, unreachable } from './http.ts';
@@ -60,7 +61,7 @@ export class Follow implements AsyncIterable<Line> {
   /** States, progress and output. */
   async *events(): AsyncGenerator<JobEvent> {
     const { signal, from, silence = 45 } = this.#options;
-    const path = `/api/jobs/${encodeURIComponent(await this.#job)}/events`;
+    const path = `/api/jobs/${escapeId(await this.#job)}/events`;
     const at: Offsets = { stdout: from?.stdout ?? 0, stderr: from?.stderr ?? 0 };
     /** Of each kind of event the last one: a new connection begins by repeating it. */
     const told: Record<string, string> = {};

@@ -1,7 +1,7 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
-import { escapePath } from './escape-path.ts';
+import { escapeId, escapePath } from './escape-path.ts';
 import { Losses } from './losses.ts';
 import type { ScriptSession } from './pieces/script-on-host.ts';
 import { sendPieces } from './pieces/send-pieces.ts';
@@ -51,7 +51,7 @@ export function listDirectory(
     api.POST('/api/remotes/{sid}/browse/{path}', {
       params: { path: { sid, path } },
       pathSerializer: address =>
-        address.replace('{sid}', encodeURIComponent(sid)).replace('/{path}', escapePath(path)),
+        address.replace('{sid}', escapeId(sid)).replace('/{path}', escapePath(path)),
       signal,
       // It is cancelled where its client is lost, and changes nothing.
       isRepeatable: true,

@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createApi, unwrap } from './api.ts';
 import type { WindlassError } from './error.ts';
+import { Follow } from './follow.ts';
+import { listDirectory } from './host-files.ts';
 import { type ConnectionOptions, Http } from './http.ts';
 import { cancelJob, waitForEnd } from './jobs.ts';
+import { filePath } from './put-file.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -123,6 +126,54 @@ test('the time of requests that nobody answers counts for the patience', async (
   expect(asked.length).toBeLessThanOrEqual(2);
 });
 
+test('a service that never answered is given up soon, unless patience is asked for', async () => {
+  vi.useFakeTimers();
+  let isAway = true;
+  const fetch = async () => {
+    if (isAway) throw new TypeError('refused');
+    return Response.json({});
+  };
+  const secondsOf = async (http: Http) => {
+    const begun = performance.now();
+    const failed = http.request('/api/jobs', {}).catch((error: WindlassError) => error.code);
+    await vi.runAllTimersAsync();
+    expect(await failed).toBe('unreachable');
+    return (performance.now() - begun) / 1_000;
+  };
+  try {
+    const { http } = connect({ fetch });
+    expect(await secondsOf(http)).toBeLessThan(10);
+    isAway = false;
+    await http.request('/api/jobs', {});
+    isAway = true;
+    expect(await secondsOf(http)).toBeGreaterThan(100);
+    expect(await secondsOf(connect({ fetch, patience: 60 }).http)).toBeGreaterThan(50);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('what is no id is refused, and asked of nobody', async () => {
+  const { http, api } = connect();
+  const connection = { http, api };
+  for (const id of ['', '.', '..'])
+    for (const ask of [
+      () => waitForEnd(connection, id),
+      () => cancelJob(connection, id),
+      () =>
+        api.GET('/api/models/{mid}/tables/{aid}/rows', { params: { path: { mid: 'm', aid: id } } }),
+      () => new Follow(http, Promise.resolve(id), {}).chunks().next(),
+      () => listDirectory(connection, { sid: id, path: '/' }),
+      async () => filePath(id, '/tmp/a'),
+    ])
+      await expect(ask()).rejects.toMatchObject({ code: 'no_id', detail: `"${id}" is no id.` });
+  expect(asked).toEqual([]);
+  await api.GET('/api/models/{mid}/tables/{aid}/rows', {
+    params: { path: { mid: '...', aid: 'a/b {mid} %2F' } },
+  });
+  expect(asked[0]?.url).toBe('/base/api/models/.../tables/a%2Fb%20%7Bmid%7D%20%252F/rows');
+});
+
 test('Retry-After is waited for, unless it is longer than the patience', async () => {
   const { api } = connect({ patience: 2 });
   answers = [json(429, {}, { 'Retry-After': '1' })];
@@ -154,7 +205,15 @@ test('an error has what the service, or a proxy before it, says', async () => {
   answers = [(_req, res) => res.writeHead(413, { 'X-Service-Hint': 'Less.' }).end('<html>')];
   await expect(unwrap(api.GET('/api/jobs'))).rejects.toMatchObject({
     ...{ status: 413, code: 'http_413', hint: 'Less.' },
-    detail: 'The answer was 413 Payload Too Large',
+    detail: 'The answer was 413 Payload Too Large.',
+  });
+  answers = [(_req, res) => res.writeHead(404).end('<html>')];
+  await expect(unwrap(api.GET('/api/jobs'))).rejects.toMatchObject({
+    hint: expect.stringContaining('such as a proxy'),
+  });
+  answers = [(_req, res) => res.writeHead(404, { 'X-Service-Message': 'None.' }).end()];
+  await expect(unwrap(api.GET('/api/jobs'))).rejects.toMatchObject({
+    ...{ detail: 'None.', hint: undefined },
   });
 });
 

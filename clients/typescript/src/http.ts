@@ -10,7 +10,10 @@ export interface ConnectionOptions {
   /** Basic authentication, for programs. Without it and without a token the page's cookies are used. */
   user?: string;
   password?: string;
-  /** For so many seconds a request is sent again where that is safe and may help. 120 unless given. */
+  /**
+   * For so many seconds a request is sent again where that is safe and may help. Unless given 120, and 10 until the service has
+   * answered once.
+   */
   patience?: number;
   /** Told before a request is sent again, and before an event stream is opened again. */
   onRetry?: (retry: { error: WindlassError; seconds: number }) => void;
@@ -47,11 +50,15 @@ export const isPassing = (error: unknown): error is WindlassError =>
 /** What the service answers at once comes within so long, or its connection is dead. */
 export const ANSWER_MS = 60_000;
 
+/** In seconds: the address of a service that has never answered may be wrong. */
+const FIRST_CONTACT = 10;
+
 /** Sends requests with the user's credentials, and again where that is safe and may help. */
 export class Http {
   /** The absolute address of the service, without a slash at its end. */
   readonly base: string;
   readonly #options: ConnectionOptions;
+  #wasReached = false;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -94,9 +101,9 @@ export class Http {
     make: () => Request,
     { signal, key, ...sending }: Sending & { key?: string },
   ): Promise<Response> {
-    const patience = 1_000 * (sending.patience ?? this.#options.patience ?? 120);
-    const until = performance.now() + patience;
-    const isOver = (wait: number) => performance.now() + wait > until;
+    const begun = performance.now();
+    const isOver = (wait: number) =>
+      performance.now() + wait > begun + 1_000 * (sending.patience ?? this.#patience);
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       const request = make();
@@ -108,6 +115,7 @@ export class Http {
       let wait = backoff(attempt);
       try {
         const response = await this.#once(request, { signal, ...sending });
+        this.#wasReached = true;
         const mayRepeat =
           (sending.isRepeatable !== false && REFUSED.includes(response.status)) ||
           (isRepeatable && TRANSIENT.includes(response.status));
@@ -122,6 +130,10 @@ export class Http {
       this.#options.onRetry?.({ error, seconds: wait / 1_000 });
       await sleep(wait, signal);
     }
+  }
+
+  get #patience(): number {
+    return this.#options.patience ?? (this.#wasReached ? 120 : FIRST_CONTACT);
   }
 
   async #once(request: Request, { signal, timeoutMs = Infinity }: Sending): Promise<Response> {

@@ -1,6 +1,7 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
+import { escapeId } from './escape-path.ts';
 import { requireJson } from './foreign-answer.ts';
 import { ANSWER_MS } from './http.ts';
 import type { components } from './schema.ts';
@@ -17,7 +18,7 @@ export interface WaitOptions {
 
 const POLL_SECONDS = 25;
 
-const pathOf = (id: string) => `/api/jobs/${encodeURIComponent(id)}`;
+const pathOf = (id: string) => `/api/jobs/${escapeId(id)}`;
 
 /** The job when it has ended, in whatever state, however long that takes and however often the service is away meanwhile. */
 export async function waitForEnd(

@@ -1,3 +1,4 @@
+import { escapeId } from './escape-path.ts';
 import type { Http } from './http.ts';
 import type { OutputStream } from './lines.ts';
 import { readBytes } from './read-bytes.ts';
@@ -10,7 +11,7 @@ export async function readOutput(
   http: Http,
   { job, stream, signal }: { job: string; stream: OutputStream; signal?: AbortSignal },
 ): Promise<{ text: string; truncated: boolean }> {
-  const path = `/api/jobs/${encodeURIComponent(job)}/output?stream=${stream}&offset=`;
+  const path = `/api/jobs/${escapeId(job)}/output?stream=${stream}&offset=`;
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let text = '';
   let left = MOST_BYTES;

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.ts';
-import { escapePath } from './escape-path.ts';
+import { escapeId, escapePath } from './escape-path.ts';
 import { requireJson } from './foreign-answer.ts';
 import type { components } from './schema.ts';
 
@@ -19,7 +19,7 @@ export interface FileToPut {
 }
 
 export const filePath = (sid: string, path: string) =>
-  `/api/remotes/${encodeURIComponent(sid)}/file${escapePath(path)}`;
+  `/api/remotes/${escapeId(sid)}/file${escapePath(path)}`;
 
 /** Writes a file on the host by one request, sent once. */
 export async function putFile(

@@ -1,7 +1,6 @@
 import type { Connection } from './connection.ts';
 import { Follow, type FollowOptions } from './follow.ts';
 import { cancelJob, errorOfJob, waitForEnd } from './jobs.ts';
-import { readOutput } from './output.ts';
 
 /** What became of a command. */
 export interface Result {
@@ -41,6 +40,7 @@ export class Run extends Follow {
   /** What became of it, whatever its exit status. Throws WindlassError where it did not come to its own end. */
   async wait(): Promise<Result> {
     const { http } = this.#connection;
+    const { readOutput } = await import('./output.ts');
     const signal = this.#signal;
     const ended = await waitForEnd(this.#connection, await this.job, { signal });
     if (ended.state !== 'succeeded') throw errorOfJob(ended);
