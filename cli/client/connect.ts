@@ -2,6 +2,7 @@ import { unwrap } from '../../clients/typescript/src/api.ts';
 import type { ConnectionOptions } from '../../clients/typescript/src/http.ts';
 import { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
+import { useNetworkOf } from './network.ts';
 import { type Profile, readProfile } from './profile.ts';
 import { readPassword } from './secret-input.ts';
 
@@ -45,8 +46,10 @@ export async function connectByPassword({ passwordStdin }: PasswordOptions): Pro
   return connectTo({ url: place.url, user, password });
 }
 
-export const connectTo = (options: ConnectionOptions): Windlass =>
-  new Windlass({ ...options, onRetry: tellOfRetries() });
+export function connectTo(options: ConnectionOptions): Windlass {
+  useNetworkOf(process.env, options.url);
+  return new Windlass({ ...options, onRetry: tellOfRetries() });
+}
 
 /** Tells once on standard error that the service is away. */
 function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {

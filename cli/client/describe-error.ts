@@ -1,11 +1,18 @@
 import { WindlassError } from '../../clients/typescript/src/error.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
+import { adviseOnNetwork } from './network.ts';
 
 /** One line for people: what went wrong, and what to do. */
-export function describeError({ detail, hint, requestId, status }: WindlassError): string {
-  const next = status === 401 ? adviseLogin(detail) : hint;
+export function describeError(error: WindlassError): string {
+  const { detail, requestId, status } = error;
+  const next = advise(error);
   const request = status >= 500 && requestId ? `(request ${requestId})` : undefined;
   return [detail, next, request].filter(Boolean).join(' ');
+}
+
+function advise({ status, code, detail, hint, cause }: WindlassError): string | undefined {
+  if (status === 401) return adviseLogin(detail);
+  return code === 'unreachable' ? adviseOnNetwork(cause) : hint;
 }
 
 /** Who has just mistyped a password has no other login to make. */

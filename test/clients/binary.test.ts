@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findNode } from '../../scripts/install-node.ts';
+import { findProgram } from '../../scripts/programs.ts';
 import { startCommandLine } from '../harness/command-line.ts';
 import { describeStack } from '../harness/forms.ts';
 import { useStack, useStarted } from '../harness/use-stack.ts';
+import { startWalledService } from '../harness/walled-service.ts';
 
 const root = join(import.meta.dirname, '../..');
 const missing = { reason: 'needs npm, for scripts/node-26', obtainable: true };
@@ -13,6 +15,8 @@ const missing = { reason: 'needs npm, for scripts/node-26', obtainable: true };
 describeStack(findNode(26) === undefined ? missing : undefined, 'the binary', form => {
   const { stack } = useStack(form);
   const line = useStarted(startCommandLine);
+  const folder = () => join(line.home, 'bin');
+  const windlass = () => join(folder(), 'windlass');
 
   test('npm run build:binary makes one file that needs no Node', () => {
     const program = join(root, 'dist/scripts/build-binary.js');
@@ -21,14 +25,12 @@ describeStack(findNode(26) === undefined ? missing : undefined, 'the binary', fo
       0,
       expect.stringMatching(/windlass: \d+ MiB\n$/),
     ]);
-    const folder = join(line.home, 'bin');
-    mkdirSync(folder);
-    const windlass = join(folder, 'windlass');
-    copyFileSync(join(root, 'dist/windlass'), windlass);
+    mkdirSync(folder());
+    copyFileSync(join(root, 'dist/windlass'), windlass());
     const run = (args: string[], input = '') =>
-      spawnSync(windlass, args, {
+      spawnSync(windlass(), args, {
         ...{ cwd: line.home, encoding: 'utf8', input },
-        env: { HOME: line.home, PATH: folder },
+        env: { HOME: line.home, PATH: folder() },
       });
     const { url, username, password } = stack;
     const login = run(['login', url, '--user', username, '--password-stdin'], password);
@@ -40,4 +42,36 @@ describeStack(findNode(26) === undefined ? missing : undefined, 'the binary', fo
     // It is the client alone.
     expect(run(['up']).stderr).toContain('acts on the machine of the service');
   }, 180_000);
+
+  test.skipIf(findProgram('openssl') === undefined)(
+    'it goes through the proxy of the environment, and trusts whom SSL_CERT_FILE names',
+    async () => {
+      const walled = await startWalledService(stack.url);
+      try {
+        const network = {
+          HTTPS_PROXY: walled.proxy,
+          SSL_CERT_FILE: walled.authority,
+          NO_PROXY: '',
+        };
+        const login = ['login', walled.url, '--user', stack.username, '--password-stdin'];
+        const logIn = (env: Record<string, string>) =>
+          line.startProgram(windlass(), login, { input: stack.password, env }).ended;
+        expect(await logIn(network)).toMatchObject({ code: 0, stderr: '' });
+        const unknown = await logIn({ ...network, SSL_CERT_FILE: '' });
+        expect([unknown.code, unknown.stderr]).toEqual([
+          1,
+          expect.stringMatching(/certificate.*set SSL_CERT_FILE to a file/),
+        ]);
+        const run = async (...args: string[]) =>
+          (await line.startProgram(windlass(), args, { env: network }).ended).stdout.trim();
+        writeFileSync(join(line.home, 'day.csv'), `n\n${'12345678\n'.repeat(2 << 20)}`);
+        const model = await run('model', 'create', await run('project', 'create', 'Walled'), 'm');
+        await run('upload', 'day.csv', '--model', model, '--aid', 'day');
+        expect(await run('rows', model, 'day', '--limit', '1')).toBe('n\n12345678');
+      } finally {
+        await walled.stop();
+      }
+    },
+    60_000,
+  );
 });
