@@ -153,6 +153,23 @@ test('a service that never answered is given up soon, unless patience is asked f
   }
 });
 
+test('what was certainly not sent is sent again, whatever it is', async () => {
+  const refused = new TypeError('fetch failed', {
+    cause: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }),
+  });
+  let failures = 0;
+  const fetch = async (request: Parameters<typeof globalThis.fetch>[0]) => {
+    if (++failures < 3) throw refused;
+    return globalThis.fetch(request);
+  };
+  await connect({ fetch }).api.POST('/api/projects', { body: { name: 'p' } });
+  expect(asked.map(({ body }) => JSON.parse(body))).toEqual([{ name: 'p' }]);
+  failures = 0;
+  const once = connect({ fetch }).http.request('/api/jobs', {}, { isRepeatable: false });
+  await expect(once).rejects.toMatchObject({ code: 'unreachable' });
+  expect(asked).toHaveLength(1);
+});
+
 test('what is no id is refused, and asked of nobody', async () => {
   const { http, api } = connect();
   const connection = { http, api };

@@ -53,6 +53,10 @@ export const ANSWER_MS = 60_000;
 /** In seconds: the address of a service that has never answered may be wrong. */
 const FIRST_CONTACT = 10;
 
+interface NodeError {
+  code?: string;
+}
+
 /** Sends requests with the user's credentials, and again where that is safe and may help. */
 export class Http {
   /** The absolute address of the service, without a slash at its end. */
@@ -125,7 +129,8 @@ export class Http {
       } catch (cause) {
         signal?.throwIfAborted();
         error = unreachable(request.url, cause);
-        if (!isRepeatable || isOver(wait)) throw error;
+        const mayRepeat = isRepeatable || (sending.isRepeatable !== false && isUnsent(cause));
+        if (!mayRepeat || isOver(wait)) throw error;
       }
       this.#options.onRetry?.({ error, seconds: wait / 1_000 });
       await sleep(wait, signal);
@@ -179,6 +184,12 @@ export function unreachable(url: string, cause: unknown): WindlassError {
     { cause },
   );
 }
+
+/** Whether there was no connection, which Node tells and a browser does not. */
+const isUnsent = (cause: unknown): boolean =>
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(
+    ((cause as Error).cause as NodeError | undefined)?.code ?? '',
+  );
 
 function keyFor({ method, url, headers }: Request): string | undefined {
   const given = headers.get('Idempotency-Key');

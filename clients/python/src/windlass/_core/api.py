@@ -19,7 +19,7 @@ from .transport import Transport
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 60.0
 #: Seconds in which a service that never answered is tried: its address may be wrong.
-FIRST_CONTACT_SECONDS = 5.0
+FIRST_CONTACT_SECONDS = 10.0
 
 _SAFE_METHODS = ("GET", "HEAD", "PUT", "DELETE")
 #: The request was not sent.
