@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Dict, Generator, Iterator, List
 
-from ..records import Line
+from ..records import Event, Line, OutputEvent
 
 
 class LineAssembler:
@@ -29,6 +29,18 @@ class LineAssembler:
             if rest:
                 yield _to_line(stream, rest)
         self._begun.clear()
+
+
+def assemble(events: Generator[Event, None, None]) -> Iterator[Line]:
+    """The lines of a job's events. Where there is no event loop this costs much less for each line than a coroutine."""
+    assembler = LineAssembler()
+    try:
+        for event in events:
+            if isinstance(event, OutputEvent):
+                yield from assembler.feed(event.stream, event.data)
+        yield from assembler.finish()
+    finally:
+        events.close()
 
 
 def _to_line(stream: str, line: bytes) -> Line:

@@ -20,7 +20,7 @@ from typing import (
     Callable,
     ContextManager,
     Coroutine,
-    Iterator,
+    Generator,
     Optional,
     Protocol,
     Sequence,
@@ -210,7 +210,7 @@ def drive(work: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("Something was awaited that needs an event loop: use AsyncClient for that.")
 
 
-def drive_all(items: AsyncGenerator[T, None]) -> Iterator[T]:
+def drive_all(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
     """Iterates an asynchronous generator that awaits nothing but a SyncTransport."""
     try:
         while True:

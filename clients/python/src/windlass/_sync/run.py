@@ -4,6 +4,7 @@ from typing import Iterator, Optional
 
 from .._core import events, jobs
 from .._core.api import Api
+from .._core.lines import assemble
 from .._core.transport import drive, drive_all
 from ..records import Event, Line, Result
 
@@ -23,7 +24,7 @@ class Run:
         """The lines of both streams until the end of the job, across lost connections: none is missing, none comes
         twice.
         """
-        return drive_all(events.follow_lines(self._api, self.job))
+        return assemble(drive_all(events.follow_events(self._api, self.job)))
 
     def events(self) -> Iterator[Event]:
         """States, progress, and the bytes of the output as they come."""
