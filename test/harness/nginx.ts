@@ -15,6 +15,28 @@ export interface TestNginx {
 
 /** Starts nginx on 127.0.0.1 with the configuration of docs/fleet.md, before the APIs on these ports. */
 export async function startNginx(port: number, apis: [number, number]): Promise<TestNginx> {
+  const nginx = runNginx(port, readServer(port, apis));
+  await waitFor(async () => (await fetch(`${nginx.url}/healthz`)).ok, {
+    what: 'nginx to pass requests on',
+    signal: nginx.signal,
+  });
+  return nginx;
+}
+
+/** Starts it with what docs/operations.md has for a service at the path /windlass. */
+export async function startNginxAtPath(port: number, api: number): Promise<TestNginx> {
+  const text = readBlock('operations', [['127.0.0.1:8080', `127.0.0.1:${api}`]]);
+  const location = text.indexOf('location ');
+  const server = `listen 127.0.0.1:${port}; ${text.slice(location)}`;
+  const nginx = runNginx(port, `${text.slice(0, location)}\nserver { ${server} }`);
+  await waitFor(async () => (await fetch(nginx.url)).status === 404, {
+    what: 'nginx',
+    signal: nginx.signal,
+  });
+  return nginx;
+}
+
+function runNginx(port: number, http: string): TestNginx & { signal: AbortSignal } {
   const program = findProgram('nginx');
   if (program === undefined) throw new Error('There is no nginx; see missingPrograms().');
   const directory = makeTempDir('nginx');
@@ -30,7 +52,7 @@ export async function startNginx(port: number, apis: [number, number]): Promise<
     `pid ${join(directory.path, 'nginx.pid')};`,
     `error_log ${log} warn;`,
     'events {}',
-    `http {\naccess_log off;\n${paths.join('\n')}\n${readServer(port, apis)}\n}`,
+    `http {\naccess_log off;\n${paths.join('\n')}\n${http}\n}`,
   ];
   writeFileSync(log, '');
   writeFileSync(file, config.join('\n'));
@@ -39,13 +61,9 @@ export async function startNginx(port: number, apis: [number, number]): Promise<
   const errors = () => readFileSync(log, 'utf8');
   const ended = new AbortController();
   void awaitExit(child).then(() => ended.abort(new Error(`nginx ended:\n${errors()}`)));
-  const url = `http://127.0.0.1:${port}`;
-  await waitFor(async () => (await fetch(`${url}/healthz`)).ok, {
-    what: 'nginx to pass requests on',
-    signal: ended.signal,
-  });
   return {
-    url,
+    url: `http://127.0.0.1:${port}`,
+    signal: ended.signal,
     errors,
     async stop() {
       await endChild(child, 2_000);
@@ -56,14 +74,19 @@ export async function startNginx(port: number, apis: [number, number]): Promise<
 
 /** The block of the guide, with the ports of this test in the place of its own. */
 function readServer(port: number, [first, second]: [number, number]): string {
-  const guide = readFileSync(new URL('../../docs/fleet.md', import.meta.url), 'utf8');
-  let text = /```nginx\n([\s\S]+?)```/.exec(guide)?.[1] ?? '';
-  for (const [from, to] of [
+  return readBlock('fleet', [
     ['listen 80;', `listen 127.0.0.1:${port};`],
     ['server 127.0.0.1:8080 ', `server 127.0.0.1:${first} `],
     ['server 127.0.0.1:8081 ', `server 127.0.0.1:${second} `],
-  ] as const) {
-    if (text.split(from).length !== 2) throw new Error(`docs/fleet.md lacks "${from}".`);
+  ]);
+}
+
+/** The block for nginx of one of the docs, with these texts replaced. */
+function readBlock(name: string, changes: [string, string][]): string {
+  const doc = readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
+  let text = /```nginx\n([\s\S]+?)```/.exec(doc)?.[1] ?? '';
+  for (const [from, to] of changes) {
+    if (text.split(from).length !== 2) throw new Error(`docs/${name}.md lacks "${from}".`);
     text = text.replace(from, to);
   }
   return text;

@@ -1,0 +1,28 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { findFreePort } from '../../servers/free-port.ts';
+import { startNginxAtPath } from '../harness/nginx.ts';
+import { describeUnless, missingPrograms } from '../harness/skip.ts';
+
+describeUnless(missingPrograms('nginx'), 'nginx as docs/operations.md has it for a path', () => {
+  test('it strips the path, and passes on the rest as it came', async () => {
+    const asked: (string | undefined)[] = [];
+    const server = createServer(({ url }, res) => {
+      asked.push(url);
+      res.end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const nginx = await startNginxAtPath(await findFreePort(), port);
+    try {
+      const paths = ['/', '/api/models/m/tables/a%2Fb%20%252F/rows?filter=n%2Fm:lt:5', '/api//x'];
+      for (const path of paths) expect((await fetch(`${nginx.url}/windlass${path}`)).ok).toBe(true);
+      expect(asked).toEqual(paths);
+    } finally {
+      await nginx.stop();
+      server.close();
+    }
+  });
+});
