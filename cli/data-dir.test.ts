@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { describeUnless, missingRoot } from '../test/harness/skip.ts';
 import { makeTempDir, type TempDir } from '../test/harness/temp-dir.ts';
 import { chooseDataDir } from './data-dir.ts';
+import { lockDataDir } from './data-dir-lock.ts';
 
 let scratch: TempDir;
 let checkout: string;
@@ -64,6 +65,18 @@ describe('any user', () => {
         /^The data directory .* cannot be used: it .*is a file\.$/,
       );
     }
+  });
+});
+
+describe('a folder where nothing can be made', () => {
+  test.skipIf(!fs.existsSync('/proc/self'))('is refused at once', async () => {
+    const given = '/proc/windlass/data';
+    expect(() => chooseDataDir({ given, checkout, systemDir })).toThrow(
+      'The data directory /proc/windlass cannot be used: no folder can be made there.',
+    );
+    await expect(lockDataDir({ dataDir: '/proc' })).rejects.toThrow(
+      /^The data directory \/proc.* cannot be used: no folder can be made there\.$/,
+    );
   });
 });
 

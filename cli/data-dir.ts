@@ -139,11 +139,26 @@ function findExisting(path: string): string {
 
 /** Creates missing directories with exactly this mode, regardless of the umask. */
 function createDirectory(path: string, mode: number): void {
-  const first = mkdirSync(path, { recursive: true });
-  for (let made = path; first && made.length >= first.length; made = dirname(made)) {
-    chmodSync(made, mode);
-  }
+  makeMissing(path, mode);
   accessSync(path, constants.W_OK | constants.X_OK);
+}
+
+/**
+ * One by one: `recursive` of node 20 and 24 tries for ever below /proc, and says of a read-only file system that there is no such
+ * directory.
+ */
+function makeMissing(path: string, mode: number): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  makeMissing(dirname(path), mode);
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Another start made it meanwhile.
+    if (errnoOf(error) === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory())
+      return;
+    throw error;
+  }
+  chmodSync(path, mode);
 }
 
 const REASONS: Record<string, string> = {
@@ -154,9 +169,12 @@ const REASONS: Record<string, string> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENAMETOOLONG: 'its name is too long',
+  // Of a folder that is there, such as /proc.
+  ENOENT: 'no folder can be made there',
 };
 
-function translateError(error: unknown, wanted: string): unknown {
+/** In one line why a data directory cannot be used; another error as it is. */
+export function translateError(error: unknown, wanted: string): unknown {
   const reason = REASONS[errnoOf(error) ?? ''];
   if (!reason) return error;
   const path = error instanceof Error && 'path' in error ? String(error.path) : wanted;

@@ -71,7 +71,7 @@ export async function* verifySums(folder: string): AsyncGenerator<string> {
 
 export const notWhole = (what: string, cause?: unknown) =>
   new CommandError(`The backup is not whole: ${what}.`, {
-    hint: 'Nothing was restored. Use another copy of it.',
+    hint: 'Use another copy of it.',
     cause,
   });
 

@@ -7,8 +7,12 @@ import { CommandError } from '../command-error.ts';
  * `what` begins the line, such as "The backup was not made".
  */
 export function explain(error: unknown, what: string): unknown {
-  if (error instanceof CommandError || !(error instanceof Error)) return error;
+  if (!(error instanceof Error)) return error;
   const because = (why: string) => new CommandError(`${what}: ${why}.`, { cause: error });
+  if (error instanceof CommandError) {
+    const { message, hint } = error;
+    return new CommandError(`${what}: ${message}`, { hint, cause: error });
+  }
   if (isDatabaseDown(error)) return because(describeOutage(error));
   if (error instanceof WindlassError || sqlState(error) !== undefined)
     return because(error.message.replace(/\.$/, ''));

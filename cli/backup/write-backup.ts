@@ -153,7 +153,7 @@ const nameMissing =
   (cause: unknown): never => {
     if (!(cause instanceof WindlassError) || cause.code !== 'not_found') throw cause;
     throw new CommandError(
-      `The backup was not made: there is no object ${key}, to which the database refers.`,
+      `there is no object ${key}, to which the database refers.`,
       { cause },
     );
   };

@@ -1,9 +1,12 @@
-import { resolve } from 'node:path';
+import { isIPv6 } from 'node:net';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isDatabaseDown } from '../../shared/database/connect.ts';
 import { createLog, type Logger } from '../../shared/process/log.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import { listSecrets } from '../../shared/secrets/redact.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
+import { CommandError, errnoOf } from '../command-error.ts';
 import { chooseDataDir } from '../data-dir.ts';
 import { lockDataDir } from '../data-dir-lock.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
@@ -62,11 +65,20 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
       groups: processesWith(secrets),
       renewed: { dataDir, processesWith },
     });
+  } catch (error) {
+    const isGone = isDatabaseDown(error) || errnoOf(error) === 'ECONNREFUSED';
+    throw postgres && isGone ? endedEarly(dataDir, error) : error;
   } finally {
     await lock?.release();
     await postgres?.stop();
   }
 }
+
+const endedEarly = (dataDir: string, cause: unknown) =>
+  new CommandError('The embedded Postgres ended while the service began.', {
+    hint: `${join(dataDir, 'postgres.log')} may say why; the machine may lack memory. Start again.`,
+    cause,
+  });
 
 /** All data are on other servers. The data directory only stores generated keys, if no keys are set. */
 async function upFleet({ life, environment }: CommandContext, config: Config): Promise<void> {
@@ -147,9 +159,12 @@ async function superviseAll(
       supervisor.handOver(Object.fromEntries(specs.map(({ name, secrets }) => [name, secrets])));
     });
   const [listening = []] = groups;
-  const address = config.PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`;
+  const address = config.PUBLIC_URL ?? `http://${inUrl(config.HOST)}:${config.PORT}`;
   const where = listening.length > 0 ? ` at ${address}` : '.';
   supervisor.ready.then(() => process.stdout.write(`Windlass is ready${where}\n`)).catch(() => {});
   await supervisor.stopped;
   unwatch?.();
 }
+
+/** RFC 3986, 3.2.2: an IPv6 address stands in brackets. */
+const inUrl = (host: string) => (isIPv6(host) ? `[${host}]` : host);

@@ -1,5 +1,6 @@
 import { openDatabase } from '../../shared/database/connect.ts';
 import { verifyAudit } from '../../shared/database/verify-audit.ts';
+import { abortable } from '../../shared/process/abort.ts';
 import { exitWith } from '../../shared/process/lifecycle.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { printRecord } from '../client/print-records.ts';
@@ -14,7 +15,8 @@ export async function verifyAuditChain(
   const verdict = await withDatabase(readConfig(environment), life.stopping, async url => {
     const database = openDatabase(url, { max: 1 });
     try {
-      return await verifyAudit(database);
+      // A chain of years takes long, and the database may wait for a lock.
+      return await abortable(verifyAudit(database), life.stopping);
     } finally {
       await database.close();
     }

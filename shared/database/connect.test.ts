@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
 import { type Database, isDatabaseDown, openDatabase } from './connect.ts';
 
@@ -99,6 +100,23 @@ test('an interrupted result does not affect the next one', async () => {
   const cut = await database.sql.unsafe('select').catch((reason: unknown) => reason);
   expect(isDatabaseDown(cut)).toBe(true);
   expect([...(await database.sql.unsafe('select'))]).toEqual([{ word: 'whole' }]);
+});
+
+test('a database that is lost to a single connection counts as down', async () => {
+  const { url } = await serve(socket => socket.end());
+  const client = new pg.Client(url);
+  client.on('error', () => {});
+  await client.connect();
+  const lost = await client.query('select').catch((reason: unknown) => reason);
+  expect(isDatabaseDown(lost)).toBe(true);
+  server?.close();
+  const stopping = Buffer.from('SFATAL\0C57P01\0Mterminating connection\0\0');
+  const other = await serve(
+    () => {},
+    socket => socket.end(message('E', stopping)),
+  );
+  const refused = await new pg.Client(other.url).connect().catch((reason: unknown) => reason);
+  expect(isDatabaseDown(refused)).toBe(true);
 });
 
 test('a missing file does not count as a database that is down', () => {

@@ -74,15 +74,18 @@ export function openDatabase(
 /**
  * Whether an error says that the database cannot be reached, is starting or is shutting down:
  * classes 08 (connection), 57P (shutdown, start-up, killed) and 53 (no resources) of PostgreSQL's error codes, 57014
- * (statement timeout), 25006 (it became a standby), the driver's own, and those of its sockets.
+ * (statement timeout), 25006 (it became a standby), the drivers' own, and those of their sockets.
  */
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {
     const code = (e as { code?: unknown }).code;
-    if (socketErrors.has(e)) return true;
+    // What node-postgres says of a lost connection has no code.
+    if (socketErrors.has(e) || /^Connection terminated|^timeout expired$/.test(e.message))
+      return true;
     if (typeof code !== 'string') continue;
     if (/^CONNECTION_(CLOSED|ENDED|DESTROYED)$|^CONNECT_TIMEOUT$/.test(code)) return true;
-    if (e.name === 'PostgresError' && /^(08|57P|53)|^57014$|^25006$/.test(code)) return true;
+    const isAnswer = e.name === 'PostgresError' || 'severity' in e;
+    if (isAnswer && /^(08|57P|53)|^57014$|^25006$/.test(code)) return true;
   }
   return false;
 }

@@ -244,6 +244,23 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     expect((await verify(byUrl())).code).toBe(0);
   });
 
+  test('`windlass audit verify` ends at once when it is asked to, however long it would read', async () => {
+    await database`begin`;
+    await database`lock table audit_entries in access exclusive mode`;
+    const args = [WINDLASS, 'audit', 'verify'];
+    const reading = startProgram({ args, settings: byUrl(), cwd: stack.dataDir });
+    const isWaiting = async () =>
+      (await database`select from pg_locks where relation = 'audit_entries'::regclass and not granted
+        and mode = 'AccessShareLock'`).length > 0;
+    await waitFor(isWaiting, { what: 'the chain to be read' });
+    reading.child.kill('SIGINT');
+    expect(await reading.ended).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: 'windlass: Stopped before it was done.\n',
+    });
+    await database`rollback`;
+  });
+
   test('old entries go from the front, and the chain begins with the hash that was kept', async () => {
     const [{ last = 0 } = {}] = await database`select last_seq::int as last from audit_chain`;
     // As if all until here had been told long ago: the hashes are those of their times.
