@@ -111,9 +111,12 @@ async function acquire(dataDir: string, own: string, signal?: AbortSignal): Prom
   }
 }
 
-function refuse(dataDir: string, owner: string): CommandError {
+/** Another process has the lock, and is not stopping. */
+export class DataDirInUse extends CommandError {}
+
+function refuse(dataDir: string, owner: string): DataDirInUse {
   const pid = owner.split('.')[0];
-  return new CommandError(`Another Windlass (process ${pid}) is running on ${dataDir}.`, {
+  return new DataDirInUse(`Another Windlass (process ${pid}) is running on ${dataDir}.`, {
     hint: 'Stop it first, or start this one with another DATA_DIR and PORT.',
   });
 }

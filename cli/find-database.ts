@@ -7,6 +7,7 @@ import { packageRoot } from '../shared/process/package-root.ts';
 import type { Config } from '../shared/settings/config.ts';
 import { CommandError, ifMissing } from './command-error.ts';
 import { chooseDataDir, hasDataDir } from './data-dir.ts';
+import { DataDirInUse } from './data-dir-lock.ts';
 import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';
 import { startPostgres } from './embedded-postgres/postgres.ts';
 import { prepareRoles } from './embedded-postgres/roles.ts';
@@ -37,7 +38,13 @@ export async function withDatabase<T>(
   const running = `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`;
   if (await answers(running)) return work((await prepareRoles(running)).owner);
   const log = createLog({ level: config.LOG_LEVEL, name: 'windlass', secrets: [] });
-  const postgres = await startPostgres({ dataDir, log, signal });
+  const postgres = await startPostgres({ dataDir, log, signal }).catch((cause: unknown) => {
+    if (!(cause instanceof DataDirInUse)) throw cause;
+    throw new CommandError(`The database of the service that runs on ${dataDir} does not answer.`, {
+      hint: 'It may be starting. Try again in a minute.',
+      cause,
+    });
+  });
   try {
     return await work((await prepareRoles(postgres.url)).owner);
   } finally {

@@ -12,10 +12,12 @@ const SUMS = 'SHA256SUMS';
 /** Writes files into a new folder, and the SHA-256 of each into its SHA256SUMS. All are on the disk after close(). */
 export class SummedFolder {
   readonly #folder: string;
+  readonly #signal: AbortSignal;
   readonly #sums: WriteStream;
 
-  constructor(folder: string) {
+  constructor(folder: string, signal: AbortSignal) {
     this.#folder = folder;
+    this.#signal = signal;
     this.#sums = createWriteStream(join(folder, SUMS), { flags: 'wx', mode: 0o600, flush: true });
     // write() and close() throw it.
     this.#sums.on('error', () => {});
@@ -24,8 +26,8 @@ export class SummedFolder {
   /** Writes what `source` becomes through these; `name` is a path in the folder. Returns the number of bytes. */
   async write(name: string, source: Readable, ...through: Transform[]): Promise<number> {
     const path = join(this.#folder, name);
-    // One that fails before the pipeline has it fails in the pipeline.
-    source.on('error', () => {});
+    // One that fails before the pipeline has it fails in the pipeline. A COPY only tells of its error, and would never end there.
+    source.on('error', error => source.destroy(error));
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const hash = createHash('sha256');
     let size = 0;
@@ -37,7 +39,7 @@ export class SummedFolder {
       },
     });
     const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
-    await pipeline([source, ...through, meter, file]);
+    await pipeline([source, ...through, meter, file], { signal: this.#signal });
     if (this.#sums.errored) throw this.#sums.errored;
     this.#sums.write(`${hash.digest('hex')}  ${name}\n`);
     return size;
@@ -55,12 +57,13 @@ export async function* listSummed(folder: string): AsyncGenerator<string> {
 }
 
 /** Reads every file of SHA256SUMS, and tells its name. Throws CommandError at the first that is missing or has other bytes. */
-export async function* verifySums(folder: string): AsyncGenerator<string> {
+export async function* verifySums(folder: string, signal: AbortSignal): AsyncGenerator<string> {
   for await (const { digest, name } of readSums(folder)) {
     const hash = createHash('sha256');
     try {
-      await pipeline(createReadStream(join(folder, name)), hash);
+      await pipeline(createReadStream(join(folder, name)), hash, { signal });
     } catch (cause) {
+      signal.throwIfAborted();
       const what = errnoOf(cause) === 'ENOENT' ? 'is missing' : 'cannot be read';
       throw notWhole(`${name} ${what}`, cause);
     }

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { clientOf, finderOf } from '../../shared/database/primary.ts';
+import { socketErrors } from '../../shared/database/socket.ts';
 
 /**
  * A connection of its own, for statements of any length. Not one of the pool's driver: after a COPY that its reader held up,
@@ -14,27 +15,25 @@ export async function openConnection(url: string, name: string): Promise<pg.Clie
     keepAlive: true,
   });
   // Without a listener a broken connection would end the process; the query rejects as well.
-  client.on('error', () => {});
+  client.on('error', error => socketErrors.add(error));
   await client.connect();
   await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0');
   return client;
 }
 
-/** Does work in a transaction of the connection. `how`: its characteristics, such as `read only`. */
+/**
+ * Does work in a transaction of the connection. `how`: its characteristics, such as `read only`. What fails is rolled back when the
+ * caller ends the connection: after a COPY that was cut off, such as by a full disk, it answers no statement any more.
+ */
 export async function inTransaction<T>(
   client: pg.Client,
   how: string,
   work: () => Promise<T>,
 ): Promise<T> {
   await client.query(`begin ${how}`);
-  try {
-    const result = await work();
-    await client.query('commit');
-    return result;
-  } catch (error) {
-    await client.query('rollback').catch(() => {});
-    throw error;
-  }
+  const result = await work();
+  await client.query('commit');
+  return result;
 }
 
 /** The names of columns, or of tables, for a statement. */

@@ -69,7 +69,7 @@ async function verify(
 ): Promise<void> {
   const missing = new Set(tables.map(({ name }) => tableFile(name)));
   let found = 0;
-  for await (const name of verifySums(folder)) {
+  for await (const name of verifySums(folder, signal)) {
     signal.throwIfAborted();
     if (name.startsWith(OBJECT)) found++;
     else missing.delete(name);
@@ -123,7 +123,7 @@ async function copyTables(
     onProgress(`Tables: ${n} of ${tables.length}`);
     const copy = `copy ${identifiers([name])} (${identifiers(columns)}) from stdin`;
     const file = createReadStream(join(folder, tableFile(name)));
-    await pipeline(file, createGunzip(), client.query(from(copy)));
+    await pipeline(file, createGunzip(), client.query(from(copy)), { signal });
     await continueNumbers(client, name);
   }
 }

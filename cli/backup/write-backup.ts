@@ -37,11 +37,11 @@ interface BackupOptions {
  * deletes no object. The manifest comes last, so that a folder with one is whole.
  */
 export async function writeBackup(options: BackupOptions): Promise<Manifest> {
-  const { url, folder } = options;
+  const { url, folder, signal } = options;
   const client = await openConnection(url, 'windlass backup');
   try {
     await holdDeletions(client);
-    const files = new SummedFolder(folder);
+    const files = new SummedFolder(folder, signal);
     const manifest = await inTransaction(client, 'isolation level repeatable read, read only', () =>
       copyTables(client, files, options),
     );
@@ -152,8 +152,5 @@ const nameMissing =
   (key: string) =>
   (cause: unknown): never => {
     if (!(cause instanceof WindlassError) || cause.code !== 'not_found') throw cause;
-    throw new CommandError(
-      `there is no object ${key}, to which the database refers.`,
-      { cause },
-    );
+    throw new CommandError(`there is no object ${key}, to which the database refers.`, { cause });
   };

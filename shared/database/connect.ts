@@ -71,6 +71,9 @@ export function openDatabase(
   };
 }
 
+/** What node-postgres says of a lost connection, without a code. */
+const LOST = /^(Connection terminated|Client has encountered a connection error|timeout expired$)/;
+
 /**
  * Whether an error says that the database cannot be reached, is starting or is shutting down:
  * classes 08 (connection), 57P (shutdown, start-up, killed) and 53 (no resources) of PostgreSQL's error codes, 57014
@@ -79,9 +82,7 @@ export function openDatabase(
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {
     const code = (e as { code?: unknown }).code;
-    // What node-postgres says of a lost connection has no code.
-    if (socketErrors.has(e) || /^Connection terminated|^timeout expired$/.test(e.message))
-      return true;
+    if (socketErrors.has(e) || LOST.test(e.message)) return true;
     if (typeof code !== 'string') continue;
     if (/^CONNECTION_(CLOSED|ENDED|DESTROYED)$|^CONNECT_TIMEOUT$/.test(code)) return true;
     const isAnswer = e.name === 'PostgresError' || 'severity' in e;

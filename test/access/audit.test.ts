@@ -250,8 +250,10 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     const args = [WINDLASS, 'audit', 'verify'];
     const reading = startProgram({ args, settings: byUrl(), cwd: stack.dataDir });
     const isWaiting = async () =>
-      (await database`select from pg_locks where relation = 'audit_entries'::regclass and not granted
-        and mode = 'AccessShareLock'`).length > 0;
+      (
+        await database`select from pg_locks where relation = 'audit_entries'::regclass and not granted
+        and mode = 'AccessShareLock'`
+      ).length > 0;
     await waitFor(isWaiting, { what: 'the chain to be read' });
     reading.child.kill('SIGINT');
     expect(await reading.ended).toEqual({

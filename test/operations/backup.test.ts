@@ -23,6 +23,7 @@ import { expectProblem } from '../harness/problem.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { missingPrograms } from '../harness/skip.ts';
+import { NEEDS_MOUNT } from '../harness/small-disk.ts';
 import { makeTable } from '../harness/tables.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
@@ -163,6 +164,49 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
       await store.put(key, bytes);
     }
     expect(readdirSync(place.path)).toEqual(['monday']);
+  });
+
+  test('for which there is no room says so, and leaves nothing', async context => {
+    const small = join(place.path, 'small');
+    mkdirSync(small);
+    try {
+      // The tables do not fit, then the objects.
+      for (const size of ['64k', '2m']) {
+        const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', small]);
+        if (mount.status !== 0) return context.skip(NEEDS_MOUNT);
+        expect(await windlass('backup', join(small, 'friday'))).toEqual({
+          ...{ code: 1, stdout: '' },
+          stderr: 'windlass: The backup was not made: ENOSPC: no space left on device, write.\n',
+        });
+        expect(readdirSync(small)).toEqual([]);
+        expect(spawnSync('umount', [small]).status).toBe(0);
+      }
+    } finally {
+      spawnSync('umount', [small]);
+      rmSync(small, { recursive: true });
+    }
+  });
+
+  test('whose database goes away says so, and leaves nothing', async () => {
+    const isCopying = () =>
+      readdirSync(place.path).some(
+        name => name.includes('.partial-') && existsSync(join(place.path, name, 'tables')),
+      );
+    for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+      const cut = start('backup', join(place.path, 'saturday'));
+      await waitFor(isCopying, { what: 'the tables to be copied', intervalMs: 5 });
+      const text = readFileSync(join(stack.dataDir, 'postgres', 'postmaster.pid'), 'utf8');
+      process.kill(Number.parseInt(text, 10), signal);
+      const { code, stderr } = await cut.ended;
+      expect([code, stderr]).toEqual([
+        1,
+        'windlass: The backup was not made: the database cannot be reached.\n',
+      ]);
+      expect(readdirSync(place.path)).toEqual(['monday']);
+      await waitFor(() => client.get('/api/projects').then(Boolean, () => false), {
+        ...{ what: 'the database to be back', timeoutMs: 30_000 },
+      });
+    }
   });
 
   test('goes into an empty installation alone', async () => {
