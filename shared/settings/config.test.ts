@@ -67,10 +67,30 @@ test('a database may have several hosts, of which the primary is wanted', () => 
   const url = 'postgres://u:p@one:5432,two/d?target_session_attrs=';
   expect(problemOf(`${url}read-write`)).toBeUndefined();
   expect(problemOf(`${url}standby`)).toMatch(/^DATABASE_URL .*must be read-write or primary/);
-  expect(problemOf('postgres://u:p@one:port,two/d')).toMatch(/^DATABASE_URL .*must be a URL/);
+  expect(problemOf('postgres://u:p@one:port,two/d')).toMatch(/^DATABASE_URL .*is no URL/);
   expect(problemsOf({ DATABASE_DIRECT_URL: 'postgres://one/d' })).toEqual([
     'DATABASE_DIRECT_URL: needs DATABASE_URL too',
   ]);
+});
+
+test('a password that is not percent-encoded is named, and no part of it is taken for a host', () => {
+  for (const [name, scheme] of [
+    ['DATABASE_URL', 'postgres'],
+    ['REDIS_URL', 'redis'],
+  ] as const) {
+    for (const password of ['12%zz', '12%', '%e9', '12/3', '12#3', '12?3', 'a/3', 'a#3', 'a?3']) {
+      const problems = problemsOf({ [name]: `${scheme}://u:${password}@host:5432/0` });
+      expect([password, problems]).toEqual([
+        password,
+        [expect.stringMatching(new RegExp(`^${name} .*: is no URL: .*% is written %25`))],
+      ]);
+    }
+    for (const password of ['12%25', '%C3%A9', 'a%2F3', 'p@ss', 'é', 'a:b', '!$&*()+,;=~'])
+      expect(problemsOf({ [name]: `${scheme}://u:${password}@host:5432/0` })).toEqual([]);
+    expect(problemsOf({ [name]: `${scheme}:hunter2` })).toEqual([
+      expect.stringContaining(`must be a URL that begins with ${scheme}://`),
+    ]);
+  }
 });
 
 test('sealing keys must be a pair', async () => {

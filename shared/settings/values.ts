@@ -28,14 +28,41 @@ export const url = (...schemes: string[]) =>
     `must be a URL that begins with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`,
   );
 
-const oneUrl = url('postgres', 'postgresql');
+/**
+ * A server with a login. A password in it that is not percent-encoded makes another URL of it, or none: refused here, no part of it
+ * is taken for a host that is then named in an error.
+ */
+export const serverUrl = (...schemes: string[]) =>
+  z.string().transform((value, context) => {
+    const begins = schemes.map(scheme => `${scheme}://`);
+    if (!begins.some(begin => value.startsWith(begin)))
+      context.addIssue(`must be a URL that begins with ${begins.join(' or ')}`);
+    else if (!hasEncodedLogin(value))
+      context.addIssue(
+        'is no URL: a port is a number, and in the user name and the password % is written %25, / is %2F, # is %23 and ? is %3F',
+      );
+    return value;
+  });
+
+function hasEncodedLogin(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { username, password, pathname, search, hash } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    return false;
+  }
+  return hash === '' && !`${pathname}${search}`.includes('@');
+}
+
+const oneUrl = serverUrl('postgres', 'postgresql');
 /** It may name several servers, separated by commas, as libpq has it. */
 export const databaseUrl = z
   .string()
-  .refine(
-    value => splitHosts(value).every(each => oneUrl.safeParse(each).success),
-    'must be a URL that begins with postgres:// or postgresql://',
-  )
+  .superRefine((value, context) => {
+    const [wrong] = splitHosts(value).flatMap(each => oneUrl.safeParse(each).error?.issues ?? []);
+    if (wrong) context.addIssue(wrong.message);
+  })
   .refine(
     value => [null, 'read-write', 'primary'].includes(targetOf(value)),
     'target_session_attrs must be read-write or primary: Windlass writes',
