@@ -1,10 +1,14 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { createServer, isIPv6 } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError, errnoOf } from '../command-error.ts';
 
 /** Processes of a killed supervisor take so long to end and release the port. */
 const PORT_WAIT_MS = 5_000;
+
+/** RFC 3986, 3.2.2: an IPv6 address stands in brackets. */
+export const addressOf = (host: string, port: number): string =>
+  `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 
 /** Throws CommandError if a port is in use, before anything is started. */
 export async function requireFreePorts(host: string, ports: number[]): Promise<void> {

@@ -1,4 +1,3 @@
-import { isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
@@ -22,7 +21,7 @@ import type { ProcessSpec } from '../supervisor/supervised-process.ts';
 import { supervise } from '../supervisor/supervisor.ts';
 import { checkServers } from './check-servers.ts';
 import type { CommandContext } from './command-context.ts';
-import { requireFreePorts } from './free-ports.ts';
+import { addressOf, requireFreePorts } from './free-ports.ts';
 import { prepareDatabase } from './migrate.ts';
 import { prepareServiceUsers, requireServiceUsers } from './service-users.ts';
 
@@ -159,12 +158,9 @@ async function superviseAll(
       supervisor.handOver(Object.fromEntries(specs.map(({ name, secrets }) => [name, secrets])));
     });
   const [listening = []] = groups;
-  const address = config.PUBLIC_URL ?? `http://${inUrl(config.HOST)}:${config.PORT}`;
+  const address = config.PUBLIC_URL ?? addressOf(config.HOST, config.PORT);
   const where = listening.length > 0 ? ` at ${address}` : '.';
   supervisor.ready.then(() => process.stdout.write(`Windlass is ready${where}\n`)).catch(() => {});
   await supervisor.stopped;
   unwatch?.();
 }
-
-/** RFC 3986, 3.2.2: an IPv6 address stands in brackets. */
-const inUrl = (host: string) => (isIPv6(host) ? `[${host}]` : host);

@@ -93,6 +93,15 @@ test('a password that is not percent-encoded is named, and no part of it is take
   }
 });
 
+test('an idle time is no longer than the database can count', () => {
+  for (const name of ['SESSION_IDLE_TIMEOUT', 'UPLOAD_IDLE_TIMEOUT']) {
+    expect(problemsOf({ [name]: '31536000000' })).toEqual([]);
+    expect(problemsOf({ [name]: '999999999999' })).toEqual([
+      expect.stringMatching(new RegExp(`^${name} .*<=31536000000`)),
+    ]);
+  }
+});
+
 test('sealing keys must be a pair', async () => {
   const [one, other] = await Promise.all([generateSealKeys(), generateSealKeys()]);
   const keys = (publicKey: string, ...privateKeys: string[]) =>

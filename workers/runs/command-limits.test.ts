@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { watchLimits } from './command-limits.ts';
@@ -45,4 +45,18 @@ test('before the time limit, output beyond its limit ends the command', () => {
   expect(take(Buffer.from('d')).length).toBe(0);
   expect(signal.reason).toMatchObject({ code: 'output_limit' });
   expect(assertKept).toThrow(expect.objectContaining({ code: 'output_limit' }));
+});
+
+test('a time limit of a month is one of a month', () => {
+  vi.useFakeTimers();
+  try {
+    const day = 86_400;
+    const { signal } = watch(30 * day, 0);
+    vi.advanceTimersByTime(29.9 * day * 1_000);
+    expect(signal.aborted).toBe(false);
+    vi.advanceTimersByTime(0.2 * day * 1_000);
+    expect(signal.reason).toMatchObject({ code: 'time_limit' });
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -2,6 +2,9 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 
+/** Of setTimeout(), 24.8 days: a command may run for longer. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** LIMIT_COMMAND_SECONDS or its own time-out, from the command's first start, LIMIT_OUTPUT_BYTES, and the room that there is for output. */
 export function watchLimits({ job, worker, payload }: JobContext<'command'>, output: OutputWriter) {
   const { LIMIT_COMMAND_SECONDS, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
@@ -10,17 +13,20 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
   // All that was taken, not what is stored by now: after a burst nothing more may come for long.
   let taken = output.stored.stdout + output.stored.stderr;
   const left = seconds * 1_000 - (Date.now() - Number(job.runAt ?? Date.now()));
-  const onTimeout = () => {
-    if (seconds < Infinity) limit.abort(timeLimit(seconds));
+  const until = performance.now() + left;
+  let timer: NodeJS.Timeout | undefined;
+  const look = () => {
+    const wait = until - performance.now();
+    if (wait > 0) timer = setTimeout(look, Math.min(wait, LONGEST_TIMER_MS));
+    else limit.abort(timeLimit(seconds));
   };
+  if (seconds < Infinity) timer = setTimeout(look, Math.min(Math.max(0, left), LONGEST_TIMER_MS));
   /** Why output was left out. */
   let cut: WindlassError | undefined;
   const cutFor = (reason: WindlassError) => {
     cut = reason;
     limit.abort(reason);
   };
-  // setTimeout's limit is 24.8 days; longer limits end there.
-  const timer = setTimeout(onTimeout, Math.min(Math.max(0, left), 2 ** 31 - 1));
   return {
     /** Aborted, with the error as its reason, when the command has used up its time or the room for its output. */
     signal: limit.signal,

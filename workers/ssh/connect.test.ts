@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
 import ssh2 from 'ssh2';
 import { afterEach, expect, test } from 'vitest';
@@ -74,6 +74,27 @@ test('a host that takes connections and says nothing is an error, and so is one 
       message: expect.stringContaining('did not answer'),
     });
   }
+});
+
+test('a host that sends more than SSH allows is told as that', async () => {
+  const port = await serveSsh(letIn, { banner: 'x'.repeat(64 << 10) });
+  await expect(logIn(port, { password: 'x' })).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+    message: expect.stringContaining('it sent a message of more than 35,000 bytes, such as a banner'),
+  });
+});
+
+test('attempts that failed leave nothing on their signal', async () => {
+  const { signal } = new AbortController();
+  const silent = await listen(socket => socket.destroy());
+  const refusing = await serveSsh(client => client.on('authentication', login => login.reject()));
+  for (const port of [silent, refusing])
+    for (const limits of [LIMITS, LIMITS])
+      await connect(
+        { hops: [hostAt(port)], username: 'me', credential: { password: 'x' }, limits },
+        signal,
+      ).catch(() => {});
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 test('a host that takes no connection is an error too', async () => {

@@ -32,6 +32,12 @@ export function toLoginError(
   if (words?.aboutLogin) return accountUnusable(words.aboutLogin, error);
   if (error.level === 'client-timeout')
     return unreachable(host, 'the SSH server did not answer, or not the login, in time.', error);
+  if (/^Bad packet length/.test(error.message))
+    return unreachable(
+      host,
+      'it sent a message of more than 35,000 bytes, such as a banner of that size, or is no SSH server.',
+      error,
+    );
   const isHangUp = /before handshake/.test(error.message) || error.code === 'ECONNRESET';
   const cause = new DroppedBeforeLogin(error.message, { isUnseen: isHangUp && !hasShownKey });
   return unreachable(host, `${error.message}.`, cause);

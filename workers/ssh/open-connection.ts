@@ -1,4 +1,5 @@
 import type ssh2 from 'ssh2';
+import { abortable } from '../../shared/process/abort.ts';
 import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
 import { limitLogin, type Transport } from './limit-login.ts';
 
@@ -19,18 +20,15 @@ export function openConnection(
   transport: Transport,
   { options, signal, onBegun }: OpenOptions,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    client.once('ready', () => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    });
+  signal.throwIfAborted();
+  const opened = new Promise<void>((resolve, reject) => {
+    client.once('ready', resolve);
     client.on('error', reject);
     client.once('close', () => reject(new Error('the host closed the connection')));
     client.once('ready', limitLogin(transport, reject));
     client.connect({ ...options, sock: transport });
     onBegun?.(reject);
   });
+  // One signal may see many attempts.
+  return abortable(opened, signal);
 }
