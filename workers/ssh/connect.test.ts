@@ -80,7 +80,9 @@ test('a host that sends more than SSH allows is told as that', async () => {
   const port = await serveSsh(letIn, { banner: 'x'.repeat(64 << 10) });
   await expect(logIn(port, { password: 'x' })).rejects.toMatchObject({
     code: 'remote_connection_failed',
-    message: expect.stringContaining('it sent a message of more than 35,000 bytes, such as a banner'),
+    message: expect.stringContaining(
+      'it sent a message of more than 35,000 bytes, such as a banner',
+    ),
   });
 });
 
