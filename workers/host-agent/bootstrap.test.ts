@@ -199,6 +199,16 @@ test('the agent refuses to serve if neither the account’s shell nor /bin/sh co
   });
 });
 
+test('an account that may open too few files is told so', async () => {
+  const host = harness.makeHost(DASH);
+  const few = join(host.account.home, 'few-files');
+  writeFileSync(few, `#!${DASH}\nulimit -n 8\nexec ${DASH} "$@"\n`, { mode: 0o755 });
+  await expect(openAgent(harness.makeHost(few), options)).rejects.toMatchObject({
+    code: 'agent_startup_failed',
+    message: expect.stringContaining('a process of the account may open only 8 files (ulimit -n).'),
+  });
+});
+
 test('a host that does not answer times out, and an abort ends the opening', async () => {
   const host = harness.makeHost(DASH);
   const silent = { exec: () => host.exec('exec cat') };

@@ -64,6 +64,9 @@ interface Foreign {
 /** A shell that has written so much and not yet what it was asked for will not. */
 const MAX_FOREIGN = 65_536;
 
+/** With fewer descriptors sh cannot redirect, as it keeps what it redirects above the ninth. */
+const FEW_FILES = 16;
+
 /** Installs the agent's file unless it is on the host and whole; returns the account's own shell. */
 async function installAgent(
   remote: RemoteExec,
@@ -155,6 +158,8 @@ function probeCommand({ name, content, checksum }: AgentFile): string {
     'F="$D/new.$$"',
     `E=$( { mkdir -p "$D" && cat >"$F" && ${check(checksum, content.length)} && mv -f "$F" "$A"; } 2>&1 ) && echo "windlass-stored ok" && exit`,
     'rm -f "$F" 2>/dev/null',
+    // Without a redirection, which needs a descriptor more than there may be.
+    `N=$(ulimit -n); test "$N" = unlimited || test "$N" -ge ${FEW_FILES} || E="a process of the account may open only $N files (ulimit -n)."`,
     'echo "windlass-stored $E"',
   ];
   return `exec /bin/sh -c '${script.join('; ')}'`;
