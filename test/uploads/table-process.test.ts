@@ -59,3 +59,16 @@ test('a child that is killed while it has half written its files is followed by 
   process.kill(child.pid, 'SIGKILL');
   expect(await made).toEqual([expect.objectContaining({ rows })]);
 });
+
+test('texts that DuckDB cannot count in its memory are counted', { timeout: 120_000 }, async () => {
+  const text = (row: number) => `x${Math.sin(row)}`.padEnd(15_000, 'abcdefgh');
+  const unique = Array.from({ length: 15_000 }, (_, row) => `${row},${text(row)}`);
+  const often = [7, 3, 3].flatMap((times, i) => new Array<string>(times).fill(`${i},${text(i)}`));
+  const csv = `id,s\n${[...unique, ...often].join('\n')}\n`;
+  const [made] = await parse(csv);
+  const { top = [] } = made?.columns?.find(({ name }) => name === 's') ?? {};
+  expect(made?.rows).toBe(15_013);
+  expect(top.length).toBe(20);
+  expect(top.slice(0, 4).map(({ count }) => count)).toEqual([8, 4, 4, 1]);
+  expect(top[0]?.value).toBe(text(0).slice(0, 200));
+});

@@ -1,8 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import { query, quoteName, quoteText } from './duckdb.ts';
+import { findTop, quoted, unquoted } from './top-values.ts';
 
-const TOP_VALUES = 20;
 const MAX_CHARACTERS = 200;
 /** Values of wide tables are cut shorter, so that the statistics of thousands of columns take a few MB. */
 const TOTAL_CHARACTERS = 200_000;
@@ -52,14 +52,16 @@ export async function computeColumnStatistics(
   for (const column of columns) {
     const { name, type } = column;
     const kind = TYPES[type] ?? 'text';
-    const { min, max, nulls } = ranges.get(column) ?? { min: null, max: null, nulls: 0 };
+    const { min, max, nulls, bytes } = ranges.get(column) ?? NO_RANGE;
     statistics.push({
       name,
       type: kind,
       min: parse(kind, min),
       max: parse(kind, max),
       nulls,
-      ...(kind === 'text' ? { top: await findTop(connection, { from, column: name, cut }) } : {}),
+      ...(kind === 'text'
+        ? { top: await findTop(connection, { from, column: name, cut, bytes }) }
+        : {}),
     });
     onProgress(statistics.length / columns.length);
   }
@@ -71,7 +73,11 @@ interface Range {
   min: unknown;
   max: unknown;
   nulls: number;
+  /** Of texts. */
+  bytes: number;
 }
+
+const NO_RANGE: Range = { min: null, max: null, nulls: 0, bytes: 0 };
 
 interface Ranges {
   from: string;
@@ -88,7 +94,6 @@ async function findRanges(
   connection: DuckDBConnection,
   { from, columns, cut }: Ranges,
 ): Promise<Map<Column, Range>> {
-  const isText = ({ type }: Column) => type === 'VARCHAR';
   const find = (of: Column[], value = ({ name }: Column) => quoteName(name)) =>
     queryRanges(connection, { from, columns: of, cut, value });
   const ranges = await find(columns.filter(column => !isText(column)));
@@ -100,10 +105,11 @@ async function findRanges(
     ({ name }) => `CASE WHEN isfinite(${quoteName(name)}) THEN ${quoteName(name)} END`,
   );
   for (const [column, { min, max }] of finite)
-    ranges.set(column, { min, max, nulls: ranges.get(column)?.nulls ?? 0 });
+    ranges.set(column, { ...(ranges.get(column) ?? NO_RANGE), min, max });
   return new Map([...ranges, ...(await find(columns.filter(isText)))]);
 }
 
+const isText = ({ type }: Column) => type === 'VARCHAR';
 const isNotFinite = (text: unknown) => text !== null && !Number.isFinite(Number(text));
 
 async function queryRanges(
@@ -113,14 +119,21 @@ async function queryRanges(
   const ranges = new Map<Column, Range>();
   for (let at = 0; at < columns.length; at += BATCH) {
     const batch = columns.slice(at, at + BATCH);
-    const parts = batch.map(
-      (column, i) =>
-        `count(*) - count(${quoteName(column.name)}) AS n${i}, min(${value(column)}) AS a${i}, max(${value(column)}) AS z${i}`,
-    );
-    const asText = batch.map(
-      ({ type }, i) =>
-        `n${i}, ${toText(`a${i}`, type, cut)} AS a${i}, ${toText(`z${i}`, type, cut)} AS z${i}`,
-    );
+    const parts = batch.flatMap((column, i) => {
+      const name = quoteName(column.name);
+      const [least, greatest] = [
+        `min(${value(column)}) AS a${i}`,
+        `max(${value(column)}) AS z${i}`,
+      ];
+      const bytes = isText(column) ? [`sum(strlen(${name})) AS b${i}`] : [];
+      return [`count(*) - count(${name}) AS n${i}`, least, greatest, ...bytes];
+    });
+    const asText = batch.flatMap((column, i) => [
+      `n${i}`,
+      `${toText(`a${i}`, column.type, cut)} AS a${i}`,
+      `${toText(`z${i}`, column.type, cut)} AS z${i}`,
+      ...(isText(column) ? [`b${i}`] : []),
+    ]);
     const [found = {}] = await query(
       connection,
       `SELECT ${asText.join(', ')} FROM (SELECT ${parts.join(', ')} FROM ${from})`,
@@ -130,22 +143,10 @@ async function queryRanges(
         min: found[`a${i}`],
         max: found[`z${i}`],
         nulls: Number(found[`n${i}`]),
+        bytes: Number(found[`b${i}`] ?? 0),
       });
   }
   return ranges;
-}
-
-async function findTop(
-  connection: DuckDBConnection,
-  { from, column, cut }: { from: string; column: string; cut: number },
-): Promise<{ value: string; count: number }[]> {
-  const rows = await query(
-    connection,
-    `SELECT ${quoted('value', cut)} AS value, n FROM (
-       SELECT ${quoteName(column)} AS value, count(*) AS n FROM ${from} WHERE value IS NOT NULL
-       GROUP BY ALL ORDER BY n DESC, value LIMIT ${TOP_VALUES})`,
-  );
-  return rows.map(row => ({ value: unquoted(row.value), count: Number(row.n) }));
 }
 
 /** An SQL expression for the value as text: ISO 8601 for times, in which DuckDB's own format differs. */
@@ -156,10 +157,6 @@ function toText(value: string, type: string, cut: number): string {
     return `replace(CAST(CAST(${value} AS TIMESTAMP) AS VARCHAR), ' ', 'T') || 'Z'`;
   return `CAST(${value} AS VARCHAR)`;
 }
-
-/** DuckDB's client drops a byte order mark at the beginning of a text, so that another character stands there. */
-const quoted = (value: string, cut: number) => `'"' || left(${value}, ${cut})`;
-const unquoted = (text: unknown) => String(text).slice(1);
 
 function parse(kind: ColumnStatistics['type'], value: unknown): unknown {
   if (value === null || value === undefined) return null;
