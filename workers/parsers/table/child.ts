@@ -4,7 +4,7 @@
  */
 import { raiseOomScore } from '../../sandbox/oom-score.ts';
 import { readFile } from '../formats/read-file.ts';
-import { classifyError } from './duckdb.ts';
+import { classifyError, hadMost } from './duckdb.ts';
 import { makeView } from './make-view.ts';
 import { type TableAnswer, TableError, type TableRequest } from './protocol.ts';
 
@@ -44,7 +44,11 @@ function toAnswer(error: unknown): TableAnswer {
     return { refused: { problems, count, hint } };
   }
   const message = error instanceof Error ? `${error.message}\n${error.stack}` : String(error);
-  return { failed: classifyError(error), message: message.slice(0, 4_000) };
+  return {
+    failed: classifyError(error),
+    message: message.slice(0, 4_000),
+    hadMost: hadMost(),
+  };
 }
 
 function send(answer: TableAnswer): void {

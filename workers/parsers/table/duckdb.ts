@@ -2,30 +2,32 @@ import { join } from 'node:path';
 import type * as Duckdb from '@duckdb/node-api';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { requirePackage } from '../../../shared/process/require-package.ts';
-import type { Resources } from './protocol.ts';
+import { LARGEST_SHARE, type Resources, USUAL_SHARE } from './protocol.ts';
 
 const { DuckDBInstance } = requirePackage<typeof Duckdb>('@duckdb/node-api');
 
-/** Of the child's memory. DuckDB's limit covers its own buffers only; Node and its other allocations need the rest. */
-const SHARE_OF_MEMORY = 0.4;
-/** For wide tables DuckDB counts more memory than it uses. */
-const SHARE_WHEN_WIDE = 0.7;
 /** Columns. Each thread holds 2,048 rows of all columns in memory. */
 const WIDE = 100;
 /** The most that sorting and counting spill to the worker's disk, in addition to the table. */
 const SPILL = '20GB';
+
+let lastHadMost = false;
+/** Whether the DuckDB that was opened last has a single thread and the largest share. */
+export const hadMost = () => lastHadMost;
 
 /**
  * Opens a DuckDB that can access only the scratch folder: no other file, no network, no extension that is not built in.
  * The configuration is locked, so that no statement can change that.
  */
 export async function openDuckdb(
-  { scratch, memory, threads }: Resources,
+  { scratch, memory, threads, share: asked }: Resources,
   columns: number,
 ): Promise<DuckDBConnection> {
   const isWide = columns > WIDE;
-  const limit = memory * (isWide ? SHARE_WHEN_WIDE : SHARE_OF_MEMORY);
+  const share = asked ?? (isWide ? LARGEST_SHARE : USUAL_SHARE);
+  const limit = memory * share;
   const isSingle = isWide || threads === 1;
+  lastHadMost = isSingle && share === LARGEST_SHARE;
   const instance = await DuckDBInstance.create(':memory:', {
     // Memory grows with the number of threads, and workers run other jobs too.
     threads: isSingle ? '1' : '2',

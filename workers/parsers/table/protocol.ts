@@ -43,7 +43,14 @@ export interface Resources {
   memory: number;
   /** DuckDB's, at most. */
   threads: 1 | 2;
+  /** What DuckDB may use of the memory; by default by the number of columns. */
+  share?: number;
 }
+
+/** Of the child's memory. DuckDB's limit covers its own buffers only; Node and its other allocations need the rest. */
+export const USUAL_SHARE = 0.4;
+/** Of a single thread. For wide tables DuckDB counts more memory than it uses. */
+export const LARGEST_SHARE = 0.7;
 
 /** Both paths are in the scratch folder. */
 interface Files extends Resources {
@@ -107,9 +114,12 @@ export interface Made {
   view: MadeTable;
 }
 
-/** The answers: JSON lines on the child's standard output, the last one `made`, `refused` or `failed`. */
+/**
+ * The answers: JSON lines on the child's standard output, the last one `made`, `refused` or `failed`. `hadMost`: DuckDB had all
+ * the memory that it ever gets.
+ */
 export type TableAnswer =
   | { progress: number }
   | { made: Made[keyof Made] }
   | { refused: { problems: TableProblem[]; count: number; hint?: string } }
-  | { failed: 'memory' | 'disk' | 'other'; message: string };
+  | { failed: 'memory' | 'disk' | 'other'; message: string; hadMost: boolean };

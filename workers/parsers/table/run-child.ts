@@ -9,11 +9,12 @@ import { packageRoot } from '../../../shared/process/package-root.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
 import { watchMemory } from '../../sandbox/watch-memory.ts';
+import { type AttemptResources, afterLackOfMemory, LackOfMemory } from './lack-of-memory.ts';
 import { type Made, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', packageRoot));
-/** Attempts with a child that lacks memory or is killed from outside. */
+/** Attempts with a child that lacks memory. */
 const MAX_ATTEMPTS = 3;
 /** V8 reserves 10 GB of addresses for a WebAssembly memory, unless it checks its bounds itself. */
 const NO_WASM_CAGE = '--disable-wasm-trap-handler';
@@ -21,7 +22,7 @@ const NO_WASM_CAGE = '--disable-wasm-trap-handler';
 const HEAP_MB = 96;
 
 type Bounded<T> = T extends TableRequest ? Omit<T, 'memory'> : never;
-type Unlimited<T> = T extends TableRequest ? Omit<T, 'memory' | 'threads'> : never;
+type Unlimited<T> = T extends TableRequest ? Omit<T, 'memory' | 'threads' | 'share'> : never;
 
 export interface RunOptions {
   /** The most bytes of memory that the child may use. */
@@ -44,26 +45,17 @@ export async function runTableChild<K extends keyof Made>(
   request: Extract<Unlimited<TableRequest>, { kind: K }>,
   options: RunOptions,
 ): Promise<Made[K]> {
+  let resources: AttemptResources = { threads: 2 };
   for (let tries = 1; ; tries++) {
     try {
-      return (await runOnce({ ...request, threads: tries === 1 ? 2 : 1 }, options)) as Made[K];
+      return (await runOnce({ ...request, ...resources }, options)) as Made[K];
     } catch (error) {
       if (!(error instanceof LackOfMemory)) throw error;
-      if (tries === MAX_ATTEMPTS || (tries > 1 && !error.wasKilled)) throw tooLarge(options.memory);
+      const next = afterLackOfMemory(error.kind, resources);
+      if (tries === MAX_ATTEMPTS || !next) throw tooLarge(options.memory);
+      resources = next;
     }
     await removeLeftovers(request);
-  }
-}
-
-/**
- * DuckDB found no memory, or the child was killed from outside, as by a system without memory. Where the system lets one of two
- * threads wait, as under load, DuckDB keeps in memory what the other makes meanwhile; a single one needs the same always.
- */
-class LackOfMemory extends Error {
-  readonly wasKilled: boolean;
-  constructor({ wasKilled }: { wasKilled: boolean }) {
-    super('the table process lacked memory');
-    this.wasKilled = wasKilled;
   }
 }
 
@@ -108,7 +100,7 @@ async function runOnce(
   signal.addEventListener('abort', onAbort, { once: true });
   let timer: NodeJS.Timeout | undefined;
   const watches = [
-    watchMemory(child, memory, () => end(tooLarge(memory))),
+    watchMemory(child, memory, () => end(new LackOfMemory('exceeded'))),
     watchScratch(keepFree, () => end(diskFull())),
   ];
   child.stdin?.on('error', () => {});
@@ -120,7 +112,7 @@ async function runOnce(
     child.stdin?.end();
     await ended;
     if (reason !== undefined) throw reason;
-    if (!answer && child.signalCode === 'SIGKILL') throw new LackOfMemory({ wasKilled: true });
+    if (!answer && child.signalCode === 'SIGKILL') throw new LackOfMemory('killed');
     return toResult(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
@@ -165,7 +157,7 @@ function toResult(
     const [first = { reason: 'it cannot be read' }] = problems;
     throw new TableError({ ...first, hint }, { problems, count });
   }
-  if (answer.failed === 'memory') throw new LackOfMemory({ wasKilled: false });
+  if (answer.failed === 'memory') throw new LackOfMemory(answer.hadMost ? 'most' : 'refused');
   if (answer.failed === 'disk') throw diskFull(answer.message);
   throw new Error(`a table could not be made: ${answer.message}`);
 }
