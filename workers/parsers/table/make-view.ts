@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import type { TableFilter } from '../../../shared/jobs/payloads/table-query.ts';
 import {
   countRows,
@@ -12,6 +12,7 @@ import {
 import { writeGroups } from './group-rows.ts';
 import { parquetStatement } from './parquet-statement.ts';
 import type { MadeTable, ViewRequest } from './protocol.ts';
+import { writeSorted } from './sort-rows.ts';
 
 const OPERATORS = { eq: '=', ne: '<>', lt: '<', le: '<=', gt: '>', ge: '>=' } as const;
 
@@ -24,35 +25,32 @@ export async function makeView(
   const connection = await openDuckdb(request, request.columns);
   const described = await query(connection, `DESCRIBE SELECT * FROM ${readParquet(input)}`);
   const types = new Map(described.map(row => [String(row.column_name), String(row.column_type)]));
-  const columns = [...types.keys()];
-  const { source, row } = numberRows(input, columns);
-  const rows = await countRows(connection, readParquet(input));
-  const where = filter.map(one => condition(one, types.get(one.column) ?? 'VARCHAR'));
-  const from = `${source} ${where.length > 0 ? `WHERE ${where.join(' AND ')}` : ''}`;
+  const conditions = filter.map(one => condition(one, types.get(one.column) ?? 'VARCHAR'));
+  const where = conditions.length > 0 ? conditions.join(' AND ') : 'true';
+  const from = `${readParquet(input)} WHERE ${where}`;
   if (groups) return writeGroups(connection, { from, types, groups, output, onProgress });
-  // Missing values come last in both directions.
-  const order = sort.map(
-    ({ column, descending }) => `${quoteName(column)} ${descending ? 'DESC' : 'ASC'} NULLS LAST`,
-  );
-  const select = `SELECT ${columns.map(quoteName).join(', ')} FROM ${from}
-    ORDER BY ${[...order, row].join(', ')}`;
-  const bytesPerRow = (await stat(input)).size / Math.max(1, rows);
-  const write = parquetStatement(
-    { select, output },
-    { columns: columns.length, rows, bytesPerRow },
-  );
-  await runLong(connection, write, onProgress);
+  const groupRows = await readGroupRows(connection, input);
+  if (sort.length > 0)
+    await writeSorted(connection, { input, where, output, types, sort, groupRows, onProgress });
+  else
+    await runLong(
+      connection,
+      parquetStatement(
+        { select: `SELECT * FROM ${from}`, output },
+        { columns: types.size, groupRows },
+      ),
+      onProgress,
+    );
   return { rows: await countRows(connection, readParquet(output)) };
 }
 
-/** DuckDB's own number of a row is faster, and none where a column is called like it. */
-function numberRows(input: string, columns: string[]): { source: string; row: string } {
-  const row = 'file_row_number';
-  if (!columns.some(name => name.toLowerCase() === row))
-    return { source: `read_parquet(${quoteText(input)}, ${row} = true)`, row };
-  const own = quoteName('\u0001 row');
-  const numbered = `SELECT *, row_number() OVER () AS ${own} FROM ${readParquet(input)}`;
-  return { source: `(${numbered})`, row: own };
+/** Those of the first row group of a table, which have as many bytes as are read at once. */
+async function readGroupRows(connection: DuckDBConnection, input: string): Promise<number> {
+  const [first] = await query(
+    connection,
+    `SELECT row_group_num_rows AS rows FROM parquet_metadata(${quoteText(input)}) LIMIT 1`,
+  );
+  return Number(first?.rows ?? 0);
 }
 
 /** A missing value passes only `null`; NaN is neither less nor greater than any number. */

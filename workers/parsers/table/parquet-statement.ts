@@ -25,13 +25,20 @@ export interface TableSize {
   bytesPerRow: number;
 }
 
+/** Of a table whose row groups are like those of another one. */
+interface GroupSize {
+  columns: number;
+  groupRows: number;
+}
+
 /** The SQL statement that writes a query's rows to Parquet, in their order. The API's reader supports Snappy. */
 export function parquetStatement(
   { select, output }: { select: string; output: string },
-  size: TableSize,
+  size: TableSize | GroupSize,
 ): string {
   const { columns } = size;
-  const rows = Math.max(MIN_ROWS, Math.floor(groupRows(size)));
+  const wanted = 'groupRows' in size ? size.groupRows : groupRows(size);
+  const rows = Math.max(MIN_ROWS, Math.floor(wanted));
   const dictionary = columns > WIDE ? `, STRING_DICTIONARY_PAGE_SIZE_LIMIT ${WIDE_DICTIONARY}` : '';
   return `COPY (${select}) TO ${quoteText(output)}
     (FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE ${rows}${dictionary})`;

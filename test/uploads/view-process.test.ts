@@ -1,0 +1,99 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDuckdb, query, readParquet } from '../../workers/parsers/table/duckdb.ts';
+import type { ViewRequest } from '../../workers/parsers/table/protocol.ts';
+import { runTableChild } from '../../workers/parsers/table/run-child.ts';
+import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
+import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
+
+let directory: TempDir;
+let input: string;
+let output: string;
+let connection: Awaited<ReturnType<typeof openDuckdb>>;
+beforeAll(async () => {
+  directory = makeTempDir('views');
+  await giveToDecoder(directory.path);
+  input = join(directory.path, 'table.parquet');
+  output = join(directory.path, 'view.parquet');
+  const resources = { scratch: directory.path, memory: 2 ** 33, threads: 2 as const };
+  connection = await openDuckdb(resources, 1);
+});
+afterAll(() => directory.remove());
+
+/** Writes a table as a query makes it, and the view of it that a child makes with the memory it has by default. */
+async function makeView(
+  select: string,
+  {
+    columns,
+    groupRows,
+    ...view
+  }: Pick<ViewRequest, 'columns' | 'sort'> & Partial<ViewRequest> & { groupRows: number },
+): Promise<number> {
+  for (const path of [input, output]) await rm(path, { force: true });
+  await connection.run(
+    `COPY (${select}) TO '${input}' (FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE ${groupRows})`,
+  );
+  await giveToDecoder(input);
+  const made = await runTableChild(
+    { ...{ kind: 'view', scratch: directory.path, input, output, columns, filter: [] }, ...view },
+    {
+      ...{ memory: 512 << 20, seconds: 100, keepFree: 0, onProgress: () => {} },
+      signal: new AbortController().signal,
+    },
+  );
+  return made.rows;
+}
+
+/** The view has the rows of a query, in its order, as far as these columns tell. */
+async function expectRows(select: string, columns: string): Promise<void> {
+  const numbered = (rows: string) =>
+    `SELECT ${columns}, row_number() OVER () AS place FROM (${rows})`;
+  const [view, wanted] = [numbered(`FROM ${readParquet(output)}`), numbered(select)];
+  expect(
+    await query(connection, `SELECT count(*) AS n FROM ((${view}) EXCEPT ALL (${wanted}))`),
+  ).toEqual([{ n: '0' }]);
+}
+
+/** Texts of 1 to 50 kB, 240 MB in all, of which some are equal in their first 10 kB, and some are missing. */
+const LONG = `SELECT i AS id, i % 3 AS few, CASE WHEN i % 50 = 7 THEN NULL ELSE
+  repeat(chr(97 + (i % 7)::INT), (i % 5 * 2500)::INT) || md5(i::VARCHAR) || repeat('é', 500 + (i * 7919 % 20000)::INT) END AS s
+  FROM range(10000) t(i)`;
+
+test('a table of long texts is sorted, by them and by others', { timeout: 200_000 }, async () => {
+  const view = { columns: 3, groupRows: 1_000 };
+  for (const [column, order] of [
+    ['s', 's DESC NULLS LAST'],
+    ['few', 'few DESC'],
+  ] as const) {
+    const sort = [{ column, descending: true }];
+    expect(await makeView(LONG, { ...view, sort })).toBe(10_000);
+    await expectRows(
+      `SELECT id, few, s FROM ${readParquet(input)} ORDER BY ${order}, id`,
+      'id, few, md5(s)',
+    );
+  }
+});
+
+test('a table of long texts is filtered', { timeout: 100_000 }, async () => {
+  const filter = [{ column: 'few', op: 'ne', value: '1' } as const];
+  expect(await makeView(LONG, { columns: 3, groupRows: 1_000, sort: [], filter })).toBe(6_667);
+  await expectRows(
+    `SELECT id, few, s FROM ${readParquet(input)} WHERE few <> 1 ORDER BY id`,
+    'id, few, md5(s)',
+  );
+});
+
+test('a table of a thousand columns is sorted', { timeout: 200_000 }, async () => {
+  const numbers = Array.from({ length: 999 }, (_, c) => `sin(i * ${c + 1}) AS c${c}`);
+  const select = `SELECT CASE WHEN i % 9 = 0 THEN 'NaN'::DOUBLE ELSE i * 7919 % 1000 END AS k, ${numbers.join(', ')} FROM range(40000) t(i)`;
+  const sort = [
+    { column: 'k', descending: false },
+    { column: 'c5', descending: true },
+  ];
+  expect(await makeView(select, { columns: 1_000, groupRows: 1_000, sort })).toBe(40_000);
+  await expectRows(
+    `FROM ${readParquet(input)} ORDER BY k, c5 DESC`,
+    'k, c0, c5, c31, c32, c500, c998',
+  );
+});

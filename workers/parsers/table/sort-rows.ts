@@ -1,0 +1,212 @@
+import { rm } from 'node:fs/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { query, quoteName, quoteText, readParquet, runLong } from './duckdb.ts';
+import { numberRows } from './number-rows.ts';
+import { parquetStatement } from './parquet-statement.ts';
+
+/**
+ * Bytes of a row. DuckDB sorts short rows with little memory, however many there are. Of its sorted runs it holds 60,000 rows at
+ * once: 200 MB of 900 bytes each needed more than LIMIT_PARSE_BYTES.
+ */
+const SHORT_ROW = 300;
+/** Columns that are sorted at once, beside those that say the order: of numbers, a short row. */
+const SLICE = 32;
+/** Progress when all slices are sorted. */
+const SLICED = 0.7;
+/** Bytes of rows that are sorted at once. They take up to ten times as much memory where texts say the order. */
+const PART_BYTES = 16 << 20;
+/** Parts that a file is divided into, each by a pass over the file. Larger parts are divided again. */
+const MAX_PARTS = 32;
+/** Rows for each part, and their bytes in all, that tell where parts begin. */
+const SAMPLED_PER_PART = 50;
+const SAMPLED_BYTES = 16 << 20;
+
+interface Rows {
+  /** A Parquet file, in the order of the table. */
+  input: string;
+  /** SQL condition of the rows that are wanted. */
+  where: string;
+}
+
+export interface Sorting extends Rows {
+  output: string;
+  /** DuckDB's, by column. */
+  types: Map<string, string>;
+  sort: { column: string; descending: boolean }[];
+  groupRows: number;
+  onProgress(share: number): void;
+}
+
+/** Writes the rows in their order; equal ones stay in that of the table. */
+export async function writeSorted(connection: DuckDBConnection, sorting: Sorting): Promise<void> {
+  const names = [...sorting.types.keys()];
+  const { output, groupRows, onProgress } = sorting;
+  if (names.length <= SLICE) return sortSlice(connection, { ...sorting, names });
+  const slices: { names: string[]; output: string }[] = [];
+  for (let at = 0; at < names.length; at += SLICE) {
+    const slice = {
+      names: names.slice(at, at + SLICE),
+      output: `${output}.slice-${slices.length}`,
+    };
+    const progress = (share: number) => onProgress(((at + share * SLICE) / names.length) * SLICED);
+    await sortSlice(connection, { ...sorting, ...slice, onProgress: progress });
+    slices.push(slice);
+  }
+  const rows = slices.map(slice => readParquet(slice.output)).join(' POSITIONAL JOIN ');
+  const select = `SELECT ${names.map(quoteName).join(', ')} FROM ${rows}`;
+  const size = { columns: names.length, groupRows };
+  await runLong(connection, parquetStatement({ select, output }, size), share =>
+    onProgress(SLICED + share * (1 - SLICED)),
+  );
+}
+
+interface Slice extends Sorting {
+  /** Of some columns. */
+  names: string[];
+}
+
+async function sortSlice(connection: DuckDBConnection, slice: Slice): Promise<void> {
+  const sorter = new Sorter(connection, slice);
+  const { input, where } = slice;
+  const { rows, bytes } = await sorter.measure({ input, where });
+  if (bytes <= PART_BYTES || bytes / rows <= SHORT_ROW) return sorter.writeAtOnce();
+  await sorter.writeInParts({ input, where, rows, bytes });
+}
+
+interface Part extends Rows {
+  rows: number;
+  /** Of the values, as they lie in memory. */
+  bytes: number;
+}
+
+/** Sorts long rows part by part: each has the rows between two keys, and is small enough to be sorted in memory. */
+class Sorter {
+  readonly #connection: DuckDBConnection;
+  readonly #sorting: Slice;
+  readonly #columns: string;
+  /** SQL expression for the bytes of a row. */
+  readonly #width: string;
+  /** Sorted files, in their order. */
+  readonly #sorted: string[] = [];
+  #files = 0;
+  #done = 0;
+
+  constructor(connection: DuckDBConnection, sorting: Slice) {
+    this.#connection = connection;
+    this.#sorting = sorting;
+    const { names } = sorting;
+    this.#columns = names.map(quoteName).join(', ');
+    const texts = names.filter(name => sorting.types.get(name) === 'VARCHAR');
+    const lengths = texts.map(name => `coalesce(strlen(${quoteName(name)}), 0)`);
+    this.#width = [8 * names.length, ...lengths].join(' + ');
+  }
+
+  async measure({ input, where }: Rows): Promise<{ rows: number; bytes: number }> {
+    const { source } = this.#number(input);
+    const [found] = await query(
+      this.#connection,
+      `SELECT count(*) AS rows, sum(${this.#width}) AS bytes FROM ${source} WHERE ${where}`,
+    );
+    return { rows: Number(found?.rows), bytes: Number(found?.bytes ?? 0) };
+  }
+
+  writeAtOnce(): Promise<void> {
+    const { input, where, output, onProgress } = this.#sorting;
+    return this.#write({ select: this.#select({ input, where }, true), output }, onProgress);
+  }
+
+  async writeInParts(part: Part): Promise<void> {
+    await this.#sortPart(part, 0);
+    const files = this.#sorted.map(quoteText).join(', ');
+    const { output } = this.#sorting;
+    await this.#write({
+      select: `SELECT ${this.#columns} FROM read_parquet([${files}])`,
+      output,
+    });
+  }
+
+  async #sortPart(part: Part, depth: number): Promise<void> {
+    const { input, bytes, rows } = part;
+    const ranges = await this.#divide(part, depth);
+    const isSmall = bytes / ranges.length <= PART_BYTES;
+    for (const range of ranges) {
+      const output = `${this.#sorting.output}.${this.#files++}`;
+      await this.#write({ select: this.#select({ input, where: range }, isSmall), output });
+      if (isSmall) {
+        this.#sorted.push(output);
+        this.#done += 1 / ranges.length / MAX_PARTS ** depth;
+        this.#sorting.onProgress(this.#done);
+        continue;
+      }
+      const next = { input: output, where: 'true' };
+      const extent = await this.measure(next);
+      // It might hold one row alone, or all of them.
+      if (extent.rows > 0 && extent.rows < rows)
+        await this.#sortPart({ ...next, ...extent }, depth + 1);
+      else this.#sorted.push(output);
+      await rm(output, { force: true });
+    }
+  }
+
+  /** The conditions of parts with about as many bytes each, in their order. */
+  async #divide({ input, where, rows, bytes }: Part, depth: number): Promise<string[]> {
+    const parts = Math.min(MAX_PARTS, Math.ceil(bytes / PART_BYTES));
+    if (parts === 1) return [where];
+    const { source, row } = this.#number(input);
+    const key = this.#key(row);
+    const sampled = Math.min(parts * SAMPLED_PER_PART, SAMPLED_BYTES / (bytes / rows));
+    const step = Math.max(1, Math.floor(rows / Math.max(2 * parts, sampled)));
+    const bounds = `bounds_${depth}`;
+    await this.#connection.run(
+      `CREATE OR REPLACE TEMP TABLE ${bounds} AS SELECT part, min(key) AS key FROM (
+         SELECT key, floor(${parts} * (sum(width) OVER (ORDER BY key) - width) / sum(width) OVER ()) AS part
+         FROM (SELECT ${key} AS key, ${this.#width} AS width FROM ${source}
+           WHERE ${where} AND hash(${row}) % ${step} = 0)) GROUP BY part`,
+    );
+    const found = await query(this.#connection, `SELECT part FROM ${bounds} ORDER BY part`);
+    const keys = found
+      .slice(1)
+      .map(({ part }) => `(SELECT key FROM ${bounds} WHERE part = ${part})`);
+    return [...keys, undefined].map((end, i) =>
+      [
+        where,
+        ...(i > 0 ? [`${key} >= ${keys[i - 1]}`] : []),
+        ...(end ? [`${key} < ${end}`] : []),
+      ].join(' AND '),
+    );
+  }
+
+  /** Bytes that are compared as the rows are; no two rows have the same. */
+  #key(row: string): string {
+    const { sort } = this.#sorting;
+    const parts = [...sort, { column: row, descending: false }].map(
+      ({ column, descending }) => `${quoteName(column)}, '${direction(descending)}'`,
+    );
+    return `create_sort_key(${parts.join(', ')})`;
+  }
+
+  #select({ input, where }: Rows, isSorted: boolean): string {
+    const { source, row } = this.#number(input);
+    const order = this.#sorting.sort.map(
+      ({ column, descending }) => `${quoteName(column)} ${direction(descending)}`,
+    );
+    const ordered = isSorted ? `ORDER BY ${[...order, quoteName(row)].join(', ')}` : '';
+    return `SELECT ${this.#columns} FROM ${source} WHERE ${where} ${ordered}`;
+  }
+
+  #number(input: string): { source: string; row: string } {
+    return numberRows(input, [...this.#sorting.types.keys()]);
+  }
+
+  #write(
+    table: { select: string; output: string },
+    onProgress: (share: number) => void = () => {},
+  ): Promise<void> {
+    const { names, groupRows } = this.#sorting;
+    const size = { columns: names.length, groupRows };
+    return runLong(this.#connection, parquetStatement(table, size), onProgress);
+  }
+}
+
+/** Missing values come last in both directions. */
+const direction = (descending: boolean) => `${descending ? 'DESC' : 'ASC'} NULLS LAST`;
