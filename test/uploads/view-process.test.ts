@@ -97,3 +97,11 @@ test('a table of a thousand columns is sorted', { timeout: 200_000 }, async () =
     'k, c0, c5, c31, c32, c500, c998',
   );
 });
+
+test('more groups of long texts than there may be are refused', { timeout: 100_000 }, async () => {
+  const select = `SELECT md5(i::VARCHAR) || repeat('é', 1500) AS s FROM range(80000) t(i)`;
+  const groups = { by: ['s'], aggregates: [{ op: 'count' as const }] };
+  await expect(
+    makeView(select, { columns: 1, groupRows: 8_192, sort: [], groups }),
+  ).rejects.toThrow('by: there are more than 10000 groups');
+});

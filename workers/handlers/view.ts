@@ -81,7 +81,10 @@ async function makeView(
         signal,
       },
     ).catch((error: unknown) => {
-      throw error instanceof TableError ? refuse(error) : error;
+      if (error instanceof TableError) throw refuse(error);
+      throw error instanceof WindlassError && error.code === 'parse_failed'
+        ? needsTooMuch(config.LIMIT_PARSE_BYTES)
+        : error;
     });
     const { size: added } = await stat(output);
     const limit = config.LIMIT_USER_BYTES;
@@ -94,6 +97,12 @@ async function makeView(
 
 const refuse = ({ message, hint }: TableError) =>
   new WindlassError('invalid_input', { detail: `Invalid parameters: ${message}.`, hint });
+
+const needsTooMuch = (memory: number) =>
+  new WindlassError('invalid_input', {
+    detail: `Invalid parameters: this view needs more than ${memory} bytes of memory.`,
+    hint: 'Sort or group by other columns, or let fewer rows pass a filter. LIMIT_PARSE_BYTES sets the limit.',
+  });
 
 function isGone(): WindlassError {
   return new WindlassError('conflict', {

@@ -1,8 +1,11 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { MAX_GROUPS, type TableGroups } from '../../../shared/jobs/payloads/table-query.ts';
-import { countRows, quoteName, readParquet, runLong } from './duckdb.ts';
+import { countRows, query, quoteName, readParquet, runLong } from './duckdb.ts';
 import { parquetStatement } from './parquet-statement.ts';
 import { type MadeTable, TableError } from './protocol.ts';
+
+/** By an estimate, which is a fifth off at most. */
+const SURELY_TOO_MANY = 3 * MAX_GROUPS;
 
 interface Grouping {
   /** A relation, with its condition. */
@@ -20,8 +23,11 @@ interface Grouping {
  */
 export async function writeGroups(
   connection: DuckDBConnection,
-  { from, types, groups: { by, aggregates }, output, onProgress }: Grouping,
+  grouping: Grouping,
 ): Promise<MadeTable> {
+  const { from, types, output, onProgress } = grouping;
+  const { by, aggregates } = grouping.groups;
+  await refuseManyGroups(connection, grouping);
   const typeOf = (column: string) => types.get(column) ?? 'VARCHAR';
   const made = [
     ...by.map(quoteName),
@@ -43,13 +49,28 @@ export async function writeGroups(
     onProgress,
   );
   const rows = await countRows(connection, readParquet(output));
-  if (rows > MAX_GROUPS)
-    throw new TableError({
-      reason: `by: there are more than ${MAX_GROUPS} groups`,
-      hint: 'Group by columns with fewer values, or filter the rows.',
-    });
+  if (rows > MAX_GROUPS) throw tooManyGroups();
   return { rows };
 }
+
+/** DuckDB holds the texts of all groups in memory: millions of them are refused before. */
+async function refuseManyGroups(
+  connection: DuckDBConnection,
+  { from, groups: { by } }: Grouping,
+): Promise<void> {
+  if (by.length === 0) return;
+  const [found] = await query(
+    connection,
+    `SELECT approx_count_distinct(hash(${by.map(quoteName).join(', ')})) AS groups FROM ${from}`,
+  );
+  if (Number(found?.groups) > SURELY_TOO_MANY) throw tooManyGroups();
+}
+
+const tooManyGroups = () =>
+  new TableError({
+    reason: `by: there are more than ${MAX_GROUPS} groups`,
+    hint: 'Group by columns with fewer values, or filter the rows.',
+  });
 
 function aggregate(
   op: TableGroups['aggregates'][number]['op'],
