@@ -1,17 +1,20 @@
 import { stat } from 'node:fs/promises';
 import { checkNanoseconds } from '../parquet/check-nanoseconds.ts';
 import { checkValues } from '../parquet/check-values.ts';
-import { planColumns } from '../parquet/plan-columns.ts';
+import { type ColumnPlan, planColumns } from '../parquet/plan-columns.ts';
 import { readFooter } from '../parquet/read-footer.ts';
 import { damaged, refuseDamaged } from '../parquet/refuse-damaged.ts';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
 import { countRows, openDuckdb, quoteName, readParquet, runLong } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
 import type { Reader } from '../table/protocol.ts';
+import { writeSlices } from '../table/write-slices.ts';
 
 /** Progress after each step. */
 const CHECKED = 0.3;
 const WRITTEN = 0.7;
+/** Columns. Of each, DuckDB holds a page of the file, which may have a megabyte: 300 MB of 1,000 columns did not fit. */
+const WIDE = 100;
 
 /**
  * Writes a Parquet file anew, in the small row groups that pages are read from, with the types of tables. All its values are
@@ -19,7 +22,7 @@ const WRITTEN = 0.7;
  */
 const parquet: Reader<'parquet'> = async (request, onProgress) => {
   const { input, output } = request;
-  const { size } = await stat(input);
+  const { size: fileSize } = await stat(input);
   const connection = await openDuckdb(request, 1);
   const {
     rows: promised,
@@ -33,17 +36,25 @@ const parquet: Reader<'parquet'> = async (request, onProgress) => {
     ...{ request, planned },
     onProgress: share => onProgress(share * CHECKED),
   });
-  const select = `SELECT ${columns.map(({ value, name }) => `${value} AS ${quoteName(name)}`).join(', ')} FROM ${readParquet(input)}`;
-  const statement = parquetStatement(
-    { select, output },
-    {
-      columns: columns.length,
-      rows: promised,
-      bytesPerRow: Math.max(size, bytes) / Math.max(1, promised),
-    },
-  );
+  const size = {
+    columns: columns.length,
+    rows: promised,
+    bytesPerRow: Math.max(fileSize, bytes) / Math.max(1, promised),
+  };
+  const write = (some: ColumnPlan[], path: string, onWritten: (share: number) => void) => {
+    const select = `SELECT ${some.map(({ value, name }) => `${value} AS ${quoteName(name)}`).join(', ')} FROM ${readParquet(input)}`;
+    const part = { ...size, columns: some.length };
+    return runLong(connection, parquetStatement({ select, output: path }, part), onWritten);
+  };
+  const onWritten = (share: number) => onProgress(CHECKED + share * (WRITTEN - CHECKED));
   await refuseDamaged(
-    runLong(connection, statement, share => onProgress(CHECKED + share * (WRITTEN - CHECKED))),
+    columns.length > WIDE
+      ? writeSlices(connection, {
+          ...{ names: columns.map(({ name }) => name), output, size, onProgress: onWritten },
+          writeSlice: ({ from, to, output: path }, onSlice) =>
+            write(columns.slice(from, to), path, onSlice),
+        })
+      : write(columns, output, onWritten),
     input,
   );
   const rows = await countRows(connection, readParquet(output));

@@ -26,7 +26,7 @@ export interface TableSize {
 }
 
 /** Of a table whose row groups are like those of another one. */
-interface GroupSize {
+export interface GroupSize {
   columns: number;
   groupRows: number;
 }

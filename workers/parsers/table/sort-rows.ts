@@ -1,18 +1,15 @@
 import { rm } from 'node:fs/promises';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { query, quoteName, quoteText, readParquet, runLong } from './duckdb.ts';
+import { query, quoteName, quoteText, runLong } from './duckdb.ts';
 import { numberRows } from './number-rows.ts';
 import { parquetStatement } from './parquet-statement.ts';
+import { SLICE, writeSlices } from './write-slices.ts';
 
 /**
  * Bytes of a row. DuckDB sorts short rows with little memory, however many there are. Of its sorted runs it holds 60,000 rows at
  * once: 200 MB of 900 bytes each needed more than LIMIT_PARSE_BYTES.
  */
 const SHORT_ROW = 300;
-/** Columns that are sorted at once, beside those that say the order: of numbers, a short row. */
-const SLICE = 32;
-/** Progress when all slices are sorted. */
-const SLICED = 0.7;
 /** Bytes of rows that are sorted at once. They take up to ten times as much memory where texts say the order. */
 const PART_BYTES = 16 << 20;
 /** Parts that a file is divided into, each by a pass over the file. Larger parts are divided again. */
@@ -42,22 +39,11 @@ export async function writeSorted(connection: DuckDBConnection, sorting: Sorting
   const names = [...sorting.types.keys()];
   const { output, groupRows, onProgress } = sorting;
   if (names.length <= SLICE) return sortSlice(connection, { ...sorting, names });
-  const slices: { names: string[]; output: string }[] = [];
-  for (let at = 0; at < names.length; at += SLICE) {
-    const slice = {
-      names: names.slice(at, at + SLICE),
-      output: `${output}.slice-${slices.length}`,
-    };
-    const progress = (share: number) => onProgress(((at + share * SLICE) / names.length) * SLICED);
-    await sortSlice(connection, { ...sorting, ...slice, onProgress: progress });
-    slices.push(slice);
-  }
-  const rows = slices.map(slice => readParquet(slice.output)).join(' POSITIONAL JOIN ');
-  const select = `SELECT ${names.map(quoteName).join(', ')} FROM ${rows}`;
-  const size = { columns: names.length, groupRows };
-  await runLong(connection, parquetStatement({ select, output }, size), share =>
-    onProgress(SLICED + share * (1 - SLICED)),
-  );
+  await writeSlices(connection, {
+    ...{ names, output, size: { columns: names.length, groupRows }, onProgress },
+    writeSlice: ({ from, to, ...slice }, onProgress) =>
+      sortSlice(connection, { ...sorting, ...slice, names: names.slice(from, to), onProgress }),
+  });
 }
 
 interface Slice extends Sorting {
