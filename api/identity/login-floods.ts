@@ -1,42 +1,53 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-/** Refused logins of one address in one second, after which others of that second are refused unread. */
+/** Refused logins of one address in one second, after which its others are refused unread. */
 const REFUSALS = 20;
 
 /**
  * Who goes on sending logins though they are refused. Each refusal costs the reading of a body and looks at several locks,
- * 0.3 ms, which thousands a second take from everybody else; one that is refused here costs half of that.
+ * 0.3 ms, which thousands a second take from everybody else; one that is refused here costs half of that. It goes on until the
+ * address has sent fewer for a second: a burst of look-ups at the start of each second delayed others by 20 ms.
  */
 export class LoginFloods {
   #second = 0;
-  /** By address, in this second. */
-  #refusals = new Map<string, number>();
+  /** By address, in this second and in the one before. */
+  #now = new Map<string, number>();
+  #before = new Map<string, number>();
 
-  /** `too_many_requests` for the rest of a second in which too many of the address were refused. */
+  /** `too_many_requests` while too many of the address are refused. */
   refusal(address: string): WindlassError | undefined {
-    return (this.#counts().get(address) ?? 0) >= REFUSALS ? FLOOD : undefined;
+    this.#turn();
+    const isFlood = [this.#now, this.#before].some(
+      counts => (counts.get(address) ?? 0) >= REFUSALS,
+    );
+    if (!isFlood) return undefined;
+    this.#count(address);
+    return FLOOD;
   }
 
   /** Counts an attempt that ended in this error. */
   count(address: string, error: unknown): void {
     if (!(error instanceof WindlassError && error.code === 'too_many_requests')) return;
-    const counts = this.#counts();
-    counts.set(address, (counts.get(address) ?? 0) + 1);
+    this.#turn();
+    this.#count(address);
   }
 
-  #counts(): Map<string, number> {
-    const now = Math.floor(performance.now() / 1_000);
-    if (now !== this.#second) {
-      this.#second = now;
-      this.#refusals = new Map();
-    }
-    return this.#refusals;
+  #count(address: string): void {
+    this.#now.set(address, (this.#now.get(address) ?? 0) + 1);
+  }
+
+  #turn(): void {
+    const second = Math.floor(performance.now() / 1_000);
+    if (second === this.#second) return;
+    this.#before = second === this.#second + 1 ? this.#now : new Map();
+    this.#now = new Map();
+    this.#second = second;
   }
 }
 
 /** One for all: the stack of an error is a good part of what a refusal costs. */
 const FLOOD = new WindlassError('too_many_requests', {
-  detail: `Too many requests: in this second, ${REFUSALS} logins from this address were refused already.`,
-  hint: 'Wait a second, and send one at a time.',
-  headers: { 'Retry-After': '1' },
+  detail: `Too many requests: more than ${REFUSALS} logins a second from this address are refused.`,
+  hint: 'Wait two seconds, and send one at a time.',
+  headers: { 'Retry-After': '2' },
 });
