@@ -1,18 +1,36 @@
 import type { AsyncBuffer, FileMetaData } from 'hyparquet';
 import type { SchemaElement } from 'hyparquet/src/types.js';
+import { LRUCache } from 'lru-cache';
 import { ArrowWriter } from './arrow-writer.ts';
 import { CsvWriter } from './csv-writer.ts';
-import { checkSize, readColumns, rowGroupsOf } from './row-groups.ts';
+import { checkSize, readColumns, rowGroupsOf, sizeOf, type Values } from './row-groups.ts';
 import type { RowWriter } from './row-writer.ts';
 import type { ExportRequest, TaskResult } from './thread-protocol.ts';
 
 /** A piece ends with the row that reaches this. */
 const PIECE_BYTES = 4 << 20;
 
+interface Table {
+  /** Of the object. */
+  key: string;
+  file: AsyncBuffer;
+  metadata: FileMetaData;
+}
+
+/**
+ * Row groups, decoded, in which pieces ended: the next ones go on there. To decode the five pieces' group of a wide table for each
+ * of them took 2.6 times as long for CSV and 3.5 times for Arrow. Sizes are in bytes as uncompressed. Who reads slowly, or leaves,
+ * holds it for 10 s.
+ */
+const begun = new LRUCache<string, Map<string, Values>>({
+  maxSize: 64 << 20,
+  ttl: 10_000,
+  ttlAutopurge: true,
+});
+
 /** A piece of some rows. The pieces of successive tasks, each from the row where the one before ended, make the whole. */
 export async function exportRows(
-  file: AsyncBuffer,
-  metadata: FileMetaData,
+  { key, file, metadata }: Table,
   { format, columns, start, end, isFirst }: ExportRequest,
 ): Promise<TaskResult> {
   const writer: RowWriter = format === 'csv' ? new CsvWriter() : new ArrowWriter();
@@ -24,10 +42,10 @@ export async function exportRows(
   let room = PIECE_BYTES;
   let next = start;
   for (const { group, first } of rowGroupsOf(metadata, start, end)) {
-    const decoded = await readColumns({ file, metadata }, group, {
-      columns: wanted,
-      parsers: writer.parsers,
-    });
+    const place = JSON.stringify([key, first, format, wanted]);
+    const decoded =
+      begun.get(place) ??
+      (await readColumns({ file, metadata }, group, { columns: wanted, parsers: writer.parsers }));
     const written = writer.write(
       columns.map((name, i) => ({
         element: elements[i] as SchemaElement,
@@ -42,7 +60,10 @@ export async function exportRows(
     pieces.push(written.bytes);
     room -= written.bytes.length;
     next = first + written.next;
-    if (room <= 0 || next < first + Number(group.num_rows)) break;
+    const isDone = next === Math.min(end, first + Number(group.num_rows));
+    if (isDone) begun.delete(place);
+    else begun.set(place, decoded, { size: Math.max(1, sizeOf(group, wanted)) });
+    if (room <= 0 || !isDone) break;
   }
   if (next >= end) pieces.push(writer.end);
   return { bytes: concat(pieces), next };

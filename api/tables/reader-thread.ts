@@ -57,7 +57,7 @@ async function answer(id: number, file: TableFile, task: TableTask): Promise<voi
 async function runTask(id: number, { key, size }: TableFile, task: TableTask): Promise<TaskResult> {
   const file = fileOf(id, size);
   const metadata = footers.get(key) ?? (await readFooter(key, file));
-  if (task.kind === 'export') return exportRows(file, metadata, task);
+  if (task.kind === 'export') return exportRows({ key, file, metadata }, task);
   return { bytes: new TextEncoder().encode(await makeJson({ key, file, metadata }, task)) };
 }
 

@@ -44,12 +44,17 @@ const join = (first: Values, more: Values[]): Values =>
   more.length === 0 ? first : [first, ...more].flatMap(piece => Array.from(piece));
 
 export function checkSize(group: RowGroup, columns: string[]): void {
+  if (sizeOf(group, columns) > MAX_DECODED_BYTES) throw tooLarge(MAX_DECODED_BYTES);
+}
+
+/** Bytes of some columns, uncompressed. */
+export function sizeOf(group: RowGroup, columns: string[]): number {
   const names = new Set(columns);
   let bytes = 0;
   for (const { meta_data: data } of group.columns)
     if (names.has(data?.path_in_schema[0] ?? ''))
       bytes += Number(data?.total_uncompressed_size ?? 0);
-  if (bytes > MAX_DECODED_BYTES) throw tooLarge(MAX_DECODED_BYTES);
+  return bytes;
 }
 
 export function tooLarge(limit: number): TableReadError {

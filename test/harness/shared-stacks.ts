@@ -117,8 +117,10 @@ async function request(
 ): Promise<Response> {
   const headers = { 'Content-Type': 'application/json' };
   const content = body && { headers, body: JSON.stringify(body) };
+  const ask = () => stack.api(path, { method, ...content });
   for (;;) {
-    const answer = await stack.api(path, { method, ...content });
+    // A file that let this process wait, as for a build, finds the connection closed that was open before.
+    const answer = await (content ? ask() : ask().catch(ask));
     // Gone meanwhile, with what it belonged to or by itself.
     if (answer.ok || (method === 'DELETE' && answer.status === 404)) return answer;
     if (answer.status !== 429) {

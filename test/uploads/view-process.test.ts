@@ -38,7 +38,7 @@ async function makeView(
   const made = await runTableChild(
     { ...{ kind: 'view', scratch: directory.path, input, output, columns, filter: [] }, ...view },
     {
-      ...{ memory: 512 << 20, seconds: 100, keepFree: 0, onProgress: () => {} },
+      ...{ memory: 512 << 20, seconds: 400, keepFree: 0, onProgress: () => {} },
       signal: new AbortController().signal,
     },
   );
@@ -60,7 +60,7 @@ const LONG = `SELECT i AS id, i % 3 AS few, CASE WHEN i % 50 = 7 THEN NULL ELSE
   repeat(chr(97 + (i % 7)::INT), (i % 5 * 2500)::INT) || md5(i::VARCHAR) || repeat('é', 500 + (i * 7919 % 20000)::INT) END AS s
   FROM range(10000) t(i)`;
 
-test('a table of long texts is sorted, by them and by others', { timeout: 200_000 }, async () => {
+test('a table of long texts is sorted, by them and by others', { timeout: 900_000 }, async () => {
   const view = { columns: 3, groupRows: 1_000 };
   for (const [column, order] of [
     ['s', 's DESC NULLS LAST'],
@@ -75,7 +75,7 @@ test('a table of long texts is sorted, by them and by others', { timeout: 200_00
   }
 });
 
-test('a table of long texts is filtered', { timeout: 100_000 }, async () => {
+test('a table of long texts is filtered', { timeout: 450_000 }, async () => {
   const filter = [{ column: 'few', op: 'ne', value: '1' } as const];
   expect(await makeView(LONG, { columns: 3, groupRows: 1_000, sort: [], filter })).toBe(6_667);
   await expectRows(
@@ -84,7 +84,7 @@ test('a table of long texts is filtered', { timeout: 100_000 }, async () => {
   );
 });
 
-test('a table of a thousand columns is sorted', { timeout: 200_000 }, async () => {
+test('a table of a thousand columns is sorted', { timeout: 900_000 }, async () => {
   const numbers = Array.from({ length: 999 }, (_, c) => `sin(i * ${c + 1}) AS c${c}`);
   const select = `SELECT CASE WHEN i % 9 = 0 THEN 'NaN'::DOUBLE ELSE i * 7919 % 1000 END AS k, ${numbers.join(', ')} FROM range(40000) t(i)`;
   const sort = [
@@ -98,7 +98,7 @@ test('a table of a thousand columns is sorted', { timeout: 200_000 }, async () =
   );
 });
 
-test('more groups of long texts than there may be are refused', { timeout: 100_000 }, async () => {
+test('more groups of long texts than there may be are refused', { timeout: 450_000 }, async () => {
   const select = `SELECT md5(i::VARCHAR) || repeat('é', 1500) AS s FROM range(80000) t(i)`;
   const groups = { by: ['s'], aggregates: [{ op: 'count' as const }] };
   await expect(
