@@ -75,6 +75,21 @@ test('a table of long texts is sorted, by them and by others', { timeout: 900_00
   }
 });
 
+test('texts that begin alike, or are the same, are sorted', { timeout: 450_000 }, async () => {
+  const alike = `SELECT i AS id, i % 3 AS few, CASE WHEN i % 3 = 0 THEN repeat('z', 5000 + (i % 4)::INT)
+    ELSE repeat('é', 300) || md5((i % 900)::VARCHAR) || repeat('x', (i * 7919 % 30000)::INT % 20000) END AS s
+    FROM range(6000) t(i)`;
+  const sort = [
+    { column: 's', descending: true },
+    { column: 'few', descending: false },
+  ];
+  expect(await makeView(alike, { columns: 3, groupRows: 1_000, sort })).toBe(6_000);
+  await expectRows(
+    `SELECT id, few, s FROM ${readParquet(input)} ORDER BY s DESC NULLS LAST, few, id`,
+    'id, few, md5(s)',
+  );
+});
+
 test('a table of long texts is filtered', { timeout: 450_000 }, async () => {
   const filter = [{ column: 'few', op: 'ne', value: '1' } as const];
   expect(await makeView(LONG, { columns: 3, groupRows: 1_000, sort: [], filter })).toBe(6_667);

@@ -18,6 +18,11 @@ const MAX_PARTS = 32;
 const SAMPLED_PER_PART = 50;
 const SAMPLED_BYTES = 16 << 20;
 
+/** Characters of a text that tell its part, the more where many texts begin alike. */
+const BEGINNINGS = [200, 4_000];
+/** Bytes of a part that is not divided again, though texts that begin alike made it larger. */
+const MAX_PART_BYTES = 40 << 20;
+
 interface Rows {
   /** A Parquet file, in the order of the table. */
   input: string;
@@ -126,10 +131,14 @@ class Sorter {
       }
       const next = { input: output, where: 'true' };
       const extent = await this.measure(next);
-      // It might hold one row alone, or all of them.
-      if (extent.rows > 0 && extent.rows < rows)
-        await this.#sortPart({ ...next, ...extent }, depth + 1);
-      else this.#sorted.push(output);
+      if (extent.rows < rows) {
+        if (extent.rows > 0) await this.#sortPart({ ...next, ...extent }, depth + 1);
+      } else {
+        // One row, or those that no sample divides.
+        const whole = `${this.#sorting.output}.${this.#files++}`;
+        await this.#write({ select: this.#select(next, true), output: whole });
+        this.#sorted.push(whole);
+      }
       await rm(output, { force: true });
     }
   }
@@ -139,36 +148,58 @@ class Sorter {
     const parts = Math.min(MAX_PARTS, Math.ceil(bytes / PART_BYTES));
     if (parts === 1) return [where];
     const { source, row } = this.#number(input);
-    const key = this.#key(row);
     const sampled = Math.min(parts * SAMPLED_PER_PART, SAMPLED_BYTES / (bytes / rows));
     const step = Math.max(1, Math.floor(rows / Math.max(2 * parts, sampled)));
     const bounds = `bounds_${depth}`;
-    await this.#connection.run(
-      `CREATE OR REPLACE TEMP TABLE ${bounds} AS SELECT part, min(key) AS key FROM (
-         SELECT key, floor(${parts} * (sum(width) OVER (ORDER BY key) - width) / sum(width) OVER ()) AS part
-         FROM (SELECT ${key} AS key, ${this.#width} AS width FROM ${source}
-           WHERE ${where} AND hash(${row}) % ${step} = 0)) GROUP BY part`,
-    );
-    const found = await query(this.#connection, `SELECT part FROM ${bounds} ORDER BY part`);
-    const keys = found
-      .slice(1)
-      .map(({ part }) => `(SELECT key FROM ${bounds} WHERE part = ${part})`);
-    return [...keys, undefined].map((end, i) =>
-      [
-        where,
-        ...(i > 0 ? [`${key} >= ${keys[i - 1]}`] : []),
-        ...(end ? [`${key} < ${end}`] : []),
-      ].join(' AND '),
-    );
+    const keys = this.#keys(row);
+    for (const key of keys) {
+      await this.#connection.run(
+        `CREATE OR REPLACE TEMP TABLE ${bounds} AS SELECT part, min(key) AS key, sum(share) AS share FROM (
+           SELECT key, width / sum(width) OVER () AS share, floor(${parts} * (sum(width) OVER (ORDER BY key) - width) / sum(width) OVER ()) AS part
+           FROM (SELECT ${key} AS key, ${this.#width} AS width FROM ${source}
+             WHERE ${where} AND hash(${row}) % ${step} = 0)) GROUP BY part`,
+      );
+      const found = await query(
+        this.#connection,
+        `SELECT part, share FROM ${bounds} ORDER BY part`,
+      );
+      const isEven = found.every(({ share }) => Number(share) * bytes <= MAX_PART_BYTES);
+      if ((!isEven || found.length < 2) && key !== keys.at(-1)) continue;
+      const starts = found
+        .slice(1)
+        .map(({ part }) => `(SELECT key FROM ${bounds} WHERE part = ${part})`);
+      return [...starts, undefined].map((end, i) =>
+        [
+          where,
+          ...(i > 0 ? [`${key} >= ${starts[i - 1]}`] : []),
+          ...(end ? [`${key} < ${end}`] : []),
+        ].join(' AND '),
+      );
+    }
+    return [where];
   }
 
-  /** Bytes that are compared as the rows are; no two rows have the same. */
-  #key(row: string): string {
-    const { sort } = this.#sorting;
-    const parts = [...sort, { column: row, descending: false }].map(
-      ({ column, descending }) => `${quoteName(column)}, '${direction(descending)}'`,
-    );
-    return `create_sort_key(${parts.join(', ')})`;
+  /**
+   * Bytes that are compared as the rows are: up to the beginning of the first text, where rows may have the same, and whole, which no
+   * two rows have. To compare 1,500 rows by keys as long as themselves took more than LIMIT_PARSE_BYTES once in five times.
+   */
+  #keys(row: string): string[] {
+    const { sort, types } = this.#sorting;
+    const key = (parts: [string, boolean][]) =>
+      `create_sort_key(${parts.map(([value, descending]) => `${value}, '${direction(descending)}'`).join(', ')})`;
+    const columns = sort.map(({ column, descending }): [string, boolean] => [
+      quoteName(column),
+      descending,
+    ]);
+    const whole = key([...columns, [quoteName(row), false]]);
+    const text = sort.findIndex(({ column }) => types.get(column) === 'VARCHAR');
+    const [name, descending] = columns[text] ?? [];
+    if (name === undefined || descending === undefined) return [whole];
+    const before = columns.slice(0, text);
+    return [
+      ...BEGINNINGS.map(length => key([...before, [`left(${name}, ${length})`, descending]])),
+      whole,
+    ];
   }
 
   #select({ input, where }: Rows, isSorted: boolean): string {
