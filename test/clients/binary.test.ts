@@ -6,8 +6,8 @@ import { findNode } from '../../scripts/install-node.ts';
 import { findProgram } from '../../scripts/programs.ts';
 import { startCommandLine } from '../harness/command-line.ts';
 import { describeStack } from '../harness/forms.ts';
+import { startServiceBehindProxy } from '../harness/service-behind-proxy.ts';
 import { useStack, useStarted } from '../harness/use-stack.ts';
-import { startWalledService } from '../harness/walled-service.ts';
 
 const root = join(import.meta.dirname, '../..');
 const missing = { reason: 'needs npm, for scripts/node-26', obtainable: true };
@@ -46,14 +46,14 @@ describeStack(findNode(26) === undefined ? missing : undefined, 'the binary', fo
   test.skipIf(findProgram('openssl') === undefined)(
     'it goes through the proxy of the environment, and trusts whom SSL_CERT_FILE names',
     async () => {
-      const walled = await startWalledService(stack.url);
+      const behind = await startServiceBehindProxy(stack.url);
       try {
         const network = {
-          HTTPS_PROXY: walled.proxy,
-          SSL_CERT_FILE: walled.authority,
+          HTTPS_PROXY: behind.proxy,
+          SSL_CERT_FILE: behind.authority,
           NO_PROXY: '',
         };
-        const login = ['login', walled.url, '--user', stack.username, '--password-stdin'];
+        const login = ['login', behind.url, '--user', stack.username, '--password-stdin'];
         const logIn = (env: Record<string, string>) =>
           line.startProgram(windlass(), login, { input: stack.password, env }).ended;
         expect(await logIn(network)).toMatchObject({ code: 0, stderr: '' });
@@ -65,11 +65,16 @@ describeStack(findNode(26) === undefined ? missing : undefined, 'the binary', fo
         const run = async (...args: string[]) =>
           (await line.startProgram(windlass(), args, { env: network }).ended).stdout.trim();
         writeFileSync(join(line.home, 'day.csv'), `n\n${'12345678\n'.repeat(2 << 20)}`);
-        const model = await run('model', 'create', await run('project', 'create', 'Walled'), 'm');
+        const model = await run(
+          'model',
+          'create',
+          await run('project', 'create', 'Behind a proxy'),
+          'm',
+        );
         await run('upload', 'day.csv', '--model', model, '--aid', 'day');
         expect(await run('rows', model, 'day', '--limit', '1')).toBe('n\n12345678');
       } finally {
-        await walled.stop();
+        await behind.stop();
       }
     },
     60_000,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 import warnings
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Callable, Iterator, List, Tuple
 
 import httpx
@@ -14,6 +13,8 @@ import pytest
 
 import windlass
 from windlass import Client
+
+from .http_server import serve
 
 
 @contextmanager
@@ -34,15 +35,8 @@ def server() -> Iterator[Tuple[str, List[int]]]:
         def log_message(self, *args: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        listening.daemon_threads = True
-        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.server_port}", ports
-        finally:
-            listening.shutdown()
-            thread.join()
+    with serve(Handler) as url:
+        yield url, ports
 
 
 def in_child(work: Callable[[], object]) -> int:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 import time
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import httpx
@@ -15,6 +14,8 @@ import pytest
 
 import windlass
 from windlass import Client, Session
+
+from .http_server import serve
 
 Answer = Tuple[int, Dict[str, str], bytes]
 JOB = json.dumps({"id": "j1"}).encode()
@@ -49,14 +50,8 @@ def server(*answers: Answer, always: Optional[Answer] = None) -> Iterator[Tuple[
         def log_message(self, *args: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.server_port}", seen
-        finally:
-            listening.shutdown()
-            thread.join()
+    with serve(Handler) as url:
+        yield url, seen
     assert left == []
 
 

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { ColumnStatistics } from '../../../shared/database/schema.ts';
-import { query, quoteName, quoteText } from './duckdb.ts';
-import { findTop, quoted, unquoted } from './top-values.ts';
+import { query, quoted, quoteName, quoteText, unquoted } from './duckdb.ts';
+import { findTop } from './top-values.ts';
 
 const MAX_CHARACTERS = 200;
 /** Values of wide tables are cut shorter, so that the statistics of thousands of columns take a few MB. */

@@ -144,46 +144,56 @@ class Sorter {
   }
 
   /** The conditions of parts with about as many bytes each, in their order. */
-  async #divide({ input, where, rows, bytes }: Part, depth: number): Promise<string[]> {
+  async #divide(part: Part, depth: number): Promise<string[]> {
+    const { input, where, bytes } = part;
     const parts = Math.min(MAX_PARTS, Math.ceil(bytes / PART_BYTES));
     if (parts === 1) return [where];
+    const bounds = `bounds_${depth}`;
+    const { beginnings, whole } = this.#keys(this.#number(input).row);
+    let key = whole;
+    for (key of [...beginnings, whole]) {
+      const largest = await this.#sample(part, { key, parts, bounds });
+      if (largest * bytes <= MAX_PART_BYTES) break;
+    }
+    const found = await query(this.#connection, `SELECT part FROM ${bounds} ORDER BY part`);
+    const starts = found
+      .slice(1)
+      .map(({ part }) => `(SELECT key FROM ${bounds} WHERE part = ${part})`);
+    return [...starts, undefined].map((end, i) =>
+      [
+        where,
+        ...(i > 0 ? [`${key} >= ${starts[i - 1]}`] : []),
+        ...(end ? [`${key} < ${end}`] : []),
+      ].join(' AND '),
+    );
+  }
+
+  /** Writes where parts begin, by some of the rows, into a table; returns the largest part's share of the bytes; infinite where there is one part. */
+  async #sample(
+    { input, where, rows, bytes }: Part,
+    { key, parts, bounds }: { key: string; parts: number; bounds: string },
+  ): Promise<number> {
     const { source, row } = this.#number(input);
     const sampled = Math.min(parts * SAMPLED_PER_PART, SAMPLED_BYTES / (bytes / rows));
     const step = Math.max(1, Math.floor(rows / Math.max(2 * parts, sampled)));
-    const bounds = `bounds_${depth}`;
-    const keys = this.#keys(row);
-    for (const key of keys) {
-      await this.#connection.run(
-        `CREATE OR REPLACE TEMP TABLE ${bounds} AS SELECT part, min(key) AS key, sum(share) AS share FROM (
-           SELECT key, width / sum(width) OVER () AS share, floor(${parts} * (sum(width) OVER (ORDER BY key) - width) / sum(width) OVER ()) AS part
-           FROM (SELECT ${key} AS key, ${this.#width} AS width FROM ${source}
-             WHERE ${where} AND hash(${row}) % ${step} = 0)) GROUP BY part`,
-      );
-      const found = await query(
-        this.#connection,
-        `SELECT part, share FROM ${bounds} ORDER BY part`,
-      );
-      const isEven = found.every(({ share }) => Number(share) * bytes <= MAX_PART_BYTES);
-      if ((!isEven || found.length < 2) && key !== keys.at(-1)) continue;
-      const starts = found
-        .slice(1)
-        .map(({ part }) => `(SELECT key FROM ${bounds} WHERE part = ${part})`);
-      return [...starts, undefined].map((end, i) =>
-        [
-          where,
-          ...(i > 0 ? [`${key} >= ${starts[i - 1]}`] : []),
-          ...(end ? [`${key} < ${end}`] : []),
-        ].join(' AND '),
-      );
-    }
-    return [where];
+    await this.#connection.run(
+      `CREATE OR REPLACE TEMP TABLE ${bounds} AS SELECT part, min(key) AS key, sum(share) AS share FROM (
+         SELECT key, width / sum(width) OVER () AS share, floor(${parts} * (sum(width) OVER (ORDER BY key) - width) / sum(width) OVER ()) AS part
+         FROM (SELECT ${key} AS key, ${this.#width} AS width FROM ${source}
+           WHERE ${where} AND hash(${row}) % ${step} = 0)) GROUP BY part`,
+    );
+    const [found] = await query(
+      this.#connection,
+      `SELECT count(*) AS parts, max(share) AS largest FROM ${bounds}`,
+    );
+    return Number(found?.parts) < 2 ? Number.POSITIVE_INFINITY : Number(found?.largest);
   }
 
   /**
    * Bytes that are compared as the rows are: up to the beginning of the first text, where rows may have the same, and whole, which no
    * two rows have. To compare 1,500 rows by keys as long as themselves took more than LIMIT_PARSE_BYTES once in five times.
    */
-  #keys(row: string): string[] {
+  #keys(row: string): { beginnings: string[]; whole: string } {
     const { sort, types } = this.#sorting;
     const key = (parts: [string, boolean][]) =>
       `create_sort_key(${parts.map(([value, descending]) => `${value}, '${direction(descending)}'`).join(', ')})`;
@@ -194,12 +204,12 @@ class Sorter {
     const whole = key([...columns, [quoteName(row), false]]);
     const text = sort.findIndex(({ column }) => types.get(column) === 'VARCHAR');
     const [name, descending] = columns[text] ?? [];
-    if (name === undefined || descending === undefined) return [whole];
+    if (name === undefined || descending === undefined) return { beginnings: [], whole };
     const before = columns.slice(0, text);
-    return [
-      ...BEGINNINGS.map(length => key([...before, [`left(${name}, ${length})`, descending]])),
-      whole,
-    ];
+    const beginnings = BEGINNINGS.map(length =>
+      key([...before, [`left(${name}, ${length})`, descending]]),
+    );
+    return { beginnings, whole };
   }
 
   #select({ input, where }: Rows, isSorted: boolean): string {

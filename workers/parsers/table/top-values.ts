@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { query, quoteName } from './duckdb.ts';
+import { query, quoted, quoteName, unquoted } from './duckdb.ts';
 
 const TOP_VALUES = 20;
 /**
@@ -55,7 +55,3 @@ async function findTopByHash(
     .map(({ h, value }) => ({ value: unquoted(value), count: counts.get(String(h)) ?? 0 }))
     .sort((a, b) => b.count - a.count);
 }
-
-/** DuckDB's client drops a byte order mark at the beginning of a text, so that another character stands there. */
-export const quoted = (value: string, cut: number) => `'"' || left(${value}, ${cut})`;
-export const unquoted = (text: unknown) => String(text).slice(1);

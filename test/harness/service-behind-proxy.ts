@@ -8,7 +8,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { makeTempDir } from './temp-dir.ts';
 
 /** A service as an institute may have it: with a certificate that only the institute trusts, and behind its proxy. */
-export interface WalledService {
+export interface ServiceBehindProxy {
   /** A name that nobody but the proxy knows. */
   url: string;
   /** Of an HTTP proxy, which takes CONNECT alone. */
@@ -19,8 +19,8 @@ export interface WalledService {
 }
 
 /** Needs openssl. */
-export async function startWalledService(service: string): Promise<WalledService> {
-  const { path, remove } = makeTempDir('walled');
+export async function startServiceBehindProxy(service: string): Promise<ServiceBehindProxy> {
+  const { path, remove } = makeTempDir('proxy');
   const [key, certificate] = [join(path, 'key.pem'), join(path, 'certificate.pem')];
   const name = 'windlass.test';
   execFileSync(
