@@ -23,9 +23,11 @@ import type { ApiContext } from './context.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import { handleExpectContinue } from './http/expect-continue.ts';
 import { createMessageClasses } from './http/message-classes.ts';
+import { refuseLoginFloods } from './http/refuse-login-floods.ts';
 import { RequestMemory } from './http/request-memory.ts';
 import { SendBuffers } from './http/send-buffers.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
+import { LoginFloods } from './identity/login-floods.ts';
 import { openOidc } from './identity/oidc/oidc.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
@@ -94,6 +96,7 @@ async function main(): Promise<void> {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: life.stopping,
     }),
+    loginFloods: new LoginFloods(),
     oidc: openOidc(renewable),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
@@ -103,6 +106,7 @@ async function main(): Promise<void> {
 
   // No requestTimeout: middleware/limit-body-time.ts limits slow bodies, and a part of 5 GiB may take long.
   const app = createApp(context, await loadRoutes());
+  const listener = refuseLoginFloods(app, context);
   const server = createServer(
     {
       ...createMessageClasses(app),
@@ -114,10 +118,10 @@ async function main(): Promise<void> {
       // app.ts answers with a problem document.
       requireHostHeader: false,
     },
-    app,
+    listener,
   );
   answerClientErrors(server, { log, headerBytes: config.LIMIT_HEADER_BYTES });
-  handleExpectContinue(server, app);
+  handleExpectContinue(server, listener);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(config.PORT, config.HOST, resolve);

@@ -1,12 +1,12 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 
 /** Refused logins of one address in one second, after which its others are refused unread. */
-const REFUSALS = 20;
+export const REFUSALS = 20;
 
 /**
- * Who goes on sending logins though they are refused. Each refusal costs the reading of a body and looks at several locks,
- * 0.3 ms, which thousands a second take from everybody else; one that is refused here costs half of that. It goes on until the
- * address has sent fewer for a second: a burst of look-ups at the start of each second delayed others by 20 ms.
+ * Who goes on sending logins though they are refused. Each refusal costs the reading of a body and looks at several locks, which
+ * thousands a second take from everybody else; see http/refuse-login-floods.ts. It goes on until the address has sent fewer for a
+ * second: a burst of look-ups at the start of each second delayed others by 20 ms.
  */
 export class LoginFloods {
   #second = 0;
@@ -14,15 +14,14 @@ export class LoginFloods {
   #now = new Map<string, number>();
   #before = new Map<string, number>();
 
-  /** `too_many_requests` while too many of the address are refused. */
-  refusal(address: string): WindlassError | undefined {
+  /** Whether an attempt of the address is one of a flood. It is counted then. */
+  refuses(address: string): boolean {
     this.#turn();
     const isFlood = [this.#now, this.#before].some(
       counts => (counts.get(address) ?? 0) >= REFUSALS,
     );
-    if (!isFlood) return undefined;
-    this.#count(address);
-    return FLOOD;
+    if (isFlood) this.#count(address);
+    return isFlood;
   }
 
   /** Counts an attempt that ended in this error. */
@@ -44,10 +43,3 @@ export class LoginFloods {
     this.#second = second;
   }
 }
-
-/** One for all: the stack of an error is a good part of what a refusal costs. */
-const FLOOD = new WindlassError('too_many_requests', {
-  detail: `Too many requests: more than ${REFUSALS} logins a second from this address are refused.`,
-  hint: 'Wait two seconds, and send one at a time.',
-  headers: { 'Retry-After': '2' },
-});

@@ -11,6 +11,8 @@ const WITHOUT_ROUTE: [RegExp, string][] = [
   [/^(\/api)?\/events(?![^/?])/, '/events/*event'],
 ];
 
+type RoutedRequest = Pick<Request, 'method' | 'originalUrl' | 'route'>;
+
 /** The metrics of this API process, with prom-client's default ones. */
 export class ApiMetrics {
   readonly registry: Registry;
@@ -23,7 +25,7 @@ export class ApiMetrics {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS });
   }
 
-  recordRequest(req: Request, status: number, seconds: number): void {
+  recordRequest(req: RoutedRequest, status: number, seconds: number): void {
     const labels = {
       method: METHODS.has(req.method) ? req.method : 'other',
       route: routeOf(req),
@@ -39,7 +41,7 @@ export class ApiMetrics {
 }
 
 /** The pattern of the request's route, without the prefix. Never the path itself, which clients choose. */
-function routeOf(req: Request): string {
+function routeOf(req: RoutedRequest): string {
   for (const [path, route] of WITHOUT_ROUTE) if (path.test(req.originalUrl)) return route;
   const path: unknown = req.route?.path;
   return typeof path === 'string' ? path : path === undefined ? 'none' : String(path);

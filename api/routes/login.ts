@@ -7,12 +7,10 @@ import { auditOf } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { decodeCredentials } from '../identity/encoded-credentials.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
-import { LoginFloods } from '../identity/login-floods.ts';
 import { beginLogin } from '../identity/logins.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { wrongPassword } from '../middleware/authenticate.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
-import { sendProblem } from '../middleware/errors.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { refuseCrossSite } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
@@ -31,26 +29,12 @@ const welcome = z.object({ success: z.literal(true), target: z.string() }).meta(
 
 /** POST /login: exchanges a password for login cookies. */
 export default routes('login', (router, api) => {
-  const { config, database, passwords } = api;
+  const { config, database, passwords, loginFloods } = api;
   const refuseCrossSiteLogin: RequestHandler = (req, _res, next) => {
     refuseCrossSite(req, config);
     next();
   };
-  const floods = new LoginFloods();
-  const refuseFlood: RequestHandler = (req, res, next) => {
-    const refusal = floods.refusal(clientAddress(req));
-    // Thrown, it would pass all of the other routes on its way.
-    if (refusal) sendProblem(res, refusal);
-    else next();
-  };
-  router.post(
-    '/login',
-    refuseFlood,
-    refuseCrossSiteLogin,
-    readJson(config),
-    readForm(),
-    decodeBody,
-  );
+  router.post('/login', refuseCrossSiteLogin, readJson(config), readForm(), decodeBody);
 
   resource(router, '/login', {
     post: operation({
@@ -78,7 +62,7 @@ export default routes('login', (router, api) => {
         const user = await passwords
           .check({ username, password, address, requestId })
           .catch((error: unknown) => {
-            floods.count(address, error);
+            loginFloods.count(address, error);
             throw error;
           });
         if (!user) throw wrongPassword(req, res);

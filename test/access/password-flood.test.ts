@@ -117,11 +117,11 @@ describeStack(undefined, 'floods of passwords', form => {
     const wrong = () =>
       sendLogin(stack.url, { ...alice, password: `wrong ${Math.random()}` }, from('192.0.2.7'));
     for (let n = 0; n < LIMIT; n++) await expectProblem(await wrong(), 401, 'unauthorized');
-    const unreadable = async (address: string) => {
+    const send = (address: string, body: string, path = '/api/login') => {
       const headers = { ...from(address), 'Content-Type': 'application/json' };
-      const answer = await fetch(`${stack.url}/api/login`, { method: 'POST', headers, body: '{' });
-      return answer.status;
+      return fetch(`${stack.url}${path}`, { method: 'POST', headers, body });
     };
+    const unreadable = async (address: string) => (await send(address, '{')).status;
     expect(await unreadable('192.0.2.7')).toBe(400);
     await waitFor(
       async () => {
@@ -131,6 +131,18 @@ describeStack(undefined, 'floods of passwords', form => {
       },
       { what: 'a flood to be told from a login' },
     );
+    for (const path of ['/api/login', '/login', '/API/Login/?a=b']) {
+      const refusal = await send('192.0.2.7', '{', path);
+      expect(Object.fromEntries(refusal.headers)).toMatchObject({
+        connection: 'keep-alive',
+        'content-security-policy': "frame-ancestors 'none'",
+        'x-content-type-options': 'nosniff',
+        'retry-after': '2',
+      });
+      await expectProblem(refusal, 429, 'too_many_requests');
+    }
+    const { headers, status } = await send('192.0.2.7', 'x'.repeat(20_000));
+    expect([status, headers.get('Connection')]).toEqual([429, 'close']);
     await waitFor(async () => (await unreadable('192.0.2.7')) === 400, { what: 'the next second' });
   });
 });
