@@ -6,7 +6,6 @@ import { contentPolicy } from './http/content-policy.ts';
 import { locateBelow, publicPath } from './http/public-url.ts';
 import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
-import { takeLink } from './http/take-link.ts';
 import { allowOrigins } from './middleware/allow-origins.ts';
 import { authenticate, authenticateLateBody } from './middleware/authenticate.ts';
 import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
@@ -17,6 +16,7 @@ import { limitRequests } from './middleware/limit-requests.ts';
 import { logRequests } from './middleware/log-requests.ts';
 import { nameContentType } from './middleware/name-content-type.ts';
 import { readBodies } from './middleware/read-bodies.ts';
+import { takeLink } from './middleware/take-link.ts';
 import { overrideMethod } from './tus/override-method.ts';
 
 /** The HTTP service. Long work becomes a job. */

@@ -3,8 +3,8 @@ import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Logger } from '../../shared/process/log.ts';
-import { describeProblem, headerText } from '../middleware/errors.ts';
 import { contentPolicy } from './content-policy.ts';
+import { describeProblem, headerText } from './problem.ts';
 import { wasRefused } from './refuse-ambiguous.ts';
 
 /** Answers what Node's parser refuses before it makes a request: too slow, head too large, or not HTTP. */

@@ -5,7 +5,7 @@ export const REFUSALS = 20;
 
 /**
  * Who goes on sending logins though they are refused. Each refusal costs the reading of a body and looks at several locks, which
- * thousands a second take from everybody else; see http/refuse-login-floods.ts. It goes on until the address has sent fewer for a
+ * thousands a second take from everybody else; see middleware/refuse-login-floods.ts. It goes on until the address has sent fewer for a
  * second: a burst of look-ups at the start of each second delayed others by 20 ms.
  */
 export class LoginFloods {

@@ -1,7 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
-import { addressOf, linkOf } from '../http/take-link.ts';
 import { findToken } from '../identity/api-tokens.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import type { Identity } from '../identity/credential-cache.ts';
@@ -12,6 +11,7 @@ import { extendLogin, findLogin } from '../identity/logins.ts';
 import { findTokenUser, isJwt } from '../identity/oidc/access-tokens.ts';
 import { isForeignPage } from './allow-origins.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
+import { addressOf, linkOf } from './take-link.ts';
 
 type Authenticator = Pick<
   ApiContext,

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { awaitsContinue } from '../http/expect-continue.ts';
-import { sendProblem } from './errors.ts';
+import { sendProblem } from '../http/problem.ts';
 
 /** Bytes of a body that must arrive in each window of LIMIT_BODY_SECONDS, unless it ends. */
 export const MIN_WINDOW_BYTES = 64 << 10;

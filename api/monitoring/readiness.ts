@@ -8,7 +8,7 @@ import {
 } from '../../shared/jobs/payload-versions.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
-import { toWindlassError } from '../middleware/errors.ts';
+import { toWindlassError } from '../http/to-windlass-error.ts';
 import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';
 
 /** Time limit of each check; a dependency that does not answer within it counts as unreachable. */

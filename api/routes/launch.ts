@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { commandText, launchOptions } from '../../shared/jobs/payloads/launch.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { toWindlassError } from '../http/to-windlass-error.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import { jobError } from '../jobs/views/job-error.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
-import { toWindlassError } from '../middleware/errors.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
 const launch = z

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { toWindlassError } from '../../api/middleware/errors.ts';
+import { toWindlassError } from '../../api/http/to-windlass-error.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 import { NEEDS_MOUNT } from '../harness/small-disk.ts';

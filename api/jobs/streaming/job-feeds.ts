@@ -1,5 +1,5 @@
 import type { ApiContext } from '../../context.ts';
-import { toWindlassError } from '../../middleware/errors.ts';
+import { toWindlassError } from '../../http/to-windlass-error.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import type { EventStream } from './event-stream.ts';
 import { JobFeed } from './job-feed.ts';

@@ -3,10 +3,10 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Express, Request } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
+import { contentPolicy } from '../http/content-policy.ts';
+import { describeProblem, headerText } from '../http/problem.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { REFUSALS } from '../identity/login-floods.ts';
-import { describeProblem, headerText } from '../middleware/errors.ts';
-import { contentPolicy } from './content-policy.ts';
 
 /** The path of POST /login, as Express matches it. */
 const PATH = /^(\/api)?\/login\/?(\?|$)/i;
@@ -51,7 +51,7 @@ export function refuseLoginFloods(
 
 const isLogin = ({ method, url = '' }: IncomingMessage) => method === 'POST' && PATH.test(url);
 
-/** message-classes.ts gives each request Express's prototype, which knows the proxies to trust. */
+/** http/message-classes.ts gives each request Express's prototype, which knows the proxies to trust. */
 const addressOf = (req: IncomingMessage) => clientAddress(req as Request);
 
 const isShort = ({ headers }: IncomingMessage) =>

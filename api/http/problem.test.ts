@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { expect, test } from 'vitest';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { sendProblem } from './errors.ts';
+import { sendProblem } from './problem.ts';
 
 test('an error answer has no headers of the representation', async () => {
   const app = express().disable('etag');
