@@ -10,7 +10,6 @@ import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
 import type { SendBuffers } from './http/send-buffers.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
-import type { LoginFloods } from './identity/login-floods.ts';
 import type { Oidc } from './identity/oidc/oidc.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
 import type { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
@@ -38,7 +37,6 @@ export interface ApiContext {
   /** Requests that wait for a job which they did not start. */
   longPolls: ResponseQuota;
   passwords: PasswordVerifier;
-  loginFloods: LoginFloods;
   /** Undefined without OIDC_ISSUER. */
   oidc: Oidc | undefined;
   credentialCache: CredentialCache;

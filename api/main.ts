@@ -26,13 +26,12 @@ import { createMessageClasses } from './http/message-classes.ts';
 import { RequestMemory } from './http/request-memory.ts';
 import { SendBuffers } from './http/send-buffers.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
-import { LoginFloods } from './identity/login-floods.ts';
 import { openOidc } from './identity/oidc/oidc.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { loadRoutes } from './load-routes.ts';
-import { refuseLoginFloods } from './middleware/refuse-login-floods.ts';
+import { refuseFloods } from './middleware/refuse-floods.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 import { ColumnCache } from './tables/column-cache.ts';
@@ -96,7 +95,6 @@ async function main(): Promise<void> {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: life.stopping,
     }),
-    loginFloods: new LoginFloods(),
     oidc: openOidc(renewable),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),
@@ -106,7 +104,7 @@ async function main(): Promise<void> {
 
   // No requestTimeout: middleware/limit-body-time.ts limits slow bodies, and a part of 5 GiB may take long.
   const app = createApp(context, await loadRoutes());
-  const listener = refuseLoginFloods(app, context);
+  const listener = refuseFloods(app, context);
   const server = createServer(
     {
       ...createMessageClasses(app),

@@ -55,6 +55,16 @@ async function run(): Promise<boolean> {
     ['a locked account', login('changing', '192.0.2.1')],
     ['many names from one address', login('name#', '192.0.2.2')],
     [
+      'wrong passwords as Basic',
+      {
+        url: `${stack.url}/api/jobs`,
+        method: 'GET',
+        // 15 bytes have no padding: the number makes another password of it.
+        headers: { ...from('192.0.2.4'), Authorization: `Basic ${btoa('nobody:wrong...')}#` },
+        body: '',
+      },
+    ],
+    [
       'a user who changes the password',
       {
         url: `${stack.url}/api/users/changing`,

@@ -1,11 +1,9 @@
-import { WindlassError } from '../../shared/errors/errors.ts';
-
-/** Refused logins of one address in one second, after which its others are refused unread. */
+/** Refused passwords of one address in one second, after which its others are refused unread. */
 export const REFUSALS = 20;
 
 /**
- * Who goes on sending logins though they are refused. Each refusal costs the reading of a body and looks at several locks, which
- * thousands a second take from everybody else; see middleware/refuse-login-floods.ts. It goes on until the address has sent fewer for a
+ * Who goes on sending passwords though they are refused. Each refusal costs the reading of a body and looks at several locks, which
+ * thousands a second take from everybody else; see middleware/refuse-floods.ts. It goes on until the address has sent fewer for a
  * second: a burst of look-ups at the start of each second delayed others by 20 ms.
  */
 export class LoginFloods {
@@ -14,24 +12,20 @@ export class LoginFloods {
   #now = new Map<string, number>();
   #before = new Map<string, number>();
 
-  /** Whether an attempt of the address is one of a flood. It is counted then. */
-  refuses(address: string): boolean {
-    this.#turn();
-    const isFlood = [this.#now, this.#before].some(
-      counts => (counts.get(address) ?? 0) >= REFUSALS,
-    );
-    if (isFlood) this.#count(address);
-    return isFlood;
+  /** Whether none was refused lately. */
+  get isEmpty(): boolean {
+    return this.#now.size + this.#before.size === 0;
   }
 
-  /** Counts an attempt that ended in this error. */
-  count(address: string, error: unknown): void {
-    if (!(error instanceof WindlassError && error.code === 'too_many_requests')) return;
+  /** Whether so many attempts of the address were refused that further ones are, too. */
+  includes(address: string): boolean {
     this.#turn();
-    this.#count(address);
+    return [this.#now, this.#before].some(counts => (counts.get(address) ?? 0) >= REFUSALS);
   }
 
-  #count(address: string): void {
+  /** Counts an attempt that was refused. */
+  count(address: string): void {
+    this.#turn();
     this.#now.set(address, (this.#now.get(address) ?? 0) + 1);
   }
 

@@ -10,6 +10,7 @@ import { sleep } from '../../shared/process/abort.ts';
 import { hashPassword, verifyPassword } from '../../shared/secrets/passwords.ts';
 import { FairQueue, type Party } from '../concurrency/fair-queue.ts';
 import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
+import { LoginFloods } from './login-floods.ts';
 import { RefusedLogins } from './refused-logins.ts';
 
 /** Verified passwords that one process remembers. */
@@ -40,9 +41,12 @@ export interface User {
   version: number;
 }
 
-export interface PasswordAttempt {
+interface Pair {
   username: string;
   password: string;
+}
+
+export interface PasswordAttempt extends Pair {
   /** As clientAddress() gives it. */
   address: string;
   /** What the audit is told when it is refused. Default: login. */
@@ -62,6 +66,7 @@ export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
   readonly #refused: RefusedLogins;
+  readonly #floods = new LoginFloods();
   readonly #key = randomBytes(32);
   readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
     max: MAX_REMEMBERED,
@@ -90,8 +95,32 @@ export class PasswordVerifier {
    * after too many failures and when too many wait, except for a remembered pair.
    */
   async check(attempt: PasswordAttempt): Promise<User | undefined> {
+    const row = await this.#findOrVerify(attempt).catch((error: unknown) => {
+      if (error instanceof WindlassError && error.code === 'too_many_requests')
+        this.#floods.count(attempt.address);
+      throw error;
+    });
+    return row && toUser(row);
+  }
+
+  /** Whether isFlood() may be true of any attempt. */
+  get seesFloods(): boolean {
+    return !this.#floods.isEmpty;
+  }
+
+  /**
+   * Whether an attempt of the address is one of a flood, and to be refused before it is looked at. A pair that was right in
+   * this process goes on.
+   */
+  isFlood(address: string, pair?: Pair): boolean {
+    if (!this.#floods.includes(address) || (pair && this.#rememberedHash(pair))) return false;
+    this.#floods.count(address);
+    return true;
+  }
+
+  async #findOrVerify(attempt: PasswordAttempt): Promise<LoginRow | undefined> {
     const remembered = await this.#findRemembered(attempt);
-    if (remembered) return toUser(remembered);
+    if (remembered) return remembered;
     // Concurrent requests with the same pair are one attempt.
     const key = `${attempt.address} ${this.#mac('', attempt)}`;
     let verifying = this.#underWay.get(key);
@@ -99,16 +128,23 @@ export class PasswordVerifier {
       verifying = this.#verifyAudited(attempt).finally(() => this.#underWay.delete(key));
       this.#underWay.set(key, verifying);
     }
-    const row = await verifying;
-    return row && toUser(row);
+    return verifying;
   }
 
   /** The user whose pair is remembered. A wrong password costs no query. */
   async #findRemembered(attempt: PasswordAttempt): Promise<LoginRow | undefined> {
-    const { passwordHash, mac } = this.#verified.get(attempt.username) ?? {};
-    if (passwordHash === undefined || this.#mac(passwordHash, attempt) !== mac) return undefined;
+    const passwordHash = this.#rememberedHash(attempt);
+    if (passwordHash === undefined) return undefined;
     const row = await this.#findUser(attempt.username);
     return row?.passwordHash === passwordHash && !row.disabled ? row : undefined;
+  }
+
+  /** The hash for which the pair was right. */
+  #rememberedHash(pair: Pair): string | undefined {
+    const { passwordHash, mac } = this.#verified.get(pair.username) ?? {};
+    return passwordHash !== undefined && this.#mac(passwordHash, pair) === mac
+      ? passwordHash
+      : undefined;
   }
 
   /** Tells the audit of what is refused: a wrong password, and a lock. */
@@ -159,7 +195,7 @@ export class PasswordVerifier {
     return row;
   }
 
-  #mac(passwordHash: string, { username, password }: PasswordAttempt): string {
+  #mac(passwordHash: string, { username, password }: Pair): string {
     return createHmac('sha256', this.#key)
       .update(JSON.stringify([passwordHash, username, password]))
       .digest('base64');

@@ -114,7 +114,7 @@ async function useCookie(
   if (expires) setLoginCookies(req, res, { config, secret, expires });
 }
 
-function basicCredentials(
+export function basicCredentials(
   authorization: string,
 ): { username: string; password: string } | undefined {
   const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(authorization)?.[1];

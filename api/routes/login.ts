@@ -29,7 +29,7 @@ const welcome = z.object({ success: z.literal(true), target: z.string() }).meta(
 
 /** POST /login: exchanges a password for login cookies. */
 export default routes('login', (router, api) => {
-  const { config, database, passwords, loginFloods } = api;
+  const { config, database, passwords } = api;
   const refuseCrossSiteLogin: RequestHandler = (req, _res, next) => {
     refuseCrossSite(req, config);
     next();
@@ -59,12 +59,7 @@ export default routes('login', (router, api) => {
         const { username, password, target } = body();
         const address = clientAddress(req);
         const { requestId } = res.locals;
-        const user = await passwords
-          .check({ username, password, address, requestId })
-          .catch((error: unknown) => {
-            loginFloods.count(address, error);
-            throw error;
-          });
+        const user = await passwords.check({ username, password, address, requestId });
         if (!user) throw wrongPassword(req, res);
         res.locals.user = user;
         const login = await beginLogin(database.db, user, {

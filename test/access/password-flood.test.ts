@@ -145,4 +145,26 @@ describeStack(undefined, 'floods of passwords', form => {
     expect([status, headers.get('Connection')]).toEqual([429, 'close']);
     await waitFor(async () => (await unreadable('192.0.2.7')) === 400, { what: 'the next second' });
   });
+
+  test('a flood of Basic is refused likewise, beside passwords that were right', async () => {
+    const { login: alice } = await addUser(admin);
+    const { login: bob } = await addUser(admin);
+    const basic = (login: { username: string; password: string }, address: string) => {
+      const Authorization = `Basic ${btoa(`${login.username}:${login.password}`)}`;
+      return fetch(`${stack.url}/api/jobs`, { headers: { ...from(address), Authorization } });
+    };
+    const wrong = () => basic({ ...alice, password: `wrong ${Math.random()}` }, '192.0.2.9');
+    expect((await basic(alice, '192.0.2.9')).status).toBe(200);
+    for (let n = 0; n < LIMIT; n++) await expectProblem(await wrong(), 401, 'unauthorized');
+    await waitFor(
+      async () => {
+        await Promise.all(Array.from({ length: 30 }, wrong));
+        const refusal = await basic(bob, '192.0.2.9');
+        return refusal.status === 429 && refusal.headers.get('Retry-After') === '2';
+      },
+      { what: 'a flood to be told from a login' },
+    );
+    expect((await basic(alice, '192.0.2.9')).status).toBe(200);
+    expect((await basic(bob, '192.0.2.10')).status).toBe(200);
+  });
 });

@@ -5,7 +5,6 @@ import type { ApiContext } from '../../api/context.ts';
 import { RequestMemory } from '../../api/http/request-memory.ts';
 import { SendBuffers } from '../../api/http/send-buffers.ts';
 import { CredentialCache } from '../../api/identity/credential-cache.ts';
-import { LoginFloods } from '../../api/identity/login-floods.ts';
 import { PasswordVerifier } from '../../api/identity/password-verifier.ts';
 import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
 import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
@@ -66,7 +65,6 @@ export async function openIdleApp(): Promise<IdleApp> {
     sendBuffers: new SendBuffers(),
     tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
-    loginFloods: new LoginFloods(),
     oidc: undefined,
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,
