@@ -41,6 +41,8 @@ export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'fram
   decodeAll?: boolean;
   /** What is drawn into the frames, for the size of the video. */
   labelsFor?(size: Size): Labels | undefined;
+  /** Told the size of the video before anything is encoded. */
+  onSize?(size: Size): void;
 }
 
 export interface EncodedVideo {
@@ -71,6 +73,7 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     const ffmpeg = options.ffmpeg ?? (await findFfmpeg());
     const threads = settings.threads ?? Math.min(8, availableParallelism());
     const planned = planVideoSize(pictures, settings.width);
+    options.onSize?.(planned);
     const encoder = settings.codec && (await findEncoder(ffmpeg, { ...settings, size: planned }));
     const labels = options.labelsFor?.(planned);
     const given = labels ? asPackets(pictures) : pictures;

@@ -1,6 +1,7 @@
 import type { Payload } from '../../../shared/jobs/catalog.ts';
 import type { RemoteExec } from '../../host-agent/exec-channel.ts';
 import { type EncodedVideo, encodeVideo } from '../encode-video.ts';
+import type { Size } from '../frame-info.ts';
 import { type Labels, planLabels } from '../frame-labels.ts';
 import { frameStreamScript, openFrameStream } from '../frame-stream.ts';
 import type { Place } from '../frame-validator.ts';
@@ -19,6 +20,8 @@ export interface SegmentOptions {
   limits: VideoLimits;
   decodeAll?: boolean;
   onProgress?(): void;
+  /** Told the size of the video before anything is encoded. */
+  onSize?(size: Size): void;
   signal: AbortSignal;
 }
 

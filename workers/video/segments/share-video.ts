@@ -10,6 +10,7 @@ import type { EncodedVideo } from '../encode-video.ts';
 import { DEFAULT_FPS } from '../ffmpeg-arguments.ts';
 import { describeEncoding } from '../ffmpeg-progress.ts';
 import { findFfmpeg, findFfmpegVersion } from '../find-ffmpeg.ts';
+import type { Size } from '../frame-info.ts';
 import type { Place } from '../frame-validator.ts';
 import type { ScratchVideo } from '../store-video.ts';
 import { tooSlow, videoLimits } from '../video-limits.ts';
@@ -69,6 +70,8 @@ class SharedVideo {
   #isOffered = false;
   /** Frames that are encoded: what a lost worker had is not counted back. */
   #most = 0;
+  /** As the first frame says, whoever encodes it then. */
+  #size: Size = { width: 0, height: 0 };
 
   constructor(context: JobContext<'video'>, video: Video) {
     this.#context = context;
@@ -91,27 +94,26 @@ class SharedVideo {
       poster: join(directory, 'poster.jpg'),
       sprite: join(directory, 'sprite.jpg'),
     };
-    let made = await this.#encode(first, { name: VIDEO, stillPaths });
+    const made = await this.#encode(first, { name: VIDEO, stillPaths });
     if (made && first.until === frames.length) {
-      const { tiles, width, height } = made;
+      const { tiles } = made;
       const { poster, sprite } = stillPaths;
       return {
         video: { path: join(directory, VIDEO) },
         stills: tiles && { poster: { path: poster }, sprite: { path: sprite }, tiles },
-        ...{ frames: frames.length, size: { width, height } },
+        ...{ frames: frames.length, size: this.#size },
       };
     }
     if (made && first.claim) {
       await rename(join(directory, VIDEO), join(directory, first.claim.id));
       await this.#finish(first);
     }
-    made = (await this.#encodeRest()) ?? made;
-    const { width = 0, height = 0 } = made ?? {};
+    await this.#encodeRest();
     await this.#join();
     return {
       video: { path: join(directory, VIDEO) },
       frames: frames.length,
-      size: { width, height },
+      size: this.#size,
     };
   }
 
@@ -141,6 +143,9 @@ class SharedVideo {
             ...{ session, payload, frames, segment, stillPaths, decodeAll },
             outputPath: join(directory, name),
             limits: videoLimits(worker.config),
+            onSize: size => {
+              this.#size = size;
+            },
             onProgress: () => {
               this.#report(segment.others + segment.done);
               if (!this.#isOffered && !decodeAll) this.#offerIfLong(segment);
@@ -180,7 +185,7 @@ class SharedVideo {
   }
 
   /** Encodes what nobody has, until all segments are finished. */
-  async #encodeRest(): Promise<EncodedVideo | undefined> {
+  async #encodeRest(): Promise<void> {
     const { worker, job, token } = this.#context;
     const { db } = worker.database;
     const attempt = { job: job.id, token };
@@ -190,21 +195,18 @@ class SharedVideo {
     const unsubscribe = worker.notifications.on('segment', id => {
       if (id === job.id) changed.set();
     });
-    let made: EncodedVideo | undefined;
     try {
       for (;;) {
         const taken = await retry(() => takeSegment(db, options), DATABASE);
         if (taken) {
           const segment = new Segment(worker, taken);
           segment.hold(taken);
-          const encoded = await this.#encode(segment, { name: taken.id });
-          if (encoded) await this.#finish(segment);
-          made = encoded ?? made;
+          if (await this.#encode(segment, { name: taken.id })) await this.#finish(segment);
           continue;
         }
         const rows = await retry(() => listSegments(db, attempt), DATABASE);
         this.#report(rows.reduce((sum, { done }) => sum + done, 0));
-        if (rows.every(({ finished }) => finished)) return made;
+        if (rows.every(({ finished }) => finished)) return;
         await changed.wait(this.#signal, LOOK_MS);
         this.#signal.throwIfAborted();
       }
