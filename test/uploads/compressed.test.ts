@@ -63,6 +63,15 @@ test('gzip that is cut or changed is an error', async () => {
   }
 });
 
+test('zeros after gzip fill up a block, and nothing else follows it', async () => {
+  for (const zeros of [1, 512, 200_000])
+    await expectWhole(Buffer.concat([gzipSync(CSV), Buffer.alloc(zeros)]));
+  for (const rest of ['\0more', 'more', `${'\0'.repeat(100_000)}more`])
+    await expect(read(Buffer.concat([gzipSync(CSV), Buffer.from(rest)]))).rejects.toThrow(
+      'the gzip file is damaged',
+    );
+});
+
 test('a file expands to so many bytes, and to a thousand times its own', async () => {
   await expect(read(gzipSync(CSV), 100_000)).rejects.toThrow('expands to more than 100000 bytes');
   const bomb = gzipSync(Buffer.alloc(50 << 20, 10), { level: 9 });
@@ -80,6 +89,27 @@ test.skipIf(!canZstd)(
     );
   },
 );
+
+test.skipIf(!canZstd)('the smallest frames of zstd are read through (needs zstd)', async () => {
+  for (const check of ['--check', '--no-check']) {
+    const frames = ['n\n', '1\n', '', '2\n'].map(text => zstd(text, check));
+    const { rows, json } = await read(Buffer.concat(frames));
+    expect([rows, json[0]]).toEqual([2, ['1', '2']]);
+  }
+});
+
+test.skipIf(!canZstd)('zstd may begin with a frame of no data (needs zstd)', async () => {
+  const note = Buffer.from('502a4d180400000003000000', 'hex');
+  await expectWhole(Buffer.concat([note, zstd(CSV)]));
+});
+
+test('a frame of zstd has as many bytes as it says', async () => {
+  // One block that is not compressed: "n\n1\n2\n".
+  const frame = (size: string) => Buffer.from(`28b52ffd20${size}3100006e0a310a320a`, 'hex');
+  expect(await read(frame('06'))).toMatchObject({ rows: 2 });
+  for (const size of ['05', '07'])
+    await expect(read(frame(size))).rejects.toThrow('the zstd file is damaged');
+});
 
 test.skipIf(!canZstd)('zstd is read in the confined process of a worker (needs zstd)', async () => {
   const made = await parseConfined(directory.path, { parser: 'csv', content: zstd(CSV) });

@@ -2,10 +2,9 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
-import { TableError } from '../table/protocol.ts';
 import { boundExpansion } from './bound-expansion.ts';
-import { zstdFrames } from './zstd.ts';
+import { gzipMembers } from './gzip.ts';
+import { isZstd, zstdFrames } from './zstd.ts';
 
 interface Files {
   input: string;
@@ -20,18 +19,15 @@ export async function expandFile({ input, scratch, expanded }: Files): Promise<{
   if (!compression) return { path: input };
   const path = join(scratch, 'expanded');
   const { size } = await stat(input);
+  const bytes =
+    compression === 'gzip'
+      ? gzipMembers(input)
+      : zstdFrames(createReadStream(input, { highWaterMark: 1 << 16 }));
   await pipeline(
-    createReadStream(input, { highWaterMark: 1 << 16 }),
-    compression === 'gzip' ? createGunzip({ chunkSize: 1 << 18 }) : zstdFrames,
+    bytes,
     boundExpansion({ compressed: size, limit: expanded }),
     createWriteStream(path, { flags: 'wx', mode: 0o600 }),
-  ).catch((error: NodeJS.ErrnoException) => {
-    if (!error.code?.startsWith('Z_')) throw error;
-    throw new TableError({
-      reason: `the gzip file is damaged: ${error.message}`,
-      hint: 'Compress the file again, and send it again.',
-    });
-  });
+  );
   return { path };
 }
 
@@ -40,7 +36,7 @@ async function compressionOf(path: string): Promise<'gzip' | 'zstd' | undefined>
   try {
     const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
     if (buffer.readUInt16BE(0) === 0x1f8b) return 'gzip';
-    return buffer.readUInt32LE(0) === 0xfd2fb528 ? 'zstd' : undefined;
+    return isZstd(buffer.readUInt32LE(0)) ? 'zstd' : undefined;
   } finally {
     await file.close();
   }

@@ -6,6 +6,9 @@ import { ByteReader } from './byte-reader.ts';
 const MAGIC = 0xfd2fb528;
 /** The first of 16 numbers of frames that are no data. */
 const SKIPPABLE = 0x184d2a50;
+const isSkippable = (magic: number) => magic >>> 4 === SKIPPABLE >>> 4;
+/** Whether a file that begins with this number is of zstd; those of several threads (pzstd) begin with a frame of no data. */
+export const isZstd = (magic: number) => magic === MAGIC || isSkippable(magic);
 const MAX_BLOCK = 128 << 10;
 /** What zstd itself expands without being asked for more memory. */
 const MAX_WINDOW = 128 << 20;
@@ -15,6 +18,8 @@ const RLE_BLOCK = 1;
 interface FrameHeader {
   bytes: Buffer;
   hasChecksum: boolean;
+  /** Of what it expands to, where it says so. */
+  size: number | undefined;
 }
 
 /**
@@ -28,7 +33,7 @@ export async function* zstdFrames(source: AsyncIterable<Buffer>): AsyncGenerator
     const magic = await reader.take(4);
     if (magic.length === 0) return;
     const number = magic.length === 4 ? magic.readUInt32LE() : 0;
-    if (number >= SKIPPABLE && number < SKIPPABLE + 16) await skipFrame(reader);
+    if (isSkippable(number)) await skipFrame(reader);
     else if (number === MAGIC) yield* expandFrame(reader, magic, create64());
     else throw damaged('there is something else after its end');
   }
@@ -44,14 +49,19 @@ type Hash = ReturnType<Awaited<ReturnType<typeof xxhash>>['create64']>;
 async function* expandFrame(reader: ByteReader, magic: Buffer, hash: Hash): AsyncGenerator<Buffer> {
   const expanded: Buffer[] = [];
   const decompress = new Decompress(data => expanded.push(Buffer.from(data)));
-  const push = (bytes: Buffer) => {
+  let size = 0;
+  // fzstd keeps the first 18 bytes back until it has them, or is told that there are no more.
+  const push = (bytes: Buffer, isEnd = false) => {
     try {
-      decompress.push(bytes);
+      decompress.push(bytes, isEnd);
     } catch (error) {
       throw damaged(error instanceof Error ? error.message : String(error));
     }
     const pieces = expanded.splice(0);
-    for (const piece of pieces) hash.update(piece);
+    for (const piece of pieces) {
+      hash.update(piece);
+      size += piece.length;
+    }
     return pieces;
   };
   const header = await readHeader(reader);
@@ -64,12 +74,13 @@ async function* expandFrame(reader: ByteReader, magic: Buffer, hash: Hash): Asyn
     if (size > MAX_BLOCK || type === RESERVED_BLOCK) throw damaged('a block is invalid');
     isLast = (word & 1) === 1;
     const content = await takeAll(reader, type === RLE_BLOCK ? 1 : size);
-    yield* push(Buffer.concat([head, content]));
+    yield* push(Buffer.concat([head, content]), isLast && !header.hasChecksum);
   }
-  if (!header.hasChecksum) return;
-  const checksum = await takeAll(reader, 4);
-  yield* push(checksum);
-  if (Number(hash.digest() & 0xffffffffn) !== checksum.readUInt32LE())
+  const checksum = header.hasChecksum ? await takeAll(reader, 4) : undefined;
+  if (checksum) yield* push(checksum, true);
+  if (header.size !== undefined && size !== header.size)
+    throw damaged(`a frame says that it has ${header.size} bytes, and it has ${size}`);
+  if (checksum && Number(hash.digest() & 0xffffffffn) !== checksum.readUInt32LE())
     throw damaged('its checksum is another');
 }
 
@@ -81,15 +92,14 @@ async function readHeader(reader: ByteReader): Promise<FrameHeader> {
   const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][flags >> 6] as number;
   const rest = await takeAll(reader, (isSingleSegment ? 0 : 1) + dictionary + sizeBytes);
   if (dictionary > 0) throw damaged('it wants a dictionary');
-  const window = isSingleSegment
-    ? contentSize(rest.subarray(rest.length - sizeBytes))
-    : windowSize(rest[0] as number);
+  const size = sizeBytes > 0 ? contentSize(rest.subarray(rest.length - sizeBytes)) : undefined;
+  const window = isSingleSegment ? (size ?? 0) : windowSize(rest[0] as number);
   if (window > MAX_WINDOW)
     throw new TableError({
       reason: `the zstd file wants ${window} bytes of memory, and at most ${MAX_WINDOW} are given`,
       hint: 'Compress it with zstd --long=27, or less.',
     });
-  return { bytes: Buffer.concat([descriptor, rest]), hasChecksum: (flags & 4) !== 0 };
+  return { bytes: Buffer.concat([descriptor, rest]), hasChecksum: (flags & 4) !== 0, size };
 }
 
 function contentSize(field: Buffer): number {
