@@ -54,6 +54,7 @@ table = pa.table({
   'dict text': pa.array(many(lambda: r.choice('abc'))).dictionary_encode(), 'bytes text': pa.array(many(lambda: text().encode())),
   'date date': pa.array(many(lambda: d.date.fromordinal(r.randint(1, 3652059)))),
   't32 time': pa.array(many(lambda: r.randint(0, 86399999)), pa.time32('ms')), 't64 time': pa.array(many(lambda: r.randint(0, 86399999999)), pa.time64('us')),
+  't64_ns time': pa.array(many(lambda: r.randint(0, 86399999999) * 1000), pa.time64('ns')),
   'ts_s timestamp': pa.array(many(lambda: micros() // 1000000), pa.timestamp('s')), 'ts_us timestamp': pa.array(many(micros), pa.timestamp('us')),
   'ts_ns timestamp': pa.array(many(lambda: r.randint(-9 * 10**15, 9 * 10**15) * 1000), pa.timestamp('ns')),
   'tz timestamp': pa.array(many(lambda: micros() // 2), pa.timestamp('us', 'Europe/Berlin')), 'tz_ns timestamp': pa.array(many(lambda: r.randint(-9 * 10**15, 9 * 10**15) * 1000), pa.timestamp('ns', 'UTC')),

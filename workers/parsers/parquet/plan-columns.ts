@@ -21,12 +21,16 @@ const INTEGER = /^U?(TINYINT|SMALLINT|INTEGER)$|^BIGINT$/;
 const DECIMAL = /^DECIMAL\((\d+),(\d+)\)$/;
 /** Lists and records of these have JSON that says them exactly. */
 const NESTED = /(\[\d*\]|^STRUCT\(.*\))$/;
-const NOT_IN_JSON = /\b(BLOB|TIME|TIMESTAMP\w*|INTERVAL|MAP|UNION|VARIANT|GEOMETRY|BIT)\b/;
+const NOT_IN_JSON = /\b(BLOB|TIME\w*|INTERVAL|MAP|UNION|VARIANT|GEOMETRY|BIT)\b/;
 
 const isOutside = (value: string, type: string) =>
   `${value} NOT BETWEEN ${type} '0001-01-01' AND ${type} '9999-12-31${type === 'DATE' ? '' : ' 23:59:59.999999'}'`;
 const OUT_OF_YEARS = 'it is outside of the years 1 to 9999';
 export const NANOSECONDS = 'it has nanoseconds, and a table holds microseconds';
+const nanosecondsOf = (value: string) => ({
+  when: `epoch_ns(${value}) % 1000 <> 0`,
+  reason: NANOSECONDS,
+});
 
 /** The columns of the file, by the names and types that DuckDB gives them. Throws TableError for types that no table holds. */
 export function planColumns(
@@ -75,7 +79,8 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
     return plan('DOUBLE', orText(`TRY_CAST(CAST(${value} AS DOUBLE) AS ${type}) = ${value}`));
   if (type === 'DATE')
     return plan('DATE', { faults: [{ when: isOutside(value, 'DATE'), reason: OUT_OF_YEARS }] });
-  if (type === 'TIME') return plan('TIME');
+  if (type === 'TIME' || type === 'TIME_NS')
+    return plan('TIME', { faults: type === 'TIME_NS' ? [nanosecondsOf(value)] : [] });
   if (type === 'TIMESTAMP WITH TIME ZONE')
     return plan('TIMESTAMPTZ', {
       faults: [{ when: isOutside(value, 'TIMESTAMPTZ'), reason: OUT_OF_YEARS }],
@@ -84,9 +89,7 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
     return plan('TIMESTAMP', {
       faults: [
         { when: isOutside(`CAST(${value} AS TIMESTAMP)`, 'TIMESTAMP'), reason: OUT_OF_YEARS },
-        ...(type === 'TIMESTAMP_NS'
-          ? [{ when: `epoch_ns(${value}) % 1000 <> 0`, reason: NANOSECONDS }]
-          : []),
+        ...(type === 'TIMESTAMP_NS' ? [nanosecondsOf(value)] : []),
       ],
     });
   if (type === 'VARCHAR') return text(value);

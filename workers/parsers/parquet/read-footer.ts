@@ -47,7 +47,7 @@ export async function readFooter(connection: DuckDBConnection, input: string): P
   const top = topLevel(schema);
   const isCut = ({ type, logical }: Record<string, unknown>) =>
     type === 'INT96' ||
-    /^(TimeType|TimestampType\(isAdjustedToUTC=1).*NANOS=NanoSeconds/.test(String(logical));
+    /^TimestampType\(isAdjustedToUTC=1.*NANOS=NanoSeconds/.test(String(logical));
   return {
     ...{ rows: Number(meta?.num_rows), columns },
     names: top.length === columns.length ? top.map(({ name }) => String(name)) : [],
