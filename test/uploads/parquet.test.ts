@@ -183,6 +183,38 @@ print('null')`).content,
       await expectWholeOrError(Buffer.concat([whole.subarray(0, -8 - footer), changed]));
   });
 
+  test('a page that its checksum does not fit is an error', async () => {
+    const column = "{'c': pa.array([f'text {i}' for i in range(5000)], pa.string())}";
+    // A column without values has no data page.
+    const none = writeColumns("{'c': pa.array([], pa.int64())}", ', write_page_checksum=True');
+    expect((await read(none))?.rows).toBe(0);
+    const plain = 'use_dictionary=False, write_page_checksum=True, data_page_size=8000';
+    for (const version of ['1.0', '2.0'])
+      for (const compression of ['none', 'snappy']) {
+        const options = `, ${plain}, data_page_version='${version}', compression='${compression}'`;
+        const content = writeColumns(column, options);
+        expect((await read(content))?.rows).toBe(5_000);
+        const at = content.length >> 1;
+        content.writeUInt8(content.readUInt8(at) ^ 1, at);
+        await expect(read(content)).rejects.toThrow('a page of the column "c"');
+      }
+  });
+
+  test('an encrypted file is refused as such', async () => {
+    const { content } = write(`
+import base64
+import pyarrow.parquet.encryption as pe
+class Kms(pe.KmsClient):
+  def __init__(self): super().__init__()
+  def wrap_key(self, key, name): return base64.b64encode(key)
+options = pe.EncryptionConfiguration(footer_key='f', column_keys={'k': ['c']}, plaintext_footer=True)
+properties = pe.CryptoFactory(lambda _: Kms()).file_encryption_properties(pe.KmsConnectionConfig(), options)
+table = pa.table({'c': ['a', 'b']})
+with pq.ParquetWriter(path, table.schema, encryption_properties=properties) as writer: writer.write_table(table)
+print('null')`);
+    await expect(read(content)).rejects.toThrow('encrypted');
+  });
+
   test('columns may be called like what we add', async () => {
     const names = ['file_row_number', 'row', 'filename', '\u0001 row'];
     const columns = `{n: pa.array(['x', 'a\\0b']) for n in json.loads(${JSON.stringify(JSON.stringify(names))})}`;

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { checkNanoseconds } from '../parquet/check-nanoseconds.ts';
+import { checkPages } from '../parquet/check-pages.ts';
 import { checkValues } from '../parquet/check-values.ts';
 import { type ColumnPlan, planColumns } from '../parquet/plan-columns.ts';
 import { readFooter } from '../parquet/read-footer.ts';
@@ -23,6 +24,7 @@ const WIDE = 100;
 const parquet: Reader<'parquet'> = async (request, onProgress) => {
   const { input, output } = request;
   const { size: fileSize } = await stat(input);
+  await checkPages(input);
   const connection = await openDuckdb(request, 1);
   const {
     rows: promised,

@@ -3,8 +3,6 @@ import { query, quoteText, readParquet } from '../table/duckdb.ts';
 import { TableError } from '../table/protocol.ts';
 import { refuseDamaged } from './refuse-damaged.ts';
 
-/** An honest footer has some 100 bytes for each column of a row group. */
-const MAX_FOOTER_BYTES = 64 << 20;
 const MAX_DECIMAL_DIGITS = 38;
 
 export interface Footer {
@@ -20,14 +18,9 @@ export interface Footer {
 export async function readFooter(connection: DuckDBConnection, input: string): Promise<Footer> {
   const from = quoteText(input);
   const [meta] = await refuseDamaged(
-    query(connection, `SELECT num_rows, footer_size FROM parquet_file_metadata(${from})`),
+    query(connection, `SELECT num_rows FROM parquet_file_metadata(${from})`),
     input,
   );
-  if (Number(meta?.footer_size) > MAX_FOOTER_BYTES)
-    throw new TableError({
-      reason: `its footer has more than ${MAX_FOOTER_BYTES.toLocaleString('en')} bytes`,
-      hint: 'Write the file with fewer row groups.',
-    });
   const described = await refuseDamaged(
     query(connection, `DESCRIBE SELECT * FROM ${readParquet(input)}`),
     input,
