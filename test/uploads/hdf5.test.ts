@@ -166,7 +166,9 @@ f.create_dataset('gzip', data=np.arange(2), chunks=(2,), compression='gzip', shu
     ]);
     await expect(
       read(build("f['s'] = np.array([b'x', b'a\\0b'], dtype='S3')")),
-    ).rejects.toMatchObject({ problems: [{ row: 2, reason: expect.stringContaining('NUL') }] });
+    ).rejects.toMatchObject({
+      problems: [{ row: 2, column: 's', reason: expect.stringContaining('NUL') }],
+    });
   });
 
   test('numbers that do not use all bits of their bytes, or are not of IEEE 754, are left out and said', async () => {
@@ -250,10 +252,19 @@ print('null')`);
 
   test('nothing of the machine is read: external storage, virtual datasets', async () => {
     const secret = join(directory.path, 'secret');
-    const external = build(
-      `open(${JSON.stringify(secret)}, 'w').write('0123456789'); f.create_dataset('x', shape=(10,), dtype='u1', external=[(${JSON.stringify(secret)}, 0, 10)])`,
-    );
-    await expect(read(external)).rejects.toThrow('unable to open external raw data file');
+    const storage = `f.create_dataset('x', shape=(10,), dtype='u1', external=[(${JSON.stringify(secret)}, 0, 10)])`;
+    const external = build(`open(${JSON.stringify(secret)}, 'w').write('0123456789'); ${storage}`);
+    await expect(read(external)).rejects.toThrow('left out: its values are in other files');
+    for (const version of ['earliest', 'latest']) {
+      const both = build(`
+f.close()
+f = h5py.File(path, 'w', libver='${version}')
+${storage}
+f['y'] = np.arange(2)`);
+      const made = await read(both);
+      expect(made['']?.json).toEqual({ 'y integer': ['0', '1'] });
+      expect(made['']?.skipped).toMatchObject({ count: 1, problems: [{ column: 'x' }] });
+    }
     const other = join(directory.path, 'other.h5');
     const virtual = build(`
 with h5py.File(${JSON.stringify(other)}, 'w') as o: o['d'] = np.arange(5) + 100

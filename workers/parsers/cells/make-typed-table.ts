@@ -48,13 +48,13 @@ const FROM_CSV: Partial<Record<SqlType, { as: SqlType; value: (column: string) =
 };
 
 /** A text in CSV. Throws TableError for one that no table holds. */
-export function quoteCell(text: string, row: number): string {
+export function quoteCell(text: string, place: { row: number; column: string }): string {
   if (/[\0\p{Surrogate}]/u.test(text))
-    throw new TableError({ row, reason: 'a text has a NUL character or half a surrogate pair' });
+    throw new TableError({ ...place, reason: 'it has a NUL character or half a surrogate pair' });
   if (Buffer.byteLength(text) > MAX_RECORD_BYTES / 2)
     throw new TableError({
-      row,
-      reason: `a text is longer than ${(MAX_RECORD_BYTES / 2).toLocaleString('en')} bytes`,
+      ...place,
+      reason: `it is longer than ${(MAX_RECORD_BYTES / 2).toLocaleString('en')} bytes`,
     });
   return `"${text.replaceAll('"', '""')}"`;
 }

@@ -75,7 +75,13 @@ function one(metadata: Metadata, name: string, at: number): HdfField | undefined
   if (type !== STRING) return undefined;
   const base = { name, at, size, type: 'VARCHAR', isVariable: vlen } as const;
   if (vlen)
-    return { ...base, write: (bytes, _at, row) => quoteCell(decode(bytes, { name, row }), row) };
+    return {
+      ...base,
+      write: (bytes, _at, row) => {
+        const place = { row, column: name };
+        return quoteCell(decode(bytes, place), place);
+      },
+    };
   return {
     ...base,
     write: (bytes, from, row) => {
@@ -84,18 +90,19 @@ function one(metadata: Metadata, name: string, at: number): HdfField | undefined
       if (end < 0) end = size;
       // A NUL before the end of the padding is a part of the text.
       while (end > 0 && value[end - 1] === 0) end--;
-      const text = decode(value.subarray(0, end), { name, row });
-      return quoteCell(strpad === SPACE_PADDED ? text.replace(/ +$/, '') : text, row);
+      const place = { row, column: name };
+      const text = decode(value.subarray(0, end), place);
+      return quoteCell(strpad === SPACE_PADDED ? text.replace(/ +$/, '') : text, place);
     },
   };
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function decode(bytes: Uint8Array, { name, row }: { name: string; row: number }): string {
+function decode(bytes: Uint8Array, place: { row: number; column: string }): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new TableError({ row, column: name, reason: 'its bytes are no UTF-8' });
+    throw new TableError({ ...place, reason: 'its bytes are no UTF-8' });
   }
 }

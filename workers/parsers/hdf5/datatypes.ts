@@ -2,6 +2,7 @@ import { readSync } from 'node:fs';
 
 /** The parts of an object header that are needed here, as the HDF5 File Format Specification 3.0, section IV names them. */
 const DATATYPE = 3;
+const EXTERNAL_FILES = 7;
 const CONTINUATION = 16;
 const SHARED = 2;
 const COMMITTED = 2;
@@ -13,7 +14,10 @@ const MAX_BLOCK_BYTES = 1 << 20;
 const MAX_DEPTH = 32;
 const SIGNATURE = Buffer.from('\x89HDF\r\n\x1a\n', 'latin1');
 
-/** Reads datatypes from the file itself, because h5wasm does not tell how many bits of a number are used, and where. */
+/**
+ * Reads the headers of datasets from the file itself, because h5wasm does not tell how many bits of a number are used, and
+ * where, nor whether its values are in this file.
+ */
 export class Datatypes {
   readonly #fd: number;
   /** Of the superblock, from which addresses count. */
@@ -39,10 +43,21 @@ export class Datatypes {
    */
   isPlain(reference: Buffer): boolean {
     try {
-      const message = this.#find(numberAt(reference, 0, this.#offsetSize), 0);
+      const message = this.#find(DATATYPE, numberAt(reference, 0, this.#offsetSize));
       return message !== undefined && lengthOfPlain(message, 0) !== undefined;
     } catch (error) {
       // A header that says more than it has.
+      if (error instanceof RangeError) return false;
+      throw error;
+    }
+  }
+
+  /** Whether the values of a dataset lie in files beside this one. */
+  hasOtherFiles(reference: Buffer): boolean {
+    try {
+      const address = numberAt(reference, 0, this.#offsetSize);
+      return this.#find(EXTERNAL_FILES, address) !== undefined;
+    } catch (error) {
       if (error instanceof RangeError) return false;
       throw error;
     }
@@ -53,7 +68,7 @@ export class Datatypes {
     return bytes.subarray(0, readSync(this.#fd, bytes, 0, length, position));
   }
 
-  #find(address: number, depth: number): Buffer | undefined {
+  #find(wanted: number, address: number, depth = 0): Buffer | undefined {
     if (depth > MAX_DEPTH) return undefined;
     const start = this.#base + address;
     const head = this.#at(start, 64);
@@ -68,7 +83,7 @@ export class Datatypes {
       const { at, length } = blocks[i] as { at: number; length: number };
       const block = this.#at(at, Math.min(length, MAX_BLOCK_BYTES));
       for (const { type, isShared, data } of messagesOf(block, isNew, (flags & 4) !== 0)) {
-        if (type === DATATYPE) return isShared ? this.#findShared(data, depth) : data;
+        if (type === wanted) return isShared ? this.#findShared(data, depth) : data;
         if (type !== CONTINUATION) continue;
         const next = this.#base + numberAt(data, 0, this.#offsetSize);
         const size = numberAt(data, this.#offsetSize, this.#lengthSize);
@@ -83,7 +98,8 @@ export class Datatypes {
   #findShared(data: Buffer, depth: number): Buffer | undefined {
     const version = data.readUInt8(0);
     if (version === 3 && data.readUInt8(1) !== COMMITTED) return undefined;
-    return this.#find(numberAt(data, version === 1 ? 8 : 2, this.#offsetSize), depth + 1);
+    const address = numberAt(data, version === 1 ? 8 : 2, this.#offsetSize);
+    return this.#find(DATATYPE, address, depth + 1);
   }
 }
 

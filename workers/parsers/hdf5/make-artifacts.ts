@@ -81,7 +81,7 @@ function planArtifacts(file: Hdf5File, datasets: Dataset[]): Plan {
     const { shape, metadata, name, group, path, filters } = dataset;
     const fields = fieldsOf(metadata, name);
     const code = codeOf(metadata);
-    if (metadata.virtual_sources)
+    if (metadata.virtual_sources || file.hasOtherFiles(path))
       plan.problems.push(leftOut(dataset, 'its values are in other files'));
     else if (filters.length > 0)
       plan.problems.push(

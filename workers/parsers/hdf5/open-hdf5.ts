@@ -11,6 +11,8 @@ export interface Hdf5File {
   describe(path: string): Metadata;
   /** Whether its numbers use all bits of their bytes, as integers or by IEEE 754: others are read wrongly. */
   isPlain(path: string): boolean;
+  /** Whether the values of a dataset lie in files beside this one. */
+  hasOtherFiles(path: string): boolean;
   /** The names or numbers of a dataset's filters that HDF5 does not bring along, such as lzf. */
   foreignFilters(path: string): string[];
   /** A block of values, little-endian; `texts` of variable length instead of their bytes. */
@@ -46,6 +48,8 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
   const file = attempt(() => module.open(PATH, module.H5F_ACC_RDONLY, false, -1, -1));
   if (file < 0n) throw damaged('it cannot be opened');
   const datatypes = new Datatypes(fd);
+  /** A reference to an object is the address of its header. */
+  const referTo = (one: string) => Buffer.from(module.create_object_reference(file, one));
   const read: Hdf5File['read'] = (dataset, { metadata, from, count }) =>
     attempt(() => {
       const length = count.reduce((product, one) => product * one, 1);
@@ -78,9 +82,8 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
         return undefined;
       }),
     describe: one => attempt(() => module.get_dataset_metadata(file, one)),
-    // A reference to an object is the address of its header.
-    isPlain: one =>
-      attempt(() => datatypes.isPlain(Buffer.from(module.create_object_reference(file, one)))),
+    isPlain: one => attempt(() => datatypes.isPlain(referTo(one))),
+    hasOtherFiles: one => attempt(() => datatypes.hasOtherFiles(referTo(one))),
     foreignFilters: one =>
       attempt(() =>
         module

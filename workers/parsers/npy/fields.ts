@@ -81,14 +81,15 @@ export function fieldOf(code: string, column: string): Omit<Field, 'name' | 'at'
     return {
       ...base,
       type: 'VARCHAR',
-      write: (bytes, at, row) => quoteCell(readBytes(bytes, { at, size, row, column }), row),
+      write: (bytes, at, row) =>
+        quoteCell(readBytes(bytes, { at, size, row, column }), { row, column }),
     };
   if (kind === 'U' && size > 0)
     return {
       ...base,
       type: 'VARCHAR',
       write: (bytes, at, row) =>
-        quoteCell(readPoints(bytes, { at, size, row, column, isBig }), row),
+        quoteCell(readPoints(bytes, { at, size, row, column, isBig }), { row, column }),
     };
   const micros = whole === 'M8' && unit !== undefined ? UNITS[unit] : undefined;
   if (micros !== undefined) {
