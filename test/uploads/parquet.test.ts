@@ -200,6 +200,19 @@ print('null')`).content,
       }
   });
 
+  test('a file that is not damaged is not called so', async () => {
+    for (const [columns, options, said] of [
+      [
+        "{'c': pa.array([1, 2])}",
+        ", use_dictionary=False, column_encoding={'c': 'BYTE_STREAM_SPLIT'}",
+        'is written in a way that is not read: ',
+      ],
+      ["{'c': pa.array([2**62], pa.timestamp('ms'))}", '', 'outside of the years'],
+      ['{}', '', 'there is no column'],
+    ] as const)
+      await expect(read(writeColumns(columns, options)), columns).rejects.toThrow(said);
+  });
+
   test('an encrypted file is refused as such', async () => {
     const { content } = write(`
 import base64

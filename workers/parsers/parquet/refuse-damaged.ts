@@ -7,6 +7,21 @@ export const damaged = (why: string) =>
     hint: 'Write the file again, and send it again.',
   });
 
+/** What DuckDB says of files that are not damaged, and what to do about them. */
+const OTHERWISE: [said: RegExp, reason: string | undefined, hint: string][] = [
+  [/at least one non-root column/, 'there is no column in it', 'Write the index as a column.'],
+  [
+    /Could not convert Timestamp/,
+    'a time is outside of the years 1 to 9999',
+    'Correct the value, or leave the column out.',
+  ],
+  [
+    /only supported|not supported|unsupported|not implemented/i,
+    undefined,
+    'Write it with the usual encodings.',
+  ],
+];
+
 /** What DuckDB says of a file that it cannot read is about the file, unless memory or disk are full. */
 export async function refuseDamaged<T>(reading: Promise<T>, input: string): Promise<T> {
   try {
@@ -14,6 +29,11 @@ export async function refuseDamaged<T>(reading: Promise<T>, input: string): Prom
   } catch (error) {
     if (classifyError(error) !== 'other') throw error;
     const [line = ''] = String(error instanceof Error ? error.message : error).split('\n');
-    throw damaged(line.replaceAll(input, 'the file').slice(0, 300));
+    const said = line.replaceAll(input, 'the file').slice(0, 300);
+    const found = OTHERWISE.find(([pattern]) => pattern.test(said));
+    if (!found) throw damaged(said);
+    const [, reason = `the Parquet file is written in a way that is not read: ${said}`, hint] =
+      found;
+    throw new TableError({ reason, hint });
   }
 }
