@@ -119,6 +119,10 @@ print('null')`).content,
       ["pa.array(['x', 'y' * 2000001])", { row: 2, reason: expect.stringContaining('longer') }],
       ['pa.array([[1.5], [float("nan")]])', { row: 2, reason: expect.stringContaining('NaN') }],
       [
+        "pa.array([None, [decimal.Decimal('.1')]], pa.list_(pa.decimal128(38, 38)))",
+        { row: 2, reason: expect.stringContaining('no JSON') },
+      ],
+      [
         "pa.array([1000, 1], pa.timestamp('ns'))",
         { row: 2, reason: expect.stringContaining('nanos') },
       ],

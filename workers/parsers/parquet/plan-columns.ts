@@ -107,7 +107,11 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
     // A text may say so.
     const bare = `regexp_replace(${json}, '"(\\\\.|[^"\\\\])*"', '""', 'g')`;
     const nan = `regexp_matches(${bare}, '[\\[:,](NaN|-?Infinity)[\\]},]')`;
-    return text(json, [{ when: nan, reason: 'there is a NaN or an infinity inside of it' }]);
+    return text(json, [
+      { when: nan, reason: 'there is a NaN or an infinity inside of it' },
+      // DuckDB writes decimals without digits before the point as `.1`.
+      { when: `NOT json_valid(${json})`, reason: 'there is no JSON for what is inside of it' },
+    ]);
   }
 }
 
