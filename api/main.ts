@@ -17,6 +17,7 @@ import { readConfig, renewKeys } from '../shared/settings/config.ts';
 import { listSettings } from '../shared/settings/list-settings.ts';
 import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
+import { waitForStore } from '../shared/storage/wait-for-store.ts';
 import { createApp } from './app.ts';
 import { ResponseQuota } from './concurrency/response-quota.ts';
 import type { ApiContext } from './context.ts';
@@ -73,6 +74,7 @@ async function main(): Promise<void> {
   });
   const memory = new RequestMemory();
   const objects = await openObjectStore(config);
+  await waitForStore(database, objects, { log, signal: life.stopping });
   const renewable = { ...config, SECRET_KEY, SEAL_PUBLIC_KEY };
   const context: ApiContext = {
     config: renewable,

@@ -23,6 +23,7 @@ import { listSecrets, removeSecrets } from '../shared/secrets/redact.ts';
 import { readConfig, renewKeys } from '../shared/settings/config.ts';
 import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
+import { waitForStore } from '../shared/storage/wait-for-store.ts';
 import { pollBatchHosts } from './batch/poller.ts';
 import type { WorkerContext } from './context.ts';
 import { consumeQueues } from './engine/consume-queues.ts';
@@ -91,6 +92,7 @@ async function main(): Promise<void> {
   const leases = new LeaseRenewer({ id, database, notifications, log, metrics });
   const sessions = new SessionPool({ id, config, database, notifications, log });
   const objects = await openObjectStore(config);
+  await waitForStore(database, objects, { log, signal: life.stopping });
   const context: WorkerContext = {
     id,
     config,

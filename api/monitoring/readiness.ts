@@ -7,6 +7,7 @@ import {
   readUnderstood,
 } from '../../shared/jobs/payload-versions.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
+import { findForeignStore } from '../../shared/storage/store-marker.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
 import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';
@@ -44,9 +45,11 @@ export class ReadinessCheck {
 
   async run(): Promise<Readiness> {
     const { db } = this.#api.database;
-    const [database, objects, queue, work, waiting, shortage] = await Promise.all([
+    const [database, objects, foreign, queue, work, waiting, shortage] = await Promise.all([
       this.#ask('database', () => countWorkers(db)),
       this.#ask('objects', () => this.#api.objects.check()),
+      // Apart: it needs the database, too, and what is not known is no problem of the objects.
+      this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
       this.#ask('queue', () => this.#api.queues.check()),
       this.#ask('work', () => findStuck(db, (performance.now() - this.#began) / 1_000)),
       this.#ask('waiting', async () => readNotUnderstood(db, await readUnderstood(db))),
@@ -54,7 +57,7 @@ export class ReadinessCheck {
     ]);
     const checks = {
       database: database.problem,
-      objects: objects.problem,
+      objects: objects.problem ?? foreign.value?.problem ?? null,
       queue: queue.problem,
       // Unknown without the database.
       work: work.value ?? null,

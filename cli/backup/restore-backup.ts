@@ -1,12 +1,16 @@
 import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, gunzipSync } from 'node:zlib';
+import { getTableName } from 'drizzle-orm';
 import type pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
+import { installation } from '../../shared/database/schema.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { OF_ANOTHER, readMarker } from '../../shared/storage/store-marker.ts';
 import { CommandError } from '../command-error.ts';
 import { listSummed, notWhole, verifySums } from './checksums.ts';
 import { endOpenWork } from './end-open-work.ts';
@@ -44,6 +48,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       hint: `Restore with Windlass ${manifest.release}.`,
     });
   await verify(manifest, options);
+  await requireOwnStore(manifest, options);
   await migrateDatabase(url, { upTo: migration.when, signal });
   const client = await openConnection(url, 'windlass restore');
   try {
@@ -78,6 +83,17 @@ async function verify(
   const [first] = missing;
   if (first) throw notWhole(`${first} is not in its list`);
   if (found !== objects) throw notWhole(`of ${objects} objects ${found} are in its list`);
+}
+
+/** Before anything is put where another installation would remove it. */
+async function requireOwnStore({ tables }: Manifest, { folder, objects }: RestoreOptions) {
+  const marker = await readMarker(objects);
+  if (marker === undefined) return;
+  const name = getTableName(installation);
+  // A release that knew no markers made the backup.
+  const hasOwn = tables.some(table => table.name === name);
+  const own = hasOwn && gunzipSync(await readFile(join(folder, tableFile(name)))).toString();
+  if (own !== `${marker}\n`) throw new CommandError(OF_ANOTHER.problem, OF_ANOTHER);
 }
 
 async function requireEmpty(client: pg.Client, { when, tag }: Manifest['migration']) {

@@ -20,6 +20,7 @@ import {
 import type { ProcessSpec } from '../supervisor/supervised-process.ts';
 import { supervise } from '../supervisor/supervisor.ts';
 import { checkServers } from './check-servers.ts';
+import { requireOwnStore } from './check-store.ts';
 import type { CommandContext } from './command-context.ts';
 import { addressOf, requireFreePorts } from './free-ports.ts';
 import { prepareDatabase } from './migrate.ts';
@@ -56,6 +57,7 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
     const secrets = await loadOrGenerateSecrets(dataDir, config);
     await checkServers(config);
     await prepareDatabase(databaseUrl, config, stopping);
+    await requireOwnStore(databaseUrl, { ...config, DATA_DIR: dataDir });
     const env = { ...environment, DATA_DIR: dataDir, DATABASE_URL: databaseUrl };
     const users = await prepareServiceUsers(config, dataDir, printLine);
     const processesWith = (keys: object) =>
@@ -92,6 +94,7 @@ async function upFleet({ life, environment }: CommandContext, config: Config): P
   const dataDir = config.DATA_DIR ? { DATA_DIR: resolve(config.DATA_DIR) } : {};
   await checkServers(config);
   await prepareDatabase(config.DATABASE_URL ?? '', config, stopping);
+  await requireOwnStore(config.DATABASE_URL ?? '', config);
   const env = { ...environment, ...dataDir };
   const processesWith = (renewed: object) =>
     listFleetProcesses(fleet, { ...env, ...renewed }, config.PORT);

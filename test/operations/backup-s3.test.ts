@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
+import { MARKER } from '../../shared/storage/store-marker.ts';
 import { describeStack } from '../harness/forms.ts';
 import { missingMinio, startMinio } from '../harness/minio.ts';
 import {
@@ -91,6 +92,15 @@ describeStack(missingPrograms('sshd') ?? missingMinio(), 'a backup of objects in
     const objects = await store();
     for (const key of before.keys) await objects.remove(key);
     expect(await listKeys()).toEqual([]);
+
+    await objects.put(MARKER, Buffer.from('another'));
+    const refused = await windlass('restore', folder);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('The object store is that of another installation'),
+    ]);
+    expect(await listKeys()).toEqual([MARKER]);
+    await objects.remove(MARKER);
 
     const restored = await windlass('restore', folder, '--json');
     expect({ code: restored.code, stderr: restored.stderr }).toEqual({ code: 0, stderr: '' });

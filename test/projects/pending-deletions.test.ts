@@ -6,6 +6,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import {
   artifacts,
   cacheEntries,
+  installation,
   jobs,
   models,
   parts,
@@ -22,6 +23,7 @@ import { FileStore } from '../../shared/storage/file-store.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { S3Store } from '../../shared/storage/s3-store.ts';
+import { MARKER } from '../../shared/storage/store-marker.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
 import { deletePendingObjects } from '../../workers/upkeep/pending-deletions.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
@@ -37,13 +39,15 @@ beforeAll(() => {
 });
 beforeEach(async () => {
   store = new FileStore(join(given.path, newId()));
+  const [own] = await database.db.select().from(installation);
+  await store.put(MARKER, Buffer.from(own?.id ?? ''));
   await database.db.delete(pendingDeletions);
 });
 
 const context = () => ({ database, objects: store, log, stopping });
 const listKeys = async (prefix = '') => {
   const found: string[] = [];
-  for await (const { key } of store.list(prefix)) found.push(key);
+  for await (const { key } of store.list(prefix)) if (key !== MARKER) found.push(key);
   return found.sort();
 };
 const put = async (...keys: string[]) => {
@@ -225,6 +229,13 @@ test('marks objects without a reference or an open job, and deletes them an hour
   await db.update(pendingDeletions).set({ due: sql`${pendingDeletions.due} - interval '1 hour'` });
   await deletePendingObjects(context());
   expect(await listKeys()).toEqual([...kept].sort());
+});
+
+test('nothing is deleted from the store of another installation', async () => {
+  await put('uploads/u/1');
+  await store.put(MARKER, Buffer.from('another'));
+  await new OrphanCollector({ ...context(), objects: aged(1.1) }).markSome();
+  expect(await pending()).toEqual([]);
 });
 
 test('a pass continues where the last run ended, and the next pass is due hours later', async () => {

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { pendingDeletions } from '../../shared/database/schema.ts';
 import { OBJECT_PREFIXES } from '../../shared/jobs/object-keys.ts';
 import type { StoredObject } from '../../shared/storage/object-store.ts';
+import { findForeignStore } from '../../shared/storage/store-marker.ts';
 import type { WorkerContext } from '../context.ts';
 import { isUnavailable } from '../engine/retry.ts';
 import { findClaimedByOpenJobs, findReferenced } from './object-references.ts';
@@ -42,6 +43,7 @@ export class OrphanCollector {
   async markSome(): Promise<void> {
     if (performance.now() < this.#nextPassAt) return;
     try {
+      if (!this.#list && (await this.#isForeign())) return this.#endPass(RETRY_MS);
       if (!(await this.#markNext())) return;
       await this.#context.objects.removeAbandonedWrites(new Date(Date.now() - ABANDONED_MS));
       this.#endPass(PAUSE_MS);
@@ -72,6 +74,14 @@ export class OrphanCollector {
     }
     await this.#mark(batch);
     return false;
+  }
+
+  /** What another installation stores has no row here. */
+  async #isForeign(): Promise<boolean> {
+    const { database, objects, log } = this.#context;
+    const foreign = await findForeignStore(database.db, objects);
+    if (foreign) log.error(foreign, 'nothing is removed from a store of somebody else');
+    return foreign !== undefined;
   }
 
   async #mark(keys: string[]): Promise<void> {

@@ -26,3 +26,6 @@ export const storageChanges = pgTable(
     index('storage_changes_owner').on(table.owner, table.due),
   ],
 );
+
+/** One row: the id that the object store of this database has, too. See storage/store-marker.ts. */
+export const installation = pgTable('installation', { id: text().primaryKey() });

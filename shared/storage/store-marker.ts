@@ -1,0 +1,71 @@
+import { text } from 'node:stream/consumers';
+import { sql } from 'drizzle-orm';
+import type { Db } from '../database/connect.ts';
+import { installation } from '../database/schema.ts';
+import { WindlassError } from '../errors/errors.ts';
+import type { ObjectStore } from './object-store.ts';
+
+/** Under this key a store has the id of the installation whose objects it holds. */
+export const MARKER = 'installation';
+/** An id is shorter. Whatever else is there need not be read whole. */
+const LONGEST = 100;
+
+export const OF_ANOTHER = {
+  problem: 'The object store is that of another installation.',
+  hint: `Correct S3_BUCKET or DATA_DIR: each installation needs a store of its own. If that one is given up, remove the object "${MARKER}".`,
+};
+
+/**
+ * Where the store is not the one of this database: what is wrong, and what to do. A disk that is not
+ * mounted and a wrong bucket look like an empty store, and upkeep removes what no row refers to, also what another installation
+ * stored. A store without a marker gets this one's, unless the database refers to objects and none of them is there: it is new,
+ * was used by a release that knew no markers, or has got a copy of the objects.
+ */
+export async function findForeignStore(
+  db: Db,
+  objects: ObjectStore,
+): Promise<{ problem: string; hint: string } | undefined> {
+  const [own] = await db.select().from(installation);
+  const id = own?.id ?? '';
+  const found = await readMarker(objects);
+  if (found === id) return undefined;
+  if (found !== undefined) return OF_ANOTHER;
+  const keys = await sampleReferences(db);
+  if (keys.length > 0 && !(await hasAny(objects, keys)))
+    return {
+      problem:
+        'The object store is not that of this database, which refers to objects that are not there.',
+      hint: `Mount its disk, correct S3_BUCKET or DATA_DIR, or copy the objects there. If they are lost, store the text ${id} as the object "${MARKER}".`,
+    };
+  await objects.put(MARKER, Buffer.from(id)).catch((error: unknown) => {
+    // A full disk must not keep the service from starting; /readyz tries again.
+    if (!(error instanceof WindlassError) || error.code !== 'insufficient_storage') throw error;
+  });
+  return undefined;
+}
+
+/** Undefined where there is none. */
+export async function readMarker(objects: ObjectStore): Promise<string | undefined> {
+  try {
+    const found = await objects.get(MARKER, { range: { start: 0, end: LONGEST - 1 } });
+    return (await text(found)).trim();
+  } catch (error) {
+    if (error instanceof WindlassError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
+
+/** Some of the objects that rows refer to for as long as they are there. */
+async function sampleReferences(db: Db): Promise<string[]> {
+  const rows = await db.execute<{ object: string }>(sql`
+    (select object from artifacts where object is not null limit 5)
+    union all (select object from cache_entries where object is not null limit 5)
+    union all (select object from upload_parts where object is not null limit 5)
+    union all (select object from job_segments limit 5)`);
+  return rows.map(({ object }) => object);
+}
+
+async function hasAny(objects: ObjectStore, keys: string[]): Promise<boolean> {
+  for (const key of keys) if (await objects.stat(key)) return true;
+  return false;
+}

@@ -1,0 +1,30 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Database, isDatabaseDown } from '../database/connect.ts';
+import { WindlassError } from '../errors/errors.ts';
+import type { Logger } from '../process/log.ts';
+import type { ObjectStore } from './object-store.ts';
+import { findForeignStore } from './store-marker.ts';
+
+const PAUSE_MS = 5_000;
+
+/**
+ * Waits while the object store is another one than that of the database, so that nothing is stored there. One that cannot be
+ * reached is not waited for: much works without it, and /readyz looks again.
+ */
+export async function waitForStore(
+  { db }: Database,
+  objects: ObjectStore,
+  { log, signal }: { log: Logger; signal: AbortSignal },
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const foreign = await findForeignStore(db, objects).catch((error: unknown) => {
+      if (!(error instanceof WindlassError) && !isDatabaseDown(error)) throw error;
+      log.warn({ err: error }, 'whether the object store is the right one is not known yet');
+      return undefined;
+    });
+    if (!foreign) return;
+    log.error(foreign, 'waiting for the right object store');
+    await delay(PAUSE_MS, undefined, { signal });
+  }
+}

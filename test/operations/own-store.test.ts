@@ -1,0 +1,75 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { describeStack } from '../harness/forms.ts';
+import { startProgram } from '../harness/run-program.ts';
+import { makeTable } from '../harness/tables.ts';
+import { makeModel } from '../harness/uploads.ts';
+import { useStack } from '../harness/use-stack.ts';
+
+describeStack(undefined, 'an object store that is not that of the database', form => {
+  const { stack, client } = useStack(form, { alone: 'its objects are moved away' });
+  const objects = () => join(stack.dataDir, 'objects');
+  const marker = () => join(objects(), 'objects/installation');
+  const readObjectsCheck = async () => {
+    const answer = await fetch(`${stack.url}/readyz`);
+    const { checks } = (await answer.json()) as { checks: { objects: string | null } };
+    return [answer.status, checks.objects];
+  };
+  const start = () => {
+    const { DATA_DIR = '', PORT = '', HOST = '' } = stack.environment;
+    const settings = { DATA_DIR, PORT, HOST };
+    return startProgram({ args: ['dist/cli/main.js', 'up'], settings, cwd: DATA_DIR }).ended;
+  };
+
+  test('is told by /readyz while its disk is not mounted', async () => {
+    const { mid } = await makeModel(client);
+    await makeTable(client, { mid, aid: 'day', csv: 'n\n1\n' });
+    expect(await readObjectsCheck()).toEqual([200, null]);
+    renameSync(objects(), `${objects()}-away`);
+    expect(await readObjectsCheck()).toEqual([
+      503,
+      expect.stringContaining('which refers to objects that are not there'),
+    ]);
+    rmSync(objects(), { recursive: true, force: true });
+    renameSync(`${objects()}-away`, objects());
+    expect(await readObjectsCheck()).toEqual([200, null]);
+  });
+
+  test('is told by /readyz where another installation uses it', async () => {
+    renameSync(marker(), `${marker()}-kept`);
+    writeFileSync(marker(), 'another');
+    expect(await readObjectsCheck()).toEqual([
+      503,
+      expect.stringContaining('The object store is that of another installation'),
+    ]);
+    renameSync(`${marker()}-kept`, marker());
+  });
+
+  test('ends the start, which says what to do', async () => {
+    await stack.down();
+    renameSync(objects(), `${objects()}-away`);
+    const unmounted = await start();
+    expect(unmounted.code).toBe(1);
+    expect(unmounted.stderr).toMatch(/refers to objects that are not there\. Mount its disk/);
+
+    rmSync(objects(), { recursive: true, force: true });
+    renameSync(`${objects()}-away`, objects());
+    writeFileSync(marker(), 'another');
+    const shared = await start();
+    expect(shared.code).toBe(1);
+    expect(shared.stderr).toMatch(/that of another installation.* Correct S3_BUCKET or DATA_DIR/);
+  });
+
+  test('is its own where a release without markers used it', async () => {
+    rmSync(marker());
+    await stack.up();
+    expect(await readObjectsCheck()).toEqual([200, null]);
+    // Found by itself alone, without any other object.
+    await stack.down();
+    for (const folder of ['artifacts', 'uploads', 'output'])
+      rmSync(join(objects(), 'objects', folder), { recursive: true, force: true });
+    await stack.up();
+    expect(await readObjectsCheck()).toEqual([200, null]);
+  });
+});
