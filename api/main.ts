@@ -65,7 +65,11 @@ async function main(): Promise<void> {
   const directUrl = config.DATABASE_DIRECT_URL;
   const database = openDatabase(DATABASE_URL, { directUrl, max: 20 });
   const notifications = new Notifications(database, log);
-  await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
+  await waitForSchema(database, {
+    signal: life.stopping,
+    onWait: reason => log.info(reason),
+    onNewer: what => log.warn(what),
+  });
   await notifications.listen();
   const queues = new JobQueues({
     databaseUrl: directUrl ?? DATABASE_URL,

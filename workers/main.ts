@@ -85,7 +85,11 @@ async function main(): Promise<void> {
     idleSessionMs: LOCK_IDLE_MS,
   });
   const notifications = new Notifications(database, log);
-  await waitForSchema(database, { signal: life.stopping, onWait: reason => log.info(reason) });
+  await waitForSchema(database, {
+    signal: life.stopping,
+    onWait: reason => log.info(reason),
+    onNewer: what => log.warn(what),
+  });
   await notifications.listen();
   const metrics = new WorkerMetrics();
   const id = newWorkerId();

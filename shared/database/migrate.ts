@@ -7,6 +7,7 @@ import { applyMigration } from './migrations/apply-migration.ts';
 import { BackendWatch } from './migrations/backend-watch.ts';
 import { MIGRATIONS, type Migration, readMigrations } from './migrations/migration-files.ts';
 import { LOCK_TIMEOUT, MigrationError, MigrationSession } from './migrations/session.ts';
+import { describeNewerSchema } from './newer-schema.ts';
 import { setForRole } from './pooler.ts';
 import { clientOf, finderOf } from './primary.ts';
 import { grantRights } from './rights.ts';
@@ -60,7 +61,9 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
     const pid = rows[0]?.pid ?? 0;
     const session = new MigrationSession({ client, pid, watch, say, signal });
     await takeLock(session);
-    for (const migration of await listPending(session, folder))
+    const { pending, unknown } = await compareMigrations(session, folder);
+    if (unknown > 0) say(`${describeNewerSchema(unknown)} Rights and tables stay as they are.`);
+    for (const migration of pending)
       if (migration.when <= upTo) await applyMigration(session, migration);
     if (setsRole) await setForRole(client);
     const label = 'The migration of the queue';
@@ -70,8 +73,8 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
       await makeSequences(session);
     };
     await session.tell(label, () => session.retry(label, migrateQueue));
-    // rights.ts names the tables of the migrations that come with it.
-    if (folder === MIGRATIONS && upTo === Infinity)
+    // rights.ts names the tables of the migrations that come with it: it would take those of newer ones away.
+    if (folder === MIGRATIONS && upTo === Infinity && unknown === 0)
       await session.retry('Granting rights', () => grantRights(client));
   } catch (error) {
     signal?.throwIfAborted();
@@ -126,8 +129,14 @@ async function takeLock({ client, say, signal }: MigrationSession): Promise<void
   }
 }
 
-/** Those that drizzle's table does not have yet. Reads and creates it as drizzle's own migrator does. */
-async function listPending({ client }: MigrationSession, folder: string): Promise<Migration[]> {
+/**
+ * Those that drizzle's table does not have yet, and how many it has that this release does not know. Reads and creates the table
+ * as drizzle's own migrator does.
+ */
+async function compareMigrations(
+  { client }: MigrationSession,
+  folder: string,
+): Promise<{ pending: Migration[]; unknown: number }> {
   await client.query(`
     create schema if not exists drizzle;
     create table if not exists drizzle.__drizzle_migrations (
@@ -138,5 +147,7 @@ async function listPending({ client }: MigrationSession, folder: string): Promis
     'select created_at as at from drizzle.__drizzle_migrations',
   );
   const applied = new Set(rows.map(row => Number(row.at)));
-  return readMigrations(folder).filter(({ when }) => !applied.has(when));
+  const known = readMigrations(folder);
+  const pending = known.filter(({ when }) => !applied.has(when));
+  return { pending, unknown: applied.size - (known.length - pending.length) };
 }

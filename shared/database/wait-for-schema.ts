@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { type Database, describeOutage, isDatabaseDown } from './connect.ts';
 import { MIGRATIONS, readJournal } from './migrations/migration-files.ts';
+import { describeNewerSchema } from './newer-schema.ts';
 import { requireDirect, requireSettings } from './pooler.ts';
 
 /**
@@ -10,7 +11,11 @@ import { requireDirect, requireSettings } from './pooler.ts';
  */
 export async function waitForSchema(
   database: Database,
-  options: { signal?: AbortSignal; onWait?: (reason: string) => void } = {},
+  options: {
+    signal?: AbortSignal;
+    onWait?: (reason: string) => void;
+    onNewer?: (what: string) => void;
+  } = {},
 ): Promise<void> {
   const known = readJournal(MIGRATIONS);
   for (let tries = 0; ; tries++) {
@@ -26,6 +31,8 @@ export async function waitForSchema(
     if (isDone || tries % 20 === 0) await requireDirect(database);
     if (isDone) {
       await requireSettings(database);
+      const unknown = applied.size - known.length;
+      if (unknown > 0) options.onNewer?.(describeNewerSchema(unknown));
       return;
     }
     if (tries % 20 === 4) {

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate as migrateByDrizzle } from 'drizzle-orm/postgres-js/migrator';
 import { describe, expect, test } from 'vitest';
+import { openDatabase } from '../../shared/database/connect.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MIGRATIONS } from '../../shared/database/migrations/migration-files.ts';
+import { waitForSchema } from '../../shared/database/wait-for-schema.ts';
 import { isIndexValid, pidOf, readColumns, useMigrations } from '../harness/migrations.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -172,5 +174,28 @@ describe('migrations', () => {
       await sql`select created_at as at from drizzle.__drizzle_migrations order by id`;
     expect(applied.map(({ at }) => Number(at))).toEqual(entries.map(({ when }) => when));
     expect(await sql`select * from drizzle.migration_progress`).toEqual([]);
+  });
+
+  test('of a newer release stay as they are, and are told of, where an older one comes after it', async () => {
+    const sql = connect();
+    const [role] = await sql`select from pg_roles where rolname = 'windlass_api'`;
+    if (!role) await sql`create role windlass_api`;
+    await migrateDatabase(url());
+    await sql`create table later (n integer)`;
+    await sql`grant select on later to windlass_api`;
+    await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('later', 9e15)`;
+    const said: string[] = [];
+    await migrateDatabase(url(), { say: line => said.push(line) });
+    expect(said).toEqual([
+      expect.stringMatching(/newer than this release by 1 migration\. .* stay as they are\.$/),
+    ]);
+    const [granted] =
+      await sql`select has_table_privilege('windlass_api', 'later', 'select') as may`;
+    expect(granted).toEqual({ may: true });
+
+    const database = openDatabase(url(), { max: 1 });
+    await waitForSchema(database, { onNewer: line => said.push(line) });
+    await database.close();
+    expect(said[1]).toMatch(/newer than this release by 1 migration/);
   });
 });
