@@ -1,12 +1,21 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Socket,
+  type Server as TcpServer,
+} from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { type PostOptions, postMessage } from './post-message.ts';
 
 const patient = new AbortController().signal;
 const servers: Server[] = [];
+const tcpServers: TcpServer[] = [];
+const sockets: Socket[] = [];
 afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const server of tcpServers.splice(0)) server.close();
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
     server.close();
@@ -103,6 +112,38 @@ test('neither silence nor an endless answer takes longer than an attempt', async
   expect(await post(`http://127.0.0.1:${endless.port}/`)).toBe(200);
   // What the sockets' buffers take on this machine, and no more.
   expect(written).toBeLessThan(64 << 20);
+});
+
+/** A receiver that says this, in whatever protocol. */
+async function receiveRaw(say: (socket: Socket) => void): Promise<string> {
+  const server = createTcpServer(socket => {
+    sockets.push(socket.on('error', () => {}));
+    socket.once('data', () => say(socket));
+  }).listen(0, '127.0.0.1');
+  tcpServers.push(server);
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+test('a change of the protocol is an answer like any other', async () => {
+  const url = await receiveRaw(socket =>
+    socket.write(
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: Upgrade\r\n\r\n',
+    ),
+  );
+  expect(await post(url)).toBe(101);
+  await expect.poll(() => sockets.every(socket => socket.destroyed)).toBe(true);
+});
+
+test('interim answers without end are given up', async () => {
+  const hints = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(200);
+  const url = await receiveRaw(socket => socket.write(hints));
+  await expect(post(url)).rejects.toThrow('The receiver sent only interim answers.');
+});
+
+test('a connection that ends without an answer is told at once', async () => {
+  const url = await receiveRaw(socket => socket.end());
+  await expect(post(url)).rejects.toThrow(/could not be reached: ECONNRESET/);
 });
 
 test('what cannot be reached is told by its code', async () => {

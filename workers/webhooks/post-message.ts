@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { abortable } from '../../shared/process/abort.ts';
 import { RELEASE } from '../../shared/process/release.ts';
 import { ReceiverProblem, resolveReceiver } from './resolve-receiver.ts';
@@ -10,6 +10,8 @@ import { ReceiverProblem, resolveReceiver } from './resolve-receiver.ts';
 const ATTEMPT_MS = 15_000;
 /** What is read of an answer, which nobody looks at, before the connection is closed. */
 const ANSWER_BYTES = 16_384;
+/** Answers of a status below 200, such as 103, before the one that counts. */
+const INTERIM_ANSWERS = 100;
 
 export interface PostOptions {
   headers: Record<string, string>;
@@ -61,10 +63,10 @@ async function send(
       ...headers,
     },
   });
-  // It is told by once(), or comes after the answer.
+  // It is told by answerOf(), or comes after the answer.
   request.on('error', () => {});
   request.end(body);
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const response = await answerOf(request);
   try {
     let bytes = 0;
     for await (const chunk of response) {
@@ -77,6 +79,25 @@ async function send(
     response.destroy();
   }
   return response.statusCode ?? 0;
+}
+
+/** Settles at the latest when the request is destroyed, which its signal does. */
+function answerOf(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    let interim = 0;
+    request.once('response', resolve);
+    // A change of the protocol, that nobody asked for. Without a listener the request would end without any event but `close`.
+    request.once('upgrade', (response: IncomingMessage, socket: Duplex) => {
+      socket.destroy();
+      resolve(response);
+    });
+    request.on('information', () => {
+      if (++interim > INTERIM_ANSWERS)
+        request.destroy(new ReceiverProblem('The receiver sent only interim answers.'));
+    });
+    request.once('error', reject);
+    request.once('close', () => reject(new Error('the connection was closed')));
+  });
 }
 
 function describe(error: unknown): string {
