@@ -14,6 +14,20 @@ test('docs/operations.md lists every metric', () => {
   expect(page.split('\n').filter(line => line.startsWith('| `windlass_'))).toEqual(expected);
 });
 
+test('docs/alerts.yml asks for metrics and labels that there are', () => {
+  const rules = readFileSync(new URL('../../docs/alerts.yml', import.meta.url), 'utf8');
+  const tables: Record<string, { labels: readonly string[] }> = {
+    ...API_METRICS,
+    ...WORKER_METRICS,
+  };
+  const asked = [...rules.matchAll(/\b(windlass_\w+)(?:\{(\w+)=)?/g)];
+  expect(asked.length).toBeGreaterThan(5);
+  for (const [, name = '', label] of asked) {
+    expect(Object.keys(tables)).toContain(name);
+    if (label) expect(tables[name]?.labels).toContain(label);
+  }
+});
+
 test('makes working metrics from a table', async () => {
   const { registry, metrics } = createMetrics(WORKER_METRICS);
   metrics.windlass_job_wait_seconds.observe({ kind: 'command' }, 3);
