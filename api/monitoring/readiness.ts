@@ -57,7 +57,7 @@ export class ReadinessCheck {
     ]);
     const checks = {
       database: database.problem,
-      objects: objects.problem ?? foreign.value?.problem ?? null,
+      objects: objects.problem ?? (foreign.value ? describeForeign(foreign.value) : null),
       queue: queue.problem,
       // Unknown without the database.
       work: work.value ?? null,
@@ -97,6 +97,9 @@ export class ReadinessCheck {
     }
   }
 }
+
+const describeForeign = ({ problem, hint }: { problem: string; hint: string }) =>
+  `${problem} ${hint}`;
 
 const CHECK_FAILED = 'It does not work; see the log of the API.';
 

@@ -87,6 +87,8 @@ async function verify(
 
 /** Before anything is put where another installation would remove it. */
 async function requireOwnStore({ tables }: Manifest, { folder, objects }: RestoreOptions) {
+  // Makes a bucket that is not there.
+  await objects.check();
   const marker = await readMarker(objects);
   if (marker === undefined) return;
   const name = getTableName(installation);

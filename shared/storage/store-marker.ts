@@ -15,11 +15,14 @@ export const OF_ANOTHER = {
   hint: `Correct S3_BUCKET or DATA_DIR: each installation needs a store of its own. If that one is given up, remove the object "${MARKER}".`,
 };
 
+/** Stores that had the right id. One that has none any more was replaced, whatever was stored in it since. */
+const confirmed = new WeakSet<ObjectStore>();
+
 /**
- * Where the store is not the one of this database: what is wrong, and what to do. A disk that is not
- * mounted and a wrong bucket look like an empty store, and upkeep removes what no row refers to, also what another installation
- * stored. A store without a marker gets this one's, unless the database refers to objects and none of them is there: it is new,
- * was used by a release that knew no markers, or has got a copy of the objects.
+ * Where the store is not the one of this database: what is wrong, and what to do. A disk that is not mounted and a wrong bucket
+ * look like an empty store, and upkeep removes what no row refers to, also what another installation stored. A store without a
+ * marker gets this one's, unless most of the objects that the database refers to are not there: it is new, was used by a release
+ * that knew no markers, or has got a copy of the objects.
  */
 export async function findForeignStore(
   db: Db,
@@ -28,10 +31,12 @@ export async function findForeignStore(
   const [own] = await db.select().from(installation);
   const id = own?.id ?? '';
   const found = await readMarker(objects);
-  if (found === id) return undefined;
+  if (found === id) {
+    confirmed.add(objects);
+    return undefined;
+  }
   if (found !== undefined) return OF_ANOTHER;
-  const keys = await sampleReferences(db);
-  if (keys.length > 0 && !(await hasAny(objects, keys)))
+  if (confirmed.has(objects) || (await lacksMost(objects, await sampleReferences(db))))
     return {
       problem:
         'The object store is not that of this database, which refers to objects that are not there.',
@@ -65,7 +70,8 @@ async function sampleReferences(db: Db): Promise<string[]> {
   return rows.map(({ object }) => object);
 }
 
-async function hasAny(objects: ObjectStore, keys: string[]): Promise<boolean> {
-  for (const key of keys) if (await objects.stat(key)) return true;
-  return false;
+async function lacksMost(objects: ObjectStore, keys: string[]): Promise<boolean> {
+  let missing = 0;
+  for (const key of keys) if (!(await objects.stat(key))) missing++;
+  return missing > keys.length / 2;
 }

@@ -18,7 +18,8 @@ export async function waitForStore(
 ): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const foreign = await findForeignStore(db, objects).catch((error: unknown) => {
+    const look = objects.check().then(() => findForeignStore(db, objects));
+    const foreign = await look.catch((error: unknown) => {
       if (!(error instanceof WindlassError) && !isDatabaseDown(error)) throw error;
       log.warn({ err: error }, 'whether the object store is the right one is not known yet');
       return undefined;

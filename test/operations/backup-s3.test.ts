@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
+import * as Minio from 'minio';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { readConfig } from '../../shared/settings/config.ts';
@@ -49,6 +50,12 @@ describeStack(missingPrograms('sshd') ?? missingMinio(), 'a backup of objects in
     return keys.toSorted();
   };
 
+  const removeBucket = () => {
+    const { host: endPoint, port, accessKey, secretKey } = minio;
+    const server = new Minio.Client({ endPoint, port, accessKey, secretKey, useSSL: false });
+    return server.removeBucket(settings().S3_BUCKET);
+  };
+
   let client: Client;
   let mid: string;
   let job: string;
@@ -77,7 +84,7 @@ describeStack(missingPrograms('sshd') ?? missingMinio(), 'a backup of objects in
     job = (await waitForEnd(client, launched.id)).id;
   });
 
-  test('is made while the service works, restored into an empty bucket, and whole', async () => {
+  test('is made while the service works, restored into a bucket that is not there, and whole', async () => {
     const before = { rows: await rows(), keys: await listKeys() };
     expect(before.keys.length).toBeGreaterThan(2);
     expect(await windlass('backup', folder, '--json')).toMatchObject({ code: 0, stderr: '' });
@@ -101,6 +108,7 @@ describeStack(missingPrograms('sshd') ?? missingMinio(), 'a backup of objects in
     ]);
     expect(await listKeys()).toEqual([MARKER]);
     await objects.remove(MARKER);
+    await removeBucket();
 
     const restored = await windlass('restore', folder, '--json');
     expect({ code: restored.code, stderr: restored.stderr }).toEqual({ code: 0, stderr: '' });
