@@ -5,6 +5,7 @@ import type { WorkerContext } from '../context.ts';
 import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { LOOKS, SilentWorkers } from './expired-leases.ts';
+import { failureLevel } from './failure-level.ts';
 import { warnOfNotUnderstood } from './newer-payloads.ts';
 
 const TICK_MS = 1_000;
@@ -50,7 +51,7 @@ export async function runDispatcher(context: WorkerContext, { looks = LOOKS } = 
       }
     } catch (error) {
       isDispatcher = false;
-      log.warn({ err: error }, 'a round of the dispatcher failed');
+      log[failureLevel(error)]({ err: error }, 'a round of the dispatcher failed');
     }
     if (!isDispatcher) {
       silent.forget();

@@ -48,6 +48,20 @@ test('a step that fails is logged and run again, and the others run', async () =
   );
 });
 
+test('a database that is away fills no log: the heartbeat tells of it', async () => {
+  const { runs, logged } = start({
+    failing: async () => {
+      throw Object.assign(new Error('write CONNECTION_CLOSED'), { code: 'CONNECTION_CLOSED' });
+    },
+    slow: async () => {
+      throw Object.assign(new Error('statement timeout'), { severity: 'ERROR', code: '57014' });
+    },
+  });
+  await expect.poll(() => runs.slow).toBeGreaterThan(2);
+  expect(runs.failing).toBeGreaterThan(2);
+  expect(new Set(logged.map(({ step }) => step))).toEqual(new Set(['slow']));
+});
+
 test('a step that hangs does not run twice at once, and the others run', async () => {
   let release = () => {};
   const hanging = new Promise<void>(resolve => {

@@ -1,5 +1,6 @@
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
+import { failureLevel } from '../engine/failure-level.ts';
 import { appendAudit, removeOldAudit } from './audit-chain.ts';
 import { CacheLimiter } from './cache-limits.ts';
 import { purgeDeletedProjects } from './deleted-projects.ts';
@@ -98,7 +99,7 @@ export async function runSteps(
       try {
         await run();
       } catch (error) {
-        log.warn({ err: error, step: name }, 'a step of upkeep failed');
+        log[failureLevel(error)]({ err: error, step: name }, 'a step of upkeep failed');
         pause = everyFailed;
       }
       await sleep(stopping, pause);
