@@ -55,6 +55,14 @@ describeStack(undefined, 'an object store that is not that of the database', for
     expect(unmounted.stderr).toMatch(/refers to objects that are not there\. Mount its disk/);
 
     rmSync(objects(), { recursive: true, force: true });
+    writeFileSync(objects(), 'no folder');
+    const unusable = await start();
+    expect(unusable.code).toBe(1);
+    expect(unusable.stderr).toMatch(
+      /^windlass: .*The object store cannot be written\..*objects\.\n$/,
+    );
+
+    rmSync(objects());
     renameSync(`${objects()}-away`, objects());
     writeFileSync(marker(), 'another');
     const shared = await start();
