@@ -21,6 +21,8 @@ export interface DueDelivery {
   job: string;
   attempts: number;
   row: JobSummary | undefined;
+  /** Seconds since 1970 by the database's clock: receivers refuse messages whose time is not theirs. */
+  now: number;
 }
 
 /** What came of an attempt. */
@@ -68,6 +70,7 @@ export async function findDue(db: Db, webhook: string, most: number): Promise<Du
       attempts: webhookDeliveries.attempts,
       record: webhookDeliveries.record,
       row: summaryColumns,
+      now: sql<number>`extract(epoch from now())::int`,
     })
     .from(webhookDeliveries)
     .leftJoin(jobs, eq(jobs.id, webhookDeliveries.job))
@@ -80,9 +83,10 @@ export async function findDue(db: Db, webhook: string, most: number): Promise<Du
     )
     .orderBy(asc(webhookDeliveries.due), asc(webhookDeliveries.job))
     .limit(most);
-  return rows.map(({ job, attempts, record, row }) => ({
+  return rows.map(({ job, attempts, record, row, now }) => ({
     job,
     attempts,
+    now,
     row: row ?? (record ? fromKeptRecord(record) : undefined),
   }));
 }

@@ -81,7 +81,7 @@ async function attempt(
   { config, log, stopping }: Context,
   webhook: WebhookRow,
   secret: string,
-  { job, attempts, row }: DueDelivery,
+  { job, attempts, row, now }: DueDelivery,
 ): Promise<Attempted | undefined> {
   const failed = (problem: string, status: number | null = null) => {
     log.debug({ webhook: webhook.id, job, status, problem }, 'a delivery was not taken');
@@ -91,7 +91,7 @@ async function attempt(
   const message = toMessage(webhook.id, row);
   try {
     const status = await postMessage(webhook.url, {
-      headers: signedHeaders(secret, message, Math.floor(Date.now() / 1_000)),
+      headers: signedHeaders(secret, message, now),
       body: message.body,
       isPrivateAllowed: config.WEBHOOK_PRIVATE,
       signal: stopping,
