@@ -204,6 +204,26 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
   test('no script threw, and nothing broke the policy', () => {
     expect(opened.faults).toEqual([]);
   });
+
+  test.each([-3_600_000, 3_600_000])(
+    'times are told by the service’s clock where the machine’s is %d ms off',
+    async ahead => {
+      const { id } = await launchAsync(client, sid, 'sleep 60');
+      const { page: skewed } = await openConsole(browser, stack.url);
+      await skewed.context().addInitScript(ms => {
+        const now = Date.now.bind(Date);
+        Date.now = () => now() + ms;
+      }, ahead);
+      await skewed.reload();
+      await logInToConsole(skewed, stack);
+      await skewed.goto(`${stack.url}/console/jobs?within=hour&kind=command`);
+      const row = skewed.getByRole('row').filter({ hasText: 'sleep 60' }).first();
+      await row.waitFor();
+      await expect.poll(() => row.textContent()).toMatch(/(just now|\d0 seconds ago)[1-9]\d? s$/);
+      await client.delete(`/api/jobs/${id}`);
+      await skewed.context().close();
+    },
+  );
 });
 
 /**

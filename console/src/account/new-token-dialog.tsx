@@ -1,4 +1,5 @@
 import { type NewToken, useMakeToken } from '../service/account.ts';
+import { serviceNow } from '../service/clock.ts';
 import { SERVICE_PATH } from '../service/place.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { DialogForm } from '../ui/dialog-form.tsx';
@@ -22,7 +23,7 @@ export function NewTokenDialog({ onClose }: { onClose: () => void }) {
     make.mutate({
       name: String(fields.get('name')).trim(),
       scope: fields.get('scope') as NewToken['scope'],
-      ...(days > 0 && { expires: new Date(Date.now() + days * DAY_MS).toISOString() }),
+      ...(days > 0 && { expires: new Date(serviceNow() + days * DAY_MS).toISOString() }),
     });
   };
   const service = new URL(SERVICE_PATH, location.href).href.replace(/\/$/, '');

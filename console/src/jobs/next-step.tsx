@@ -1,4 +1,5 @@
 import { Link } from 'wouter-preact';
+import { serviceNow } from '../service/clock.ts';
 import { useSessions } from '../service/hosts.ts';
 import { isEnded, isOwn, type ListedJob, useHistory } from '../service/jobs.ts';
 import type { CurrentUser } from '../service/user.ts';
@@ -19,7 +20,7 @@ export function NextStep({ job, user }: { job: ListedJob; user: CurrentUser }) {
         goes on. <Link href={`/run?session=${session.sid}`}>Log in again</Link>
       </p>
     );
-  if (toSegments(events, Date.now()).at(-1)?.phase === 'away')
+  if (toSegments(events, serviceNow()).at(-1)?.phase === 'away')
     return (
       <p class="notice" data-look="error">
         {job.host} cannot be reached just now. What runs there goes on, and it is asked again and

@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { serviceNow } from '../service/clock.ts';
 import {
   type AuditAction,
   type AuditEntry,
@@ -31,7 +32,7 @@ export function Audit() {
   const days = DAYS.find(each => String(each) === search.get('days')) ?? 1;
   const filter = useMemo<AuditFilter>(
     () => ({
-      since: new Date(Date.now() - days * DAY_MS).toISOString(),
+      since: new Date(serviceNow() - days * DAY_MS).toISOString(),
       ...(user !== '' && { user }),
       ...(action && { action }),
     }),

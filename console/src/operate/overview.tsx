@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { serviceNow } from '../service/clock.ts';
 import { useStatistics, useWorkers } from '../service/operations.ts';
 import { SERVICE_PATH } from '../service/place.ts';
 import { Problem } from '../ui/problem.tsx';
@@ -31,7 +32,7 @@ export function Overview() {
   const workers = useWorkers();
   const { data, error } = useStatistics(range);
   const kinds = useMemo(() => [...new Set(data?.items.map(item => item.kind))].sort(), [data]);
-  const steps = useMemo(() => data && toSteps(data, kind, Date.now()), [data, kind]);
+  const steps = useMemo(() => data && toSteps(data, kind, serviceNow()), [data, kind]);
   return (
     <>
       {workers.error && <Problem error={workers.error} />}

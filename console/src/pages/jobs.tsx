@@ -3,6 +3,7 @@ import { Link } from 'wouter-preact';
 import { readFilter, toQuery } from '../jobs/job-filter.ts';
 import { JobFilters } from '../jobs/job-filters.tsx';
 import { JobTable } from '../jobs/job-table.tsx';
+import { serviceNow } from '../service/clock.ts';
 import { useJobs } from '../service/jobs.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Empty } from '../ui/empty.tsx';
@@ -20,7 +21,7 @@ export function JobsPage({ user }: { user: CurrentUser }) {
   const filter = useMemo(() => readFilter(search), [search]);
   const onChange = useCallback((changes: Partial<typeof filter>) => change(changes), [change]);
   // A period begins where the page was opened, or chosen: it is asked for again and again.
-  const query = useMemo(() => toQuery(filter, { me, now: Date.now() }), [filter, me]);
+  const query = useMemo(() => toQuery(filter, { me, now: serviceNow() }), [filter, me]);
   const list = useJobs(query);
   const { data, error, hasNextPage } = list;
   const jobs = data?.pages.flatMap(page => page.items) ?? [];

@@ -1,5 +1,6 @@
 import { QueryClient } from '@tanstack/preact-query';
 import { Windlass, WindlassError } from '@windlass/client';
+import { readClock } from './clock.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import { SERVICE_PATH } from './place.ts';
 
@@ -9,7 +10,10 @@ export const windlass = new Windlass({
   onRetry: connectionLost,
   fetch: async (...request) => {
     const answer = await fetch(...request);
-    if (answer.status < 502) connectionWorks();
+    if (answer.status < 502) {
+      readClock(answer);
+      connectionWorks();
+    }
     return answer;
   },
 });

@@ -1,11 +1,12 @@
 import type { WindlassError } from '@windlass/client';
 import { useSyncExternalStore } from 'preact/compat';
+import { serviceNow } from './clock.ts';
 
 /** Whether the service answers: `lost` while requests to it are sent again. */
 export interface ConnectionState {
   state: 'connected' | 'lost' | 'back';
   detail?: string;
-  /** When the next attempt is made, in ms of the page's clock. */
+  /** When the next attempt is made, in ms of the service's clock. */
   retryAt?: number;
 }
 
@@ -25,7 +26,7 @@ export function connectionLost({ error, seconds }: { error: WindlassError; secon
   // It answered, and asked to come later: 429 and 503 are said where they happen.
   if (error.status !== 0 && error.status < 502) return;
   clearTimeout(timer);
-  set({ state: 'lost', detail: error.detail, retryAt: Date.now() + seconds * 1_000 });
+  set({ state: 'lost', detail: error.detail, retryAt: serviceNow() + seconds * 1_000 });
 }
 
 export function connectionWorks(): void {

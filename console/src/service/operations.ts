@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { serviceNow } from './clock.ts';
 import { IN_TABLE, readAll, usePages } from './pages.ts';
 
 /** What server administrators see and do. */
@@ -44,7 +45,7 @@ export const useStatistics = ({ seconds, step }: { seconds: number; step: number
   useQuery({
     queryKey: ['statistics', seconds, step],
     queryFn: ({ signal }) => {
-      const since = new Date(Date.now() - seconds * 1_000).toISOString();
+      const since = new Date(serviceNow() - seconds * 1_000).toISOString();
       return unwrap(windlass.api.GET('/api/stats', { params: { query: { since, step } }, signal }));
     },
     refetchInterval: STATISTICS_MS,

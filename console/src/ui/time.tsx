@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { serviceNow } from '../service/clock.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -8,11 +9,11 @@ const DAY = 24 * HOUR;
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
-/** The present time, which is told again every so many ms. */
+/** The present time by the service's clock, which is told again every so many ms. */
 export function useNow(everyMs: number): number {
-  const [now, setNow] = useState(Date.now);
+  const [now, setNow] = useState(serviceNow);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    const timer = setInterval(() => setNow(serviceNow()), everyMs);
     return () => clearInterval(timer);
   }, [everyMs]);
   return now;
