@@ -40,6 +40,7 @@ export function FindBox({
             size="icon"
             aria-label="The match before"
             disabled={count === 0}
+            repeats
             onClick={() => onShow(go(-1))}
           >
             <UpIcon />
@@ -49,6 +50,7 @@ export function FindBox({
             size="icon"
             aria-label="The next match"
             disabled={count === 0}
+            repeats
             onClick={() => onShow(go(1))}
           >
             <DownIcon />

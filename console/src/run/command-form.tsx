@@ -5,6 +5,7 @@ import { nameOfEngine } from '../jobs/engines.ts';
 import { queries, windlass } from '../service/client.ts';
 import { keepCommand, keepDraft, readCommands, readDraft } from '../service/command-history.ts';
 import type { SessionRecord } from '../service/hosts.ts';
+import { sendOnce } from '../service/once.ts';
 import { Button } from '../ui/button.tsx';
 import { PlayIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -36,9 +37,15 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
   const start = useMutation({
     mutationFn: async ({ text, given }: { text: string; given: Given }) => {
       const on = windlass.session(sid);
-      return isBatch
-        ? on.batch(readBatch(text, given)).job
-        : on.run(text, readRunOptions(given)).job;
+      if (isBatch) {
+        const batch = readBatch(text, given);
+        return sendOnce({ sid, batch }, key => on.batch({ ...batch, idempotencyKey: key }).job);
+      }
+      const options = readRunOptions(given);
+      return sendOnce(
+        { sid, command: text, options },
+        key => on.run(text, { ...options, idempotencyKey: key }).job,
+      );
     },
     onSuccess: (job, { text }) => {
       keepCommand(text);
@@ -71,8 +78,10 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
   };
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
     const { value, selectionStart, selectionEnd } = event.currentTarget;
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.current?.requestSubmit();
-    else if (event.key === 'ArrowUp' && !value.slice(0, selectionStart).includes('\n')) {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
+      // Keys that are held come again and again.
+      if (!event.repeat) form.current?.requestSubmit();
+    } else if (event.key === 'ArrowUp' && !value.slice(0, selectionStart).includes('\n')) {
       if (!recall(1)) return;
     } else if (event.key === 'ArrowDown' && !value.slice(selectionEnd).includes('\n')) {
       if (!recall(-1)) return;

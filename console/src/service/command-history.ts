@@ -1,3 +1,5 @@
+import { forgetSent } from './once.ts';
+
 const KEY = 'windlass.commands';
 const OWNER_KEY = 'windlass.user';
 const DRAFT_KEY = 'windlass.command';
@@ -59,6 +61,7 @@ export function keepCommandsOf(user: string): void {
 }
 
 export function forgetCommands(): void {
+  forgetSent();
   try {
     for (const key of [KEY, OWNER_KEY]) localStorage.removeItem(key);
     sessionStorage.removeItem(DRAFT_KEY);

@@ -7,6 +7,7 @@ import {
   unwrap,
 } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { sendOnce } from './once.ts';
 
 export type { Job, ListedJob };
 export type JobState = Job['state'];
@@ -57,7 +58,9 @@ export const useHistory = (job: ListedJob) =>
     queryKey: ['job', job.id, 'history'],
     queryFn: async ({ signal }) => {
       const params = { path: { id: job.id } };
-      return (await unwrap(windlass.api.GET('/api/jobs/{id}/history', { params, signal }))).items;
+      return (
+        await unwrap(windlass.api.GET('/api/jobs/{id}/history', { params, signal }))
+      ).items;
     },
     refetchInterval: isEnded(job) ? false : JOB_MS,
   });
@@ -80,8 +83,11 @@ export const useCancel = (id: string) =>
 /** The same work again: a new job. */
 export const useRunAgain = (id: string) =>
   useMutation({
-    mutationFn: async () =>
-      (await unwrap(windlass.api.POST('/api/jobs/{id}/retry', { params: { path: { id } } }))).id,
+    mutationFn: () =>
+      sendOnce({ retryOf: id }, async key => {
+        const params = { path: { id }, header: { 'Idempotency-Key': key } };
+        return (await unwrap(windlass.api.POST('/api/jobs/{id}/retry', { params }))).id;
+      }),
   });
 
 /** Its record and its output. It is looked at no more: it is not asked for again. */

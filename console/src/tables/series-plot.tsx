@@ -91,12 +91,13 @@ export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProp
         </h2>
         <p class="muted plot-told">{words}</p>
         <span class="row">
-          <Button size="small" disabled={count < 4} onClick={zoomIn}>
+          <Button size="small" disabled={count < 4} repeats onClick={zoomIn}>
             Zoom in
           </Button>
           <Button
             size="small"
             disabled={zoom.length === 0}
+            repeats
             onClick={() => onZoom(zoom.slice(0, -1))}
           >
             Zoom out

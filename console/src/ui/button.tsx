@@ -1,11 +1,27 @@
-import type { ButtonHTMLAttributes } from 'preact';
+import type { ButtonHTMLAttributes, TargetedMouseEvent } from 'preact';
 
-type ButtonProps = ButtonHTMLAttributes & {
+type ButtonProps = Omit<ButtonHTMLAttributes, 'onClick'> & {
   look?: 'primary' | 'danger' | 'quiet';
   size?: 'small' | 'icon';
+  /** Every click counts, however fast they come: of a step, for instance. */
+  repeats?: boolean;
+  onClick?: (event: TargetedMouseEvent<HTMLButtonElement>) => void;
 };
 
-/** A button that sends nothing unless its type says so. */
-export const Button = ({ look, size, ...given }: ButtonProps) => (
-  <button type="button" class="button" data-look={look} data-size={size} {...given} />
+/**
+ * A button that sends nothing unless its type says so. A double click is one: nothing is sent twice by it, and no question that
+ * the first click asks is answered by the second.
+ */
+export const Button = ({ look, size, repeats, onClick, ...given }: ButtonProps) => (
+  <button
+    type="button"
+    class="button"
+    data-look={look}
+    data-size={size}
+    onClick={event => {
+      if (event.detail > 1 && !repeats) event.preventDefault();
+      else onClick?.(event);
+    }}
+    {...given}
+  />
 );

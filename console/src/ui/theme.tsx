@@ -41,7 +41,7 @@ export function ThemeButton() {
   };
   const label = `Use the ${other} theme`;
   return (
-    <Button look="quiet" size="icon" aria-label={label} title={label} onClick={change}>
+    <Button look="quiet" size="icon" aria-label={label} title={label} repeats onClick={change}>
       {theme === 'dark' ? <SunIcon /> : <MoonIcon />}
     </Button>
   );

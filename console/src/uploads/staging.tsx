@@ -93,6 +93,7 @@ export function Staging({ mid, files, known, onChange }: StagingProps) {
                     look="quiet"
                     size="icon"
                     aria-label={`Leave out ${one.name}`}
+                    repeats
                     onClick={() => onChange(files.filter(each => each !== one))}
                   >
                     <CloseIcon />

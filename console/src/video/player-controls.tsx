@@ -26,6 +26,7 @@ export function PlayerControls(props: PlayerControlsProps) {
       aria-label={label}
       title={label}
       disabled={!isReady}
+      repeats
       onClick={() => show(to)}
     >
       <Icon />

@@ -1,0 +1,102 @@
+import type { Page } from 'playwright-core';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  type ConsolePage,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { openSession } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
+
+/** What a proxy says instead of the service, which has begun. */
+const PAGE = { contentType: 'text/html', body: '<h1>Not now</h1>' };
+
+describeStack(missingPrograms('sshd', 'chromium'), 'what the console sends', form => {
+  const { stack, client, sshd } = useRemoteStack(form, { alone: 'counts its jobs' });
+  const browser = useChromium();
+  let sid: string;
+  let opened: ConsolePage;
+  let page: Page;
+
+  beforeAll(async () => {
+    sid = await openSession(client, sshd);
+    opened = await openConsole(browser, stack.url);
+    page = opened.page;
+    await logInToConsole(page, stack);
+  });
+  afterEach(() => page.unrouteAll());
+
+  const go = (path: string) => page.goto(`${stack.url}/console/${path}`);
+  const field = () => page.locator('.command > textarea');
+  const succeeds = () =>
+    page.locator(':is(.run-head, .job-title) .badge', { hasText: 'Succeeded' }).waitFor();
+  const countJobs = async (label: string) => {
+    const { items } = await client.get<{ items: { label: string }[] }>('/api/jobs?limit=1000');
+    return items.filter(job => job.label === label).length;
+  };
+  const openRun = async (command: string) => {
+    await go(`run?session=${sid}`);
+    await field().fill(command);
+  };
+
+  test('a command whose answer was lost runs once, though the button is pressed again', async () => {
+    const command = 'echo of a lost answer';
+    let lost = 0;
+    await page.route('**/api/remotes/launch', async route => {
+      if (lost++ > 1) return route.continue();
+      await route.fetch();
+      return route.fulfill({ ...PAGE, status: 500 });
+    });
+    await openRun(command);
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('alert').getByText('500').waitFor();
+    await page.keyboard.press('Control+Enter');
+    await expect.poll(() => lost).toBe(2);
+    await page.getByRole('alert').getByText('500').waitFor();
+    await page.reload();
+    expect(await field().inputValue()).toBe(command);
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await succeeds();
+    expect(await countJobs(command)).toBe(1);
+    // What was answered is done with: the next press is another run.
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await expect.poll(() => countJobs(command)).toBe(2);
+  });
+
+  test('a double click sends once, and answers no question that it asks', async () => {
+    const command = 'echo of two clicks';
+    await openRun(command);
+    await page.getByRole('button', { name: 'Run', exact: true }).dblclick({ delay: 100 });
+    await succeeds();
+    expect(await countJobs(command)).toBe(1);
+    await page.getByRole('button', { name: 'Run again' }).dblclick({ delay: 100 });
+    await page.waitForURL(/\/jobs\/\w+$/);
+    await succeeds();
+    expect(await countJobs(command)).toBe(2);
+    await client.post('/api/users', { username: 'ada', password: 'a long enough password' });
+    await go('operate/users');
+    await page.getByRole('button', { name: 'Change ada' }).click();
+    await page.getByRole('button', { name: 'Remove this user' }).dblclick({ delay: 100 });
+    await page.getByText('Really?').waitFor();
+    await page.getByRole('button', { name: 'Keep' }).click();
+    expect(await client.get('/api/users/ada')).toMatchObject({ username: 'ada' });
+  });
+
+  test('keys that are held run a command once', async () => {
+    const command = 'echo of held keys';
+    await openRun(command);
+    await page.keyboard.down('Control');
+    await page.keyboard.down('Enter');
+    await succeeds();
+    for (const _ of [1, 2, 3]) await page.keyboard.down('Enter');
+    await page.keyboard.up('Enter');
+    await page.keyboard.up('Control');
+    await expect
+      .poll(() => page.getByRole('button', { name: 'Run', exact: true }).isEnabled())
+      .toBe(true);
+    expect(await countJobs(command)).toBe(1);
+  });
+});
