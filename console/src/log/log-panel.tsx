@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { mayPass } from '../service/failures.ts';
 import { apiPath } from '../service/place.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
@@ -121,7 +122,11 @@ export function LogPanel({ job }: { job: string }) {
         </div>
       </div>
       <ToldGrowth log={log} />
-      {error !== undefined && <Problem error={error} />}
+      {error !== undefined && (
+        <Problem error={error}>
+          {mayPass(error) && <p>It is asked for again every few seconds.</p>}
+        </Problem>
+      )}
       <div class="log-frame">
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too. */}
         <section class="log" ref={scroller} aria-label="Lines of output" tabIndex={0} />

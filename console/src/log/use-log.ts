@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useReducer, useState } from 'preact/hooks';
 import { askWhoIsThere, queries } from '../service/client.ts';
+import { mayPass } from '../service/failures.ts';
 import { refreshJob } from '../service/jobs.ts';
 import { useUser } from '../service/user.ts';
 import { feedLog } from './feed-log.ts';
@@ -10,10 +11,12 @@ import { whileVisible } from './while-visible.ts';
 const COUNT_MS = 200;
 /** So long a page follows a job that nobody sees. */
 const HIDDEN_MS = 5_000;
+/** After an answer that may be another one next time. */
+const AGAIN_MS = 5_000;
 
 export interface FollowedLog {
   log: OutputLog;
-  /** Why it cannot be followed. */
+  /** Why it cannot be followed, or not just now. */
   error: unknown;
   /** Calls the listener whenever lines came. */
   subscribe: (listener: () => void) => () => void;
@@ -38,6 +41,7 @@ export function useLog(job: string): FollowedLog {
       counting = undefined;
       recount(undefined);
     };
+    let again: ReturnType<typeof setTimeout> | undefined;
     const onChange = () => {
       for (const listener of listeners) listener();
       const isFirst = !hasLines && log.lineCount > 0;
@@ -46,22 +50,30 @@ export function useLog(job: string): FollowedLog {
       if (isFirst || log.isWhole) count();
       else counting ??= setTimeout(count, COUNT_MS);
     };
-    const onEvent = () => void refreshJob(job);
+    const onEvent = () => {
+      setError(undefined);
+      void refreshJob(job);
+    };
     const feed = (turn: AbortSignal) => feedLog(job, log, { signal: turn, onChange, onEvent });
-    whileVisible(feed, { page: document, hiddenMs: HIDDEN_MS, signal })
-      .then(() => {
-        // Its end is in the record and in lists.
-        void refreshJob(job);
-        void queries.invalidateQueries({ queryKey: ['jobs'] });
-      })
-      .catch(reason => {
-        if (signal.aborted) return;
-        setError(reason);
-        askWhoIsThere(reason);
-      });
+    const follow = () =>
+      whileVisible(feed, { page: document, hiddenMs: HIDDEN_MS, signal })
+        .then(() => {
+          setError(undefined);
+          // Its end is in the record and in lists.
+          void refreshJob(job);
+          void queries.invalidateQueries({ queryKey: ['jobs'] });
+        })
+        .catch(reason => {
+          if (signal.aborted) return;
+          setError(reason);
+          askWhoIsThere(reason);
+          if (mayPass(reason)) again = setTimeout(follow, AGAIN_MS);
+        });
+    void follow();
     return () => {
       watching.abort(new Error('The log is not shown any more.'));
       clearTimeout(counting);
+      clearTimeout(again);
     };
   }, [job, log, listeners, isOut]);
   return { log, error, subscribe };

@@ -10,13 +10,18 @@ export const windlass = new Windlass({
   onRetry: connectionLost,
   fetch: async (...request) => {
     const answer = await fetch(...request);
-    if (answer.status < 502) {
+    // What a proxy says instead of the service is a page.
+    const isForeign = /\bhtml\b/.test(answer.headers.get('Content-Type') ?? '');
+    if (answer.status < 502 && !isForeign) {
       readClock(answer);
       connectionWorks();
     }
     return answer;
   },
 });
+
+/** What the service answers at once: an answer that takes longer is lost on its way, and asked for again. */
+export const AT_ONCE = { timeoutMs: 15_000 };
 
 /** The client itself sends requests again that may be. */
 export const queries = new QueryClient({

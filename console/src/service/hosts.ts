@@ -7,7 +7,7 @@ import {
   unwrap,
   WindlassError,
 } from '@windlass/client';
-import { queries, windlass } from './client.ts';
+import { AT_ONCE, queries, windlass } from './client.ts';
 import { IN_TABLE, readAll, usePages } from './pages.ts';
 
 export type { Challenge, SessionRecord };
@@ -53,7 +53,9 @@ export const useSessions = () =>
     queryKey: ['sessions'],
     // LIMIT_SESSIONS bounds them.
     queryFn: ({ signal }) =>
-      readAll(query => unwrap(windlass.api.GET('/api/remotes', { params: { query }, signal }))),
+      readAll(query =>
+        unwrap(windlass.api.GET('/api/remotes', { params: { query }, signal, ...AT_ONCE })),
+      ),
     refetchInterval: SESSIONS_MS,
   });
 

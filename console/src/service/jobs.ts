@@ -6,7 +6,7 @@ import {
   type ListedJob,
   unwrap,
 } from '@windlass/client';
-import { queries, windlass } from './client.ts';
+import { AT_ONCE, queries, windlass } from './client.ts';
 import { sendOnce } from './once.ts';
 
 export type { Job, ListedJob };
@@ -35,7 +35,7 @@ export const useJobs = (filter: JobFilter) =>
     queryKey: ['jobs', filter],
     queryFn: ({ signal, pageParam }) => {
       const query = { ...filter, limit: PAGE, after: pageParam };
-      return unwrap(windlass.api.GET('/api/jobs', { params: { query }, signal }));
+      return unwrap(windlass.api.GET('/api/jobs', { params: { query }, signal, ...AT_ONCE }));
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page: JobPage) => page.next ?? undefined,
@@ -48,7 +48,7 @@ export const useJob = (id: string) =>
   useQuery<ListedJob>({
     queryKey: ['job', id],
     queryFn: ({ signal }) =>
-      unwrap(windlass.api.GET('/api/jobs/{id}', { params: { path: { id } }, signal })),
+      unwrap(windlass.api.GET('/api/jobs/{id}', { params: { path: { id } }, signal, ...AT_ONCE })),
     refetchInterval: ({ state: { data } }) => (data && isEnded(data) ? false : JOB_MS),
   });
 
@@ -59,7 +59,7 @@ export const useHistory = (job: ListedJob) =>
     queryFn: async ({ signal }) => {
       const params = { path: { id: job.id } };
       return (
-        await unwrap(windlass.api.GET('/api/jobs/{id}/history', { params, signal }))
+        await unwrap(windlass.api.GET('/api/jobs/{id}/history', { params, signal, ...AT_ONCE }))
       ).items;
     },
     refetchInterval: isEnded(job) ? false : JOB_MS,

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
-import { queries, windlass } from './client.ts';
+import { AT_ONCE, queries, windlass } from './client.ts';
 import { serviceNow } from './clock.ts';
 import { IN_TABLE, readAll, usePages } from './pages.ts';
 
@@ -27,7 +27,7 @@ export const useWorkers = () =>
   useQuery({
     queryKey: ['workers'],
     queryFn: async ({ signal }) =>
-      (await unwrap(windlass.api.GET('/api/workers', { signal }))).items,
+      (await unwrap(windlass.api.GET('/api/workers', { signal, ...AT_ONCE }))).items,
     refetchInterval: WORKERS_MS,
   });
 

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
-import { isSignedOut, queries, windlass } from './client.ts';
+import { AT_ONCE, isSignedOut, queries, windlass } from './client.ts';
 import { forgetCommands, keepCommandsOf } from './command-history.ts';
 import { usePages } from './pages.ts';
 import { SERVICE_PATH } from './place.ts';
@@ -15,7 +15,7 @@ export const useUser = () =>
       // Scripts see when a login ends: without that cookie there is none.
       if (!document.cookie.includes('servicetimeout=')) return null;
       try {
-        const user = await unwrap(windlass.api.GET('/api/users/-', { signal }));
+        const user = await unwrap(windlass.api.GET('/api/users/-', { signal, ...AT_ONCE }));
         forgetOthers(user.username);
         return user;
       } catch (error) {

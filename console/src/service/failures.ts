@@ -1,0 +1,41 @@
+import type { Query } from '@tanstack/preact-query';
+import { WindlassError } from '@windlass/client';
+import { useSyncExternalStore } from 'preact/compat';
+import { isSignedOut, queries } from './client.ts';
+
+/** Of the way to the service, or of a service that is not up to it: not of what was asked for. */
+export const mayPass = (error: unknown): boolean =>
+  error instanceof WindlassError &&
+  error.job === undefined &&
+  (error.status === 0 ||
+    error.status === 429 ||
+    error.status >= 500 ||
+    // Other programs' answers, such as a page that asks for a login to a network.
+    error.code === 'foreign_answer' ||
+    error.code.startsWith('http_'));
+
+/** Asks again for what is shown and got no answer: not all of it is asked for every few seconds. */
+export const askAgain = (): Promise<void> =>
+  queries.refetchQueries({
+    type: 'active',
+    predicate: ({ state }) =>
+      state.status === 'error' && state.fetchStatus === 'idle' && mayPass(state.error),
+  });
+
+/** An earlier answer is shown, and the latest attempt brought none. */
+const isOld = ({ state, queryKey }: Query): boolean =>
+  state.status === 'error' &&
+  state.data !== undefined &&
+  // Who looks at nothing new but an older page is told there.
+  state.fetchMeta?.fetchMore === undefined &&
+  queryKey[0] !== 'user' &&
+  !isSignedOut(state.error);
+
+const findOld = () => queries.getQueryCache().findAll({ type: 'active', predicate: isOld })[0];
+
+/** Why something that is shown may be old; null where nothing is. */
+export const useOld = (): Error | null =>
+  useSyncExternalStore(
+    listener => queries.getQueryCache().subscribe(listener),
+    () => findOld()?.state.error ?? null,
+  );
