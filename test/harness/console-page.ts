@@ -104,8 +104,8 @@ export async function expectAccessible(page: Page): Promise<void> {
 /** Nothing is wider than the window, at its width and at those of telephones. */
 export async function expectToFit(page: Page): Promise<void> {
   const before = page.viewportSize();
-  // 640: a window of 1280 at 200 %. 390 and 360: telephones.
-  for (const width of [1280, 640, 390, 360]) {
+  // 640 and 320: a window of 1280 at 200 % and 400 % (WCAG 1.4.10). 390 and 360: telephones.
+  for (const width of [1280, 640, 390, 360, 320]) {
     await page.setViewportSize({ width, height: 844 });
     const widest = await page.locator('html').evaluate(html => html.scrollWidth);
     expect([page.url(), widest]).toEqual([page.url(), width]);
