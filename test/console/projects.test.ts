@@ -169,6 +169,46 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.getByRole('link', { name: LONG_NAME }).click();
   });
 
+  test('what is typed and not stored is there again after a look at other pages', async () => {
+    const look = async () => {
+      await page.getByRole('navigation', { name: 'Pages' }).getByText('Jobs').click();
+      await page.getByRole('heading', { name: 'Jobs', exact: true }).waitFor();
+      await page.goBack();
+    };
+    await show('Models');
+    await rowOf('day').getByRole('link').click();
+    await page.getByRole('link', { name: 'New parameter' }).click();
+    await page.getByLabel('Name').fill('draft');
+    await page.getByLabel('Value').fill('{"typed": 1}');
+    await page.getByLabel('An input of the model').uncheck();
+    await look();
+    await expect.poll(() => page.getByLabel('Value').inputValue()).toBe('{"typed": 1}');
+    expect(await page.getByLabel('Name').inputValue()).toBe('draft');
+    await page.getByRole('button', { name: 'Store' }).click();
+    await page.getByRole('heading', { name: 'draft' }).waitFor();
+    expect(await page.getByLabel('An input of the model').isChecked()).toBe(false);
+    await page.getByLabel('Value').fill('{"typed": 2}');
+    await look();
+    await page.getByText('Not stored yet.').waitFor();
+    // Another one has stored meanwhile: it is not replaced unseen.
+    const mid = new URL(page.url()).pathname.split('/').at(-2);
+    const path = `/api/models/${mid}/parameters/draft`;
+    await grace.fetch(path, { method: 'PUT', body: '{"value":3,"input":false}' });
+    await look();
+    await page.getByRole('button', { name: 'Store' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByLabel('Value').inputValue()).toBe('{"typed": 2}');
+    await page.getByRole('button', { name: 'Take it back' }).click();
+    await expect.poll(() => page.getByLabel('Value').inputValue()).toBe('3');
+    await page.getByLabel('Value').fill('4');
+    await page.getByRole('button', { name: 'Store' }).click();
+    await page.getByText('Not stored yet.').waitFor({ state: 'detached' });
+    await look();
+    await expect.poll(() => page.getByLabel('Value').inputValue()).toBe('4');
+    expect(await grace.get(path)).toBe(4);
+    await page.getByRole('link', { name: LONG_NAME }).click();
+  });
+
   test('a bookmark is stored as it was typed, looked at and removed', async () => {
     await show('Bookmarks');
     await page.getByText('No bookmark yet').waitFor();

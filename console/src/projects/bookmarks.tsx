@@ -6,6 +6,7 @@ import {
   useRemoveBookmark,
   useStoreBookmark,
 } from '../service/bookmarks.ts';
+import { useDraft } from '../service/drafts.ts';
 import { canWrite, type Project } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
@@ -153,17 +154,24 @@ function Shown({ bid }: { bid: string }) {
 
 function NewBookmark({ pid, onStored }: { pid: string; onStored: (bid: string) => void }) {
   const store = useStoreBookmark(pid);
-  const [text, setText] = useState('{\n  \n}');
-  const isObject = text.trimStart().startsWith('{') && readJson(text).error === undefined;
+  const { draft, change, drop } = useDraft<string>(`bookmark ${pid}`, '{\n  \n}', Object.is);
+  const isObject = draft.trimStart().startsWith('{') && readJson(draft).error === undefined;
   return (
     <section class="form" aria-label="New bookmark">
-      <JsonEditor label="State, a JSON object" text={text} onChange={setText} />
+      <JsonEditor label="State, a JSON object" text={draft} onChange={change} />
       {store.error && <Problem error={store.error} />}
       <div class="row">
         <Button
           look="primary"
           disabled={!isObject || store.isPending}
-          onClick={() => store.mutate(text, { onSuccess: onStored })}
+          onClick={() =>
+            store.mutate(draft, {
+              onSuccess: bid => {
+                drop();
+                onStored(bid);
+              },
+            })
+          }
         >
           Store
         </Button>

@@ -1,8 +1,8 @@
 import type { TargetedSubmitEvent } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
+import { useDraft } from '../service/drafts.ts';
 import { artifactPath, downloadName, useArtifact } from '../service/models.ts';
-import { useParameter, useStoreParameter } from '../service/parameters.ts';
+import { draftOf, useParameter, useStoreParameter } from '../service/parameters.ts';
 import { apiPath } from '../service/place.ts';
 import { canWrite } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
@@ -81,21 +81,26 @@ interface ParameterFormProps extends ModelPartProps {
 
 function ParameterForm({ project, model, name, text: stored, isInput, tag }: ParameterFormProps) {
   const store = useStoreParameter(model.id);
-  const [text, setText] = useState(stored);
+  // Of a draft the tag is that of what it changes: what others stored since is not replaced unseen.
+  const { draft, change, drop } = useDraft(
+    draftOf(model.id, name),
+    { aid: '', text: stored, isInput, tag },
+    isSameText,
+  );
+  const { text } = draft;
   const [, navigate] = useLocation();
   const first = useFocus<HTMLInputElement>();
   const isWriter = canWrite(project);
   const isChanged = text !== stored;
   const base = `/projects/${project.id}/models/${model.id}`;
-  useWarning(isChanged && !store.isPending);
   const save = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const fields = new FormData(event.currentTarget);
-    const aid = name ?? String(fields.get('name')).trim();
+    const aid = name ?? draft.aid.trim();
     store.mutate(
-      { aid, text, isInput: fields.has('input'), tag },
+      { ...draft, aid },
       {
         onSuccess: () => {
+          drop();
           if (name === undefined)
             navigate(`${base}/parameter?name=${encodeURIComponent(aid)}`, { replace: true });
         },
@@ -109,7 +114,14 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
           <h1>New parameter</h1>
           <label class="field narrow">
             <span>Name</span>
-            <input class="input" name="name" required ref={first} />
+            <input
+              class="input"
+              name="name"
+              required
+              ref={first}
+              value={draft.aid}
+              onInput={event => change({ ...draft, aid: event.currentTarget.value })}
+            />
           </label>
         </>
       )}
@@ -117,17 +129,25 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
       <JsonEditor
         label="Value"
         text={text}
-        onChange={setText}
+        onChange={next => change({ ...draft, text: next })}
         isReadOnly={!isWriter || store.isPending}
       />
       <label class="check">
-        <input type="checkbox" name="input" defaultChecked={isInput} disabled={!isWriter} />
+        <input
+          type="checkbox"
+          name="input"
+          checked={draft.isInput}
+          disabled={!isWriter}
+          onChange={event => change({ ...draft, isInput: event.currentTarget.checked })}
+        />
         <span>An input of the model, not one of its results</span>
       </label>
       {store.error && (
         <Problem error={store.error}>
           {name !== undefined && (
-            <Link href={`${base}/content`}>Back to the content, to open what is stored now</Link>
+            <Link href={`${base}/content`} onClick={drop}>
+              Back to the content, to open what is stored now
+            </Link>
           )}
         </Problem>
       )}
@@ -140,9 +160,7 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
           >
             Store
           </Button>
-          {name !== undefined && isChanged && (
-            <Button onClick={() => setText(stored)}>Take it back</Button>
-          )}
+          {name !== undefined && isChanged && <Button onClick={drop}>Take it back</Button>}
           <span role="status" class="muted">
             {store.isPending ? 'Storing …' : isChanged && name !== undefined && 'Not stored yet.'}
           </span>
@@ -152,12 +170,11 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
   );
 }
 
-/** The browser asks before what is not stored is lost. */
-function useWarning(isOn: boolean): void {
-  useEffect(() => {
-    if (!isOn) return;
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
-    addEventListener('beforeunload', ask);
-    return () => removeEventListener('beforeunload', ask);
-  }, [isOn]);
+interface Draft {
+  aid: string;
+  text: string;
+  isInput: boolean;
 }
+
+const isSameText = (one: Draft, other: Draft): boolean =>
+  one.aid === other.aid && one.text === other.text && one.isInput === other.isInput;

@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/preact-query';
 import { unwrap, WindlassError } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { dropDraft } from './drafts.ts';
 import { modelChanged } from './models.ts';
 import { tagged } from './projects.ts';
 
@@ -31,6 +32,9 @@ interface Stored {
   tag?: string;
 }
 
+/** The name of what is typed for a parameter, or for a new one. */
+export const draftOf = (mid: string, aid = ''): string => `parameter ${mid} ${aid}`;
+
 /** Stores the text as the value, byte for byte. */
 export const useStoreParameter = (mid: string) =>
   useMutation({
@@ -48,6 +52,7 @@ export const useStoreParameter = (mid: string) =>
       );
     },
     onSuccess: async (_, { aid }) => {
+      dropDraft(draftOf(mid, aid));
       await queries.refetchQueries({ queryKey: ['parameter', mid, aid] });
       await modelChanged(mid);
     },
