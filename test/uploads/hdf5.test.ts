@@ -101,6 +101,27 @@ print(json.dumps({'columns': columns, 'arrays': arrays}))`);
       expect({ [name]: loaded[path] }).toEqual({ [name]: said.arrays[name.slice(7)] });
   });
 
+  test('arrays in chunks of many pictures are what h5py reads', async () => {
+    const { content, said } = write<Record<string, string>>(`
+import hashlib
+said = {}
+with h5py.File(path, 'w') as f:
+  for name, shape, chunks in [('film', (23, 301, 401), (7, 64, 50)), ('deep', (3, 5, 211, 417), (2, 5, 100, 100)), ('wide', (1301, 1607), (1301, 3))]:
+    v = r.integers(-2**62, 2**62, shape)
+    f.create_dataset(name, data=v, chunks=chunks, compression='gzip', compression_opts=1)
+    said[name] = hashlib.sha256(v.tobytes()).hexdigest()
+print(json.dumps(said))`);
+    const files = Object.values(await read(content));
+    const sums = runReader<Record<string, string>>(
+      `
+import hashlib, json, sys
+import numpy as np
+print(json.dumps({p: hashlib.sha256(np.load(p).tobytes()).hexdigest() for p in sys.argv[1:]}))`,
+      ...files.map(({ path }) => path),
+    );
+    expect(Object.fromEntries(files.map(({ name, path }) => [name, sums[path]]))).toEqual(said);
+  });
+
   test('tables by group and length, records, what is left out and said', async () => {
     const made = await read(
       build(`

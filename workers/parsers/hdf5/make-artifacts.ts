@@ -14,7 +14,7 @@ import { codeOf, fieldsOf, isRecord, isText } from './columns.ts';
 import { type Dataset, leftOut, listDatasets } from './list-datasets.ts';
 import { makeHdf5Table, type TableDataset } from './make-table.ts';
 import { type Hdf5File, openHdf5 } from './open-hdf5.ts';
-import { readBlocks } from './read-blocks.ts';
+import { readBoxes } from './read-blocks.ts';
 
 interface TablePlan {
   name: string;
@@ -55,7 +55,7 @@ export async function makeHdf5Artifacts(
     }
     for (const { dataset, descr } of arrays) {
       const { shape, unit, path } = dataset;
-      const pieces = readBlocks(file, dataset);
+      const pieces = readBoxes(file, dataset);
       const output = join(request.scratch, `array-${made.length}.npy`);
       const one = await makeArray({ path: output, descr, shape, unit, pieces });
       made.push({ ...one, name: path.slice(1) });

@@ -1,3 +1,4 @@
+import type { Box } from '../npy/write-box.ts';
 import type { Dataset } from './list-datasets.ts';
 import type { Hdf5File } from './open-hdf5.ts';
 
@@ -5,9 +6,14 @@ import type { Hdf5File } from './open-hdf5.ts';
 const BLOCK_BYTES = 4 << 20;
 const MAX_BLOCK_BYTES = 64 << 20;
 
-interface Place {
+export interface Place {
   from: number[];
   count: number[];
+}
+
+interface Layout {
+  size: number;
+  chunks: number[] | null;
 }
 
 /** The values of a dataset in C order, in blocks. */
@@ -17,13 +23,59 @@ export function* readBlocks(file: Hdf5File, dataset: Dataset): Generator<Buffer>
     yield file.read(path, { metadata, ...place }).bytes;
 }
 
-/** Blocks that lie one after the other in C order: whole in the last dimensions, one index in the first ones. */
-function* blocksOf(
-  shape: number[],
-  { size, chunks }: { size: number; chunks: number[] | null },
-): Generator<Place> {
-  if (shape.length === 0) return void (yield { from: [], count: [] });
-  if (shape.includes(0)) return;
+/**
+ * The values of a dataset in boxes, where blocks in C order would have HDF5 decompress its chunks again and again: a film in chunks
+ * of many small pieces of many pictures, for instance.
+ */
+export function readBoxes(file: Hdf5File, dataset: Dataset): Generator<Buffer | Box> {
+  const { path, metadata, shape } = dataset;
+  const extents = extentsOfBoxes(shape, metadata);
+  if (!extents) return readBlocks(file, dataset);
+  return (function* () {
+    for (const place of boxesOf(shape, extents))
+      yield { ...place, bytes: file.read(path, { metadata, ...place }).bytes };
+  })();
+}
+
+/** Undefined where blocks in C order hold whole chunks, and where one chunk is too much for a box. */
+export function extentsOfBoxes(shape: number[], { size, chunks }: Layout): number[] | undefined {
+  if (!chunks || shape.includes(0)) return undefined;
+  const extents = shape.map((length, d) => Math.min(length, chunks[d] ?? 1));
+  const { split, step } = planBlocks(shape, { size, chunks });
+  const isWhole = (extent: number, d: number) =>
+    d > split || (d < split ? extent === 1 : step % extent === 0 || step === shape[d]);
+  if (extents.every(isWhole)) return undefined;
+  let bytes = extents.reduce((product, extent) => product * extent, size);
+  if (bytes > MAX_BLOCK_BYTES) return undefined;
+  for (let d = shape.length - 1; d >= 0; d--) {
+    const [length, chunk] = [shape[d] as number, extents[d] as number];
+    const most = Math.floor(MAX_BLOCK_BYTES / (bytes / chunk));
+    extents[d] = most >= length ? length : Math.floor(most / chunk) * chunk;
+    bytes = (bytes / chunk) * (extents[d] as number);
+    if (extents[d] !== length) break;
+  }
+  return extents;
+}
+
+export function* boxesOf(shape: number[], extents: number[]): Generator<Place> {
+  const from = shape.map(() => 0);
+  for (;;) {
+    const count = shape.map((length, d) =>
+      Math.min(extents[d] as number, length - (from[d] as number)),
+    );
+    yield { from: [...from], count };
+    let d = shape.length - 1;
+    for (; d >= 0; d--) {
+      from[d] = (from[d] as number) + (extents[d] as number);
+      if ((from[d] as number) < (shape[d] as number)) break;
+      from[d] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+/** Blocks are whole in the dimensions after `split`, have `step` indexes of that one, and one of those before it. */
+function planBlocks(shape: number[], { size, chunks }: Layout) {
   let split = shape.length - 1;
   let inner = size;
   while (split > 0 && inner * (shape[split] as number) <= BLOCK_BYTES) {
@@ -31,21 +83,18 @@ function* blocksOf(
     split--;
   }
   const length = shape[split] as number;
-  const step = stepOf(length, { inner, chunk: chunks?.[split] ?? 1 });
-  const index = shape.slice(0, split).map(() => 0);
-  for (;;) {
-    for (let at = 0; at < length; at += step)
-      yield {
-        from: [...index, at, ...shape.slice(split + 1).map(() => 0)],
-        count: [...index.map(() => 1), Math.min(step, length - at), ...shape.slice(split + 1)],
-      };
-    let d = split - 1;
-    for (; d >= 0; d--) {
-      if (++(index[d] as number) < (shape[d] as number)) break;
-      index[d] = 0;
-    }
-    if (d < 0) return;
-  }
+  return { split, step: stepOf(length, { inner, chunk: chunks?.[split] ?? 1 }) };
+}
+
+/** Blocks that lie one after the other in C order. */
+function* blocksOf(shape: number[], layout: Layout): Generator<Place> {
+  if (shape.length === 0) return void (yield { from: [], count: [] });
+  if (shape.includes(0)) return;
+  const { split, step } = planBlocks(shape, layout);
+  yield* boxesOf(
+    shape,
+    shape.map((length, d) => (d > split ? length : d === split ? step : 1)),
+  );
 }
 
 /** How many indexes of a dimension are read at once: whole chunks, if they are not too large. */

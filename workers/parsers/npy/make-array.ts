@@ -1,18 +1,17 @@
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
-import { finished } from 'node:stream/promises';
+import { closeSync, openSync } from 'node:fs';
 import { ARRAY_TYPES, type ArrayType, formatNpyHeader } from '../../../shared/arrays/npy-header.ts';
 import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import type { MadeFile } from '../table/protocol.ts';
 import { floatReader, integerReader } from './fields.ts';
+import { type Box, writeAt, writeBox } from './write-box.ts';
 
 interface Values {
   path: string;
   descr: ArrayType;
   shape: number[];
   unit?: string;
-  /** Little-endian, in C order, in pieces that hold whole values. */
-  pieces: AsyncIterable<Buffer> | Iterable<Buffer>;
+  /** Little-endian and of whole values: pieces of the array in C order, or boxes in any order. */
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer | Box>;
   onBytes?(bytes: number): void;
 }
 
@@ -25,22 +24,25 @@ export async function makeArray({
   pieces,
   onBytes,
 }: Values): Promise<MadeFile> {
-  const file = createWriteStream(path, { flags: 'wx', mode: 0o600, highWaterMark: 1 << 20 });
-  const closed = finished(file);
-  // Awaited below; a failure meanwhile must not be unhandled.
-  closed.catch(() => {});
-  file.write(formatNpyHeader(descr, shape));
+  const { size, type } = ARRAY_TYPES[descr];
+  const header = formatNpyHeader(descr, shape);
+  const start = header.length;
   const range = new Range(descr);
   let bytes = 0;
-  for await (const piece of pieces) {
-    range.add(piece);
-    bytes += piece.length;
-    onBytes?.(bytes);
-    if (!file.write(piece)) await Promise.race([once(file, 'drain'), closed]);
+  const file = openSync(path, 'wx', 0o600);
+  try {
+    writeAt(file, header, 0);
+    for await (const piece of pieces) {
+      const values = Buffer.isBuffer(piece) ? piece : piece.bytes;
+      range.add(values);
+      if (Buffer.isBuffer(piece)) writeAt(file, piece, start + bytes);
+      else writeBox(file, piece, { shape, size, start });
+      bytes += values.length;
+      onBytes?.(bytes);
+    }
+  } finally {
+    closeSync(file);
   }
-  file.end();
-  await closed;
-  const { size, type } = ARRAY_TYPES[descr];
   const values = bytes / size;
   const column: ColumnStatistics = { name: '', type, ...range.read(), nulls: 0 };
   return {

@@ -1,0 +1,39 @@
+import { writeSync } from 'node:fs';
+
+/** A part of an array that is as wide in each dimension as `count` says, in C order. */
+export interface Box {
+  bytes: Buffer;
+  from: number[];
+  count: number[];
+}
+
+/** Writes all of the bytes at a place of the file. */
+export function writeAt(fd: number, bytes: Buffer, position: number): void {
+  for (let done = 0; done < bytes.length; )
+    done += writeSync(fd, bytes, done, bytes.length - done, position + done);
+}
+
+/** Writes the values of a box, each of `size` bytes, where they lie in the array of this shape, which begins at `start`. */
+export function writeBox(
+  fd: number,
+  { bytes, from, count }: Box,
+  { shape, size, start }: { shape: number[]; size: number; start: number },
+): void {
+  // What of a box lies together: its last dimensions as far as they are whole, and those indexes of the one before.
+  let last = shape.length - 1;
+  while (last > 0 && count[last] === shape[last]) last--;
+  const run = count.slice(last).reduce((product, length) => product * length, size);
+  const strides = shape.map((_, d) =>
+    shape.slice(d + 1).reduce((product, length) => product * length, size),
+  );
+  const index = [...from];
+  for (let at = 0; at < bytes.length; at += run) {
+    const position = index.reduce((sum, i, d) => sum + i * (strides[d] as number), start);
+    writeAt(fd, bytes.subarray(at, at + run), position);
+    for (let d = last - 1; d >= 0; d--) {
+      index[d] = (index[d] as number) + 1;
+      if ((index[d] as number) < (from[d] as number) + (count[d] as number)) break;
+      index[d] = from[d] as number;
+    }
+  }
+}
