@@ -54,7 +54,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
 
   const routers = createRouters(api, files);
   app.use(routers.public);
-  const identify = [authenticate(api), limitRequests(api.config.LIMIT_REQUESTS)];
+  const identify = [authenticate(api), limitRequests(api.requestRates, api.config.LIMIT_REQUESTS)];
   // `/metrics` and all of `/admin`.
   app.use(
     routers.monitoring.operations.map(({ path }) => path.split('/', 2).join('/')),

@@ -6,6 +6,7 @@ import type { Config } from '../shared/settings/config.ts';
 import type { SettingInForce } from '../shared/settings/list-settings.ts';
 import type { FreeSpace } from '../shared/storage/free-space.ts';
 import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { RequestRates } from './concurrency/request-rates.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
 import type { SendBuffers } from './http/send-buffers.ts';
@@ -37,6 +38,7 @@ export interface ApiContext {
   /** Requests that wait for a job which they did not start. */
   longPolls: ResponseQuota;
   passwords: PasswordVerifier;
+  requestRates: RequestRates;
   /** Undefined without OIDC_ISSUER. */
   oidc: Oidc | undefined;
   credentialCache: CredentialCache;

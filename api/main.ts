@@ -19,6 +19,7 @@ import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
 import { waitForStore } from '../shared/storage/wait-for-store.ts';
 import { createApp } from './app.ts';
+import { RequestRates } from './concurrency/request-rates.ts';
 import { ResponseQuota } from './concurrency/response-quota.ts';
 import type { ApiContext } from './context.ts';
 import { answerClientErrors } from './http/client-errors.ts';
@@ -101,6 +102,7 @@ async function main(): Promise<void> {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: life.stopping,
     }),
+    requestRates: new RequestRates(config.LIMIT_REQUESTS),
     oidc: openOidc(renewable),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),

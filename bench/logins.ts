@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { startPostgres } from '../cli/embedded-postgres/postgres.ts';
+import { LIMITS } from '../shared/settings/limits.ts';
 import { compare } from './compare.ts';
 import type { Flood } from './flood.ts';
 import { makeDirectories } from './prepare.ts';
@@ -26,7 +27,7 @@ const stop = new AbortController();
 const log = pino({ level: 'silent' });
 const postgres = await startPostgres({ dataDir, log, signal: stop.signal });
 // As behind a proxy, so that floods and others have addresses of their own.
-const settings = { TRUST_PROXY: '1' };
+const settings = { TRUST_PROXY: '1', LIMIT_REQUESTS: LIMITS.LIMIT_REQUESTS.default };
 const stack = await startApi({ directory, databaseUrl: postgres.url, settings });
 const basic = `Basic ${btoa(`${stack.username}:${stack.password}`)}`;
 const from = (address: string) => ({ 'X-Forwarded-For': address });
@@ -44,7 +45,12 @@ try {
 }
 
 async function run(): Promise<boolean> {
+  await addUser('guessed');
+  // Nobody has guessed this one's password: its requests are let in at once.
   await addUser('changing');
+  const changing = { Authorization: `Basic ${btoa(`changing:${PASSWORD}`)}` };
+  const own = { ...from('192.0.2.3'), ...changing };
+  await fetch(`${stack.url}/api/users/-`, { headers: own });
   const login = (username: string, address: string) => ({
     url: `${stack.url}/api/login`,
     method: 'POST',
@@ -52,7 +58,7 @@ async function run(): Promise<boolean> {
     body: JSON.stringify({ username, password: 'wrong #' }),
   });
   const floods: [string, Omit<Flood, 'perSecond'>][] = [
-    ['a locked account', login('changing', '192.0.2.1')],
+    ['a locked account', login('guessed', '192.0.2.1')],
     ['many names from one address', login('name#', '192.0.2.2')],
     [
       'wrong passwords as Basic',
@@ -69,10 +75,7 @@ async function run(): Promise<boolean> {
       {
         url: `${stack.url}/api/users/changing`,
         method: 'PUT',
-        headers: {
-          ...from('192.0.2.3'),
-          Authorization: `Basic ${btoa(`changing:${PASSWORD}`)}`,
-        },
+        headers: own,
         body: JSON.stringify({ password: PASSWORD, current: PASSWORD }),
       },
     ],

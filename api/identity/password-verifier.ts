@@ -8,6 +8,7 @@ import { users } from '../../shared/database/schema.ts';
 import { unavailable, WindlassError } from '../../shared/errors/errors.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import { hashPassword, verifyPassword } from '../../shared/secrets/passwords.ts';
+import { CountsPerSecond } from '../concurrency/counts-per-second.ts';
 import { FairQueue, type Party } from '../concurrency/fair-queue.ts';
 import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
 import { LoginFloods } from './login-floods.ts';
@@ -30,6 +31,9 @@ const DELAYED_LIMITS = {
   perAddress: 8,
   inAll: 1_000,
 };
+
+/** Changes of one's own password in a second; each costs two hashes, of the old one and the new one. */
+const OWN_CHANGES = 2;
 
 /** Anything else is no user's name, and may not be valid text for the database. */
 const USERNAME = /^[\w.@-]{1,64}$/;
@@ -67,6 +71,7 @@ export class PasswordVerifier {
   readonly #failed: FailedLogins;
   readonly #refused: RefusedLogins;
   readonly #floods = new LoginFloods();
+  readonly #ownChanges = new CountsPerSecond();
   readonly #key = randomBytes(32);
   readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
     max: MAX_REMEMBERED,
@@ -101,6 +106,13 @@ export class PasswordVerifier {
       throw error;
     });
     return row && toUser(row);
+  }
+
+  /** Throws `too_many_requests` when the user's own password was changed too often in this second, or should have been. */
+  countOwnChange({ account, address }: Party): void {
+    if (this.#ownChanges.add(account) <= OWN_CHANGES) return;
+    this.#floods.count(address);
+    throw tooManyChanges();
   }
 
   /** Whether isFlood() may be true of any attempt. */
@@ -207,6 +219,13 @@ const toUser = ({ username, administrator, version }: LoginRow): User => ({
   administrator,
   version,
 });
+
+const tooManyChanges = () =>
+  new WindlassError('too_many_requests', {
+    detail: `Too many requests: more than ${OWN_CHANGES} changes of your password in one second.`,
+    hint: 'Wait a second, and change it once.',
+    headers: { 'Retry-After': '1' },
+  });
 
 const tooManyPasswords = () =>
   new WindlassError('too_many_requests', {

@@ -1,30 +1,25 @@
 import type { RequestHandler } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { credentialOf, type RequestRates } from '../concurrency/request-rates.ts';
 import { currentUser } from '../identity/current-user.ts';
 
 /**
- * Rate limit: at most `perSecond` requests of one user in each second of the clock, in this process. Hand-made: of
- * express-rate-limit only its counter would be used.
+ * Rate limit: at most LIMIT_REQUESTS requests of one user in each second, in this process. Hand-made: of express-rate-limit
+ * only its counter would be used. See refuse-floods.ts for what comes after.
  */
-export function limitRequests(perSecond: number): RequestHandler {
-  let second = 0;
-  let counts = new Map<string, number>();
-  return (_req, res, next) => {
-    const now = Math.floor(Date.now() / 1_000);
-    if (now !== second) {
-      second = now;
-      counts = new Map();
-    }
-    const { username } = currentUser(res);
-    const count = (counts.get(username) ?? 0) + 1;
-    counts.set(username, count);
-    if (perSecond > 0 && count > perSecond) {
-      throw new WindlassError('too_many_requests', {
-        detail: `More than ${perSecond} requests in one second.`,
-        hint: 'Wait a second. LIMIT_REQUESTS sets the limit.',
-        headers: { 'Retry-After': '1' },
-      });
-    }
+export function limitRequests(rates: RequestRates, perSecond: number): RequestHandler {
+  const refusal = tooManyRequests(perSecond);
+  return (req, res, next) => {
+    // A link says who asks, whatever is sent beside it.
+    const credential = res.locals.by === 'link' ? undefined : credentialOf(req.headers);
+    if (rates.exceed(currentUser(res).username, credential)) throw refusal;
     next();
   };
 }
+
+export const tooManyRequests = (perSecond: number) =>
+  new WindlassError('too_many_requests', {
+    detail: `More than ${perSecond} requests in one second.`,
+    hint: 'Wait a second. LIMIT_REQUESTS sets the limit.',
+    headers: { 'Retry-After': '1' },
+  });

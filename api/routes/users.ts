@@ -168,6 +168,7 @@ export default routes('json-body', (router, api) => {
         if (isForAdministrators) requireAdministrator(res);
         if (me === name && rights.administrator === false) throw notOnYourself('stop being one');
         if (me === name && rights.disabled) throw notOnYourself('disable yourself');
+        if (me === name && password !== undefined) api.passwords.countOwnChange(partyOf(req, res));
         const row = await find(name);
         checkVersion(req, row);
         if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);

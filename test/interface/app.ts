@@ -1,5 +1,6 @@
 import type { Express } from 'express';
 import { createApp } from '../../api/app.ts';
+import { RequestRates } from '../../api/concurrency/request-rates.ts';
 import { ResponseQuota } from '../../api/concurrency/response-quota.ts';
 import type { ApiContext } from '../../api/context.ts';
 import { RequestMemory } from '../../api/http/request-memory.ts';
@@ -65,6 +66,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     sendBuffers: new SendBuffers(),
     tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
+    requestRates: new RequestRates(config.LIMIT_REQUESTS),
     oidc: undefined,
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,
