@@ -70,7 +70,7 @@ export async function findDue(db: Db, webhook: string, most: number): Promise<Du
       attempts: webhookDeliveries.attempts,
       record: webhookDeliveries.record,
       row: summaryColumns,
-      now: sql<number>`extract(epoch from now())::int`,
+      now: sql<number>`floor(extract(epoch from now()))::float8`,
     })
     .from(webhookDeliveries)
     .leftJoin(jobs, eq(jobs.id, webhookDeliveries.job))
