@@ -156,7 +156,7 @@ function withMemory<T>(module: H5Module, bytes: number, use: (pointer: number) =
 }
 
 const copy = (module: H5Module, pointer: number, length: number) =>
-  Buffer.from(module.HEAPU8.slice(pointer, pointer + length));
+  Buffer.from(module.HEAPU8.slice(pointer, pointer + length).buffer);
 
 /** Texts of variable length, by their addresses; without an address it is empty. */
 function readTexts(module: H5Module, addresses: Buffer): Buffer[] {

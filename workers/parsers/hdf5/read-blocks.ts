@@ -1,10 +1,14 @@
-import type { Box } from '../npy/write-box.ts';
+import { type Box, runOf } from '../npy/write-box.ts';
 import type { Dataset } from './list-datasets.ts';
 import type { Hdf5File } from './open-hdf5.ts';
 
 /** Of one reading, unless a single chunk is larger: a chunk is decompressed as a whole each time. */
 const BLOCK_BYTES = 4 << 20;
 const MAX_BLOCK_BYTES = 64 << 20;
+/** Of several chunks in a box. */
+const BOX_BYTES = 16 << 20;
+/** A box whose values lie in shorter pieces in C order takes longer to write than to read again and again. */
+const MIN_RUN_BYTES = 512;
 
 export interface Place {
   from: number[];
@@ -37,7 +41,7 @@ export function readBoxes(file: Hdf5File, dataset: Dataset): Generator<Buffer | 
   })();
 }
 
-/** Undefined where blocks in C order hold whole chunks, and where one chunk is too much for a box. */
+/** Undefined where blocks in C order hold whole chunks, and where one chunk is too much for a box or too thin. */
 export function extentsOfBoxes(shape: number[], { size, chunks }: Layout): number[] | undefined {
   if (!chunks || shape.includes(0)) return undefined;
   const extents = shape.map((length, d) => Math.min(length, chunks[d] ?? 1));
@@ -49,12 +53,12 @@ export function extentsOfBoxes(shape: number[], { size, chunks }: Layout): numbe
   if (bytes > MAX_BLOCK_BYTES) return undefined;
   for (let d = shape.length - 1; d >= 0; d--) {
     const [length, chunk] = [shape[d] as number, extents[d] as number];
-    const most = Math.floor(MAX_BLOCK_BYTES / (bytes / chunk));
+    const most = Math.max(chunk, Math.floor(BOX_BYTES / (bytes / chunk)));
     extents[d] = most >= length ? length : Math.floor(most / chunk) * chunk;
     bytes = (bytes / chunk) * (extents[d] as number);
     if (extents[d] !== length) break;
   }
-  return extents;
+  return runOf(extents, shape).length * size < MIN_RUN_BYTES ? undefined : extents;
 }
 
 export function* boxesOf(shape: number[], extents: number[]): Generator<Place> {

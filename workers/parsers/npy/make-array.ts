@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { ARRAY_TYPES, type ArrayType, formatNpyHeader } from '../../../shared/arrays/npy-header.ts';
 import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import type { MadeFile } from '../table/protocol.ts';
@@ -39,6 +40,8 @@ export async function makeArray({
       else writeBox(file, piece, { shape, size, start });
       bytes += values.length;
       onBytes?.(bytes);
+      // Reading and writing do not wait: else nobody would notice that the worker has died.
+      await setImmediate();
     }
   } finally {
     closeSync(file);

@@ -7,6 +7,13 @@ export interface Box {
   count: number[];
 }
 
+/** The values of a box that lie together: those of its last dimensions as far as they are whole, and of the one before. */
+export function runOf(count: number[], shape: number[]): { first: number; length: number } {
+  let first = shape.length - 1;
+  while (first > 0 && count[first] === shape[first]) first--;
+  return { first, length: count.slice(first).reduce((product, length) => product * length, 1) };
+}
+
 /** Writes all of the bytes at a place of the file. */
 export function writeAt(fd: number, bytes: Buffer, position: number): void {
   for (let done = 0; done < bytes.length; )
@@ -19,10 +26,8 @@ export function writeBox(
   { bytes, from, count }: Box,
   { shape, size, start }: { shape: number[]; size: number; start: number },
 ): void {
-  // What of a box lies together: its last dimensions as far as they are whole, and those indexes of the one before.
-  let last = shape.length - 1;
-  while (last > 0 && count[last] === shape[last]) last--;
-  const run = count.slice(last).reduce((product, length) => product * length, size);
+  const { first, length } = runOf(count, shape);
+  const run = length * size;
   const strides = shape.map((_, d) =>
     shape.slice(d + 1).reduce((product, length) => product * length, size),
   );
@@ -30,7 +35,7 @@ export function writeBox(
   for (let at = 0; at < bytes.length; at += run) {
     const position = index.reduce((sum, i, d) => sum + i * (strides[d] as number), start);
     writeAt(fd, bytes.subarray(at, at + run), position);
-    for (let d = last - 1; d >= 0; d--) {
+    for (let d = first - 1; d >= 0; d--) {
       index[d] = (index[d] as number) + 1;
       if ((index[d] as number) < (from[d] as number) + (count[d] as number)) break;
       index[d] = from[d] as number;

@@ -41,11 +41,15 @@ export async function checkPages(input: string): Promise<void> {
     const [first] = chunks;
     if (!first || (await readHeader(file, first, first.from)).checksum === undefined) return;
     const piece = Buffer.alloc(PIECE_BYTES);
+    let left = (await file.stat()).size;
     for (const chunk of chunks)
       for (let at = chunk.from; at < chunk.to; ) {
         const { length, size, checksum } = await readHeader(file, chunk, at);
         const page = at + length;
         at = page + size;
+        left -= length + size;
+        // Else a small file may name its largest page a million times.
+        if (left < 0) throw damaged('its pages are larger than the file');
         if (checksum !== undefined && checksum !== (await checksumOf(file, piece, [page, at])))
           throw damaged(`a page of the column ${nameOf(chunk)} has another checksum`);
       }

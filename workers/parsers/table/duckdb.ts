@@ -103,10 +103,13 @@ export async function runLong(
   }
 }
 
-/** Classifies an error of DuckDB by its message, because it has no error codes. */
+/**
+ * Classifies an error by its message, because DuckDB's have no codes. EFBIG is of the limit on a child's files, which is what was
+ * free when it began.
+ */
 export function classifyError(error: unknown): 'memory' | 'disk' | 'other' {
   const message = error instanceof Error ? error.message : String(error);
-  if (/No space left|max_temp_directory_size|ENOSPC|EDQUOT/i.test(message)) return 'disk';
+  if (/No space left|max_temp_directory_size|ENOSPC|EDQUOT|EFBIG/i.test(message)) return 'disk';
   if (
     /Out of Memory|bad_alloc|could not allocate|failed to allocate|heap out of memory/i.test(
       message,
