@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import {
   type Bookmark,
+  draftOfBookmark,
   useBookmark,
   useBookmarks,
   useRemoveBookmark,
@@ -154,7 +155,7 @@ function Shown({ bid }: { bid: string }) {
 
 function NewBookmark({ pid, onStored }: { pid: string; onStored: (bid: string) => void }) {
   const store = useStoreBookmark(pid);
-  const { draft, change, drop } = useDraft<string>(`bookmark ${pid}`, '{\n  \n}', Object.is);
+  const { draft, change, drop } = useDraft<string>(draftOfBookmark(pid), '{\n  \n}', Object.is);
   const isObject = draft.trimStart().startsWith('{') && readJson(draft).error === undefined;
   return (
     <section class="form" aria-label="New bookmark">

@@ -137,7 +137,7 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
           type="checkbox"
           name="input"
           checked={draft.isInput}
-          disabled={!isWriter}
+          disabled={!isWriter || store.isPending}
           onChange={event => change({ ...draft, isInput: event.currentTarget.checked })}
         />
         <span>An input of the model, not one of its results</span>

@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { dropDraft } from './drafts.ts';
 
 export type Bookmark = components['schemas']['BookmarkEntry'];
 
@@ -38,6 +39,9 @@ const bookmarksChanged = (pid: string) =>
   queries.invalidateQueries({ queryKey: ['project', pid, 'bookmarks'] });
 
 /** Stores a JSON object, byte for byte; its id. */
+/** The name of what is typed for a new bookmark. */
+export const draftOfBookmark = (pid: string): string => `bookmark ${pid}`;
+
 export const useStoreBookmark = (pid: string) =>
   useMutation({
     meta: { done: 'The bookmark is stored.' },
@@ -49,7 +53,10 @@ export const useStoreBookmark = (pid: string) =>
       });
       return (await unwrap(asked)).id;
     },
-    onSuccess: () => bookmarksChanged(pid),
+    onSuccess: () => {
+      dropDraft(draftOfBookmark(pid));
+      return bookmarksChanged(pid);
+    },
   });
 
 export const useRemoveBookmark = (pid: string) =>

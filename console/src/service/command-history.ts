@@ -49,11 +49,14 @@ export function keepDraft(draft: Draft): void {
   }
 }
 
-/** What is kept is this user's from now on: a login may end without a logout, and another user come. */
+/** What is kept is this user's from now on: a login may end without a logout, and another user come, in another tab too. */
 export function keepCommandsOf(user: string): void {
   try {
+    if (sessionStorage.getItem(OWNER_KEY) !== user) forgetTyped();
+    sessionStorage.setItem(OWNER_KEY, user);
     if (localStorage.getItem(OWNER_KEY) === user) return;
     forgetCommands();
+    sessionStorage.setItem(OWNER_KEY, user);
     localStorage.setItem(OWNER_KEY, user);
   } catch {
     // Nothing is kept.
@@ -61,10 +64,19 @@ export function keepCommandsOf(user: string): void {
 }
 
 export function forgetCommands(): void {
-  forgetSent();
   try {
     for (const key of [KEY, OWNER_KEY]) localStorage.removeItem(key);
-    sessionStorage.removeItem(DRAFT_KEY);
+  } catch {
+    // There is none.
+  }
+  forgetTyped();
+}
+
+/** What this tab has of its user. */
+function forgetTyped(): void {
+  forgetSent();
+  try {
+    for (const key of [DRAFT_KEY, OWNER_KEY]) sessionStorage.removeItem(key);
   } catch {
     // There is none.
   }

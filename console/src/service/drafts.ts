@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { whenUserLeaves } from './user.ts';
 
 /** What was typed and is not stored yet, by what it is of. */
@@ -27,11 +27,16 @@ export function useDraft<T>(
   stored: T,
   isSame: (one: T, other: T) => boolean,
 ): { draft: T; change: (draft: T) => void; drop: () => void } {
-  const [typed, setTyped] = useState(() => drafts.get(of) as T | undefined);
+  const [kept, setTyped] = useState(() => drafts.get(of) as T | undefined);
+  // It was stored, though its answer was lost, or somebody else has stored the same.
+  const typed = kept !== undefined && isSame(kept, stored) ? undefined : kept;
   const take = (next: T | undefined) => {
     keepDraft(of, next);
     setTyped(next);
   };
+  useEffect(() => {
+    if (kept !== undefined && typed === undefined) take(undefined);
+  });
   return {
     draft: typed ?? stored,
     change: next => take(isSame(next, stored) ? undefined : next),

@@ -3,13 +3,12 @@ import { WindlassError } from '@windlass/client';
 import { useSyncExternalStore } from 'preact/compat';
 import { isSignedOut, queries } from './client.ts';
 
-/** Of the way to the service, or of a service that is not up to it: not of what was asked for. */
+/** Of the way to the service, or of a service that is not up to it: not of what was asked for, such as a host that is away. */
 export const mayPass = (error: unknown): boolean =>
   error instanceof WindlassError &&
   error.job === undefined &&
-  (error.status === 0 ||
-    error.status === 429 ||
-    error.status >= 500 ||
+  ([0, 429, 502, 503, 504].includes(error.status) ||
+    error.code === 'internal' ||
     // Other programs' answers, such as a page that asks for a login to a network.
     error.code === 'foreign_answer' ||
     error.code.startsWith('http_'));

@@ -1,6 +1,8 @@
 import { WindlassError } from '@windlass/client';
 
 const KEY = 'windlass.sent';
+/** Who sends the same then wants it done anew. */
+const FORGOTTEN_AFTER_MS = 15 * 60_000;
 
 /**
  * Sends a request under an Idempotency-Key that stays with it until the service has answered. Where an answer is lost the work
@@ -11,8 +13,9 @@ export async function sendOnce<T>(
   send: (idempotencyKey: string) => Promise<T>,
 ): Promise<T> {
   const text = JSON.stringify(request);
-  const key = readKeys()[text] ?? newKey();
-  keepKeys({ ...readKeys(), [text]: key });
+  const keys = readKeys();
+  const { key, at } = keys[text] ?? { key: newKey(), at: Date.now() };
+  keepKeys({ ...keys, [text]: { key, at } });
   try {
     const answer = await send(key);
     forget(text);
@@ -23,28 +26,41 @@ export async function sendOnce<T>(
   }
 }
 
-/** The service has said no; a proxy may say so too, after the service has begun. */
+/** These say nothing of an earlier attempt under the same key, and a proxy nothing of this one. */
+const NO_REFUSAL = [401, 403, 408, 429];
+
+/** The service has said no. */
 const isRefusal = (error: unknown): boolean =>
   !(error instanceof WindlassError) ||
-  (error.status >= 400 && error.status < 500 && !error.code.startsWith('http_'));
+  (error.status >= 400 &&
+    error.status < 500 &&
+    !NO_REFUSAL.includes(error.status) &&
+    !error.code.startsWith('http_'));
 
 function forget(text: string): void {
   const { [text]: _, ...others } = readKeys();
   keepKeys(others);
 }
 
-let unstored: Record<string, string> = {};
+/** Keys by the request, and when it was first sent. */
+type Keys = Record<string, { key: string; at: number }>;
 
-/** By the request. They are this page's own, and those of a reload of it. */
-function readKeys(): Record<string, string> {
+let unstored: Keys = {};
+
+/** They are this page's own, and those of a reload of it. */
+function readKeys(): Keys {
+  let kept = unstored;
   try {
-    return JSON.parse(sessionStorage.getItem(KEY) ?? 'null') ?? unstored;
+    kept = JSON.parse(sessionStorage.getItem(KEY) ?? 'null') ?? unstored;
   } catch {
-    return unstored;
+    // A browser may refuse storage, and others may write to it.
   }
+  return Object.fromEntries(
+    Object.entries(kept).filter(([, { at }]) => Date.now() - at < FORGOTTEN_AFTER_MS),
+  );
 }
 
-function keepKeys(keys: Record<string, string>): void {
+function keepKeys(keys: Keys): void {
   unstored = keys;
   try {
     if (Object.keys(keys).length === 0) sessionStorage.removeItem(KEY);

@@ -51,8 +51,8 @@ export const useStoreParameter = (mid: string) =>
         }),
       );
     },
-    onSuccess: async (_, { aid }) => {
-      dropDraft(draftOf(mid, aid));
+    onSuccess: async (_, { aid, tag }) => {
+      dropDraft(draftOf(mid, tag === undefined ? '' : aid));
       await queries.refetchQueries({ queryKey: ['parameter', mid, aid] });
       await modelChanged(mid);
     },

@@ -82,6 +82,7 @@ function ShownTable({ table, data }: { table: TableKey; data: Table }) {
               <li key={one}>
                 <Button
                   size="small"
+                  repeats
                   aria-label={`Leave out the filter ${words}`}
                   onClick={() => filter(view.filter.filter(each => each !== one))}
                 >

@@ -69,6 +69,7 @@ function SendingItem({ sending }: { sending: Sending }) {
         {state !== 'parses' && (
           <Button
             size="small"
+            repeats={state === 'done' || upload !== undefined}
             aria-label={`${state === 'done' || upload ? 'Clear' : 'Give up'} ${name}`}
             onClick={() => sendings.remove(key)}
           >
