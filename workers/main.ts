@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
+import { waitForStore } from '../shared/installation/wait-for-store.ts';
 import {
   opensCredentials,
   QUEUES_OF,
@@ -23,7 +24,6 @@ import { listSecrets, removeSecrets } from '../shared/secrets/redact.ts';
 import { readConfig, renewKeys } from '../shared/settings/config.ts';
 import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
-import { waitForStore } from '../shared/storage/wait-for-store.ts';
 import { pollBatchHosts } from './batch/poller.ts';
 import type { WorkerContext } from './context.ts';
 import { consumeQueues } from './engine/consume-queues.ts';

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
+import { findForeignStore } from '../../shared/installation/store-marker.ts';
 import {
   describeWaiting,
   readNotUnderstood,
   readUnderstood,
 } from '../../shared/jobs/payload-versions.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
-import { findForeignStore } from '../../shared/storage/store-marker.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
 import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';

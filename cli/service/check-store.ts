@@ -1,8 +1,8 @@
 import { openDatabase } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { findForeignStore } from '../../shared/installation/store-marker.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { findForeignStore } from '../../shared/storage/store-marker.ts';
 import { CommandError } from '../command-error.ts';
 
 /** Throws CommandError where the object store cannot be used, or is not that of this database, which is migrated. */

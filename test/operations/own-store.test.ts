@@ -1,6 +1,7 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { findFreePort } from '../../servers/free-port.ts';
 import { describeStack } from '../harness/forms.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { makeTable } from '../harness/tables.ts';
@@ -67,7 +68,22 @@ describeStack(undefined, 'an object store that is not that of the database', for
     writeFileSync(marker(), 'another');
     const shared = await start();
     expect(shared.code).toBe(1);
-    expect(shared.stderr).toMatch(/that of another installation.* Correct S3_BUCKET or DATA_DIR/);
+    expect(shared.stderr).toMatch(
+      /that of another installation.* Correct S3_BUCKET, DATA_DIR or DATABASE_URL/,
+    );
+  });
+
+  test('is not that of a new database where it holds objects', async () => {
+    const folder = join(stack.dataDir, 'new');
+    mkdirSync(join(folder, 'objects/objects/output/job'), { recursive: true });
+    writeFileSync(join(folder, 'objects/objects/output/job/part'), 'printed');
+    chmodSync(folder, 0o755);
+    const { HOST = '' } = stack.environment;
+    const settings = { DATA_DIR: folder, PORT: String(await findFreePort()), HOST };
+    const program = { args: ['dist/cli/main.js', 'up'], settings, cwd: stack.dataDir };
+    const { code, stderr } = await startProgram(program).ended;
+    expect(stderr).toContain('The object store holds objects, and the database is new.');
+    expect(code).toBe(1);
   });
 
   test('is its own where a release without markers used it', async () => {

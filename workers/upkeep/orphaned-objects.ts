@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { pendingDeletions } from '../../shared/database/schema.ts';
+import { findForeignStore } from '../../shared/installation/store-marker.ts';
 import { OBJECT_PREFIXES } from '../../shared/jobs/object-keys.ts';
 import type { StoredObject } from '../../shared/storage/object-store.ts';
-import { findForeignStore } from '../../shared/storage/store-marker.ts';
 import type { WorkerContext } from '../context.ts';
 import { isUnavailable } from '../engine/retry.ts';
 import { findClaimedByOpenJobs, findReferenced } from './object-references.ts';

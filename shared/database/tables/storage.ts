@@ -27,5 +27,5 @@ export const storageChanges = pgTable(
   ],
 );
 
-/** One row: the id that the object store of this database has, too. See storage/store-marker.ts. */
+/** One row: the id that the object store of this database has, too. See installation/store-marker.ts. */
 export const installation = pgTable('installation', { id: text().primaryKey() });

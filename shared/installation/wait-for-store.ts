@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Database, isDatabaseDown } from '../database/connect.ts';
-import { WindlassError } from '../errors/errors.ts';
+import type { Database } from '../database/connect.ts';
 import type { Logger } from '../process/log.ts';
-import type { ObjectStore } from './object-store.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 import { findForeignStore } from './store-marker.ts';
 
 const PAUSE_MS = 5_000;
@@ -20,7 +19,6 @@ export async function waitForStore(
     signal.throwIfAborted();
     const look = objects.check().then(() => findForeignStore(db, objects));
     const foreign = await look.catch((error: unknown) => {
-      if (!(error instanceof WindlassError) && !isDatabaseDown(error)) throw error;
       log.warn({ err: error }, 'whether the object store is the right one is not known yet');
       return undefined;
     });

@@ -3,7 +3,8 @@ import { sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
 import { installation } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
-import type { ObjectStore } from './object-store.ts';
+import { OBJECT_PREFIXES } from '../jobs/object-keys.ts';
+import type { ObjectStore } from '../storage/object-store.ts';
 
 /** Under this key a store has the id of the installation whose objects it holds. */
 export const MARKER = 'installation';
@@ -12,7 +13,12 @@ const LONGEST = 100;
 
 export const OF_ANOTHER = {
   problem: 'The object store is that of another installation.',
-  hint: `Correct S3_BUCKET or DATA_DIR: each installation needs a store of its own. If that one is given up, remove the object "${MARKER}".`,
+  hint: `Correct S3_BUCKET, DATA_DIR or DATABASE_URL: each installation needs a store of its own. If the other one is given up, or this database is an earlier state of it, remove the object "${MARKER}".`,
+};
+
+const NOT_OURS = {
+  problem: 'The object store holds objects, and the database is new.',
+  hint: `Correct S3_BUCKET, DATA_DIR or DATABASE_URL: what no row refers to would be removed. If nobody needs those objects, remove them.`,
 };
 
 /** Stores that had the right id. One that has none any more was replaced, whatever was stored in it since. */
@@ -36,6 +42,7 @@ export async function findForeignStore(
     return undefined;
   }
   if (found !== undefined) return OF_ANOTHER;
+  if ((await isNew(db)) && (await holdsObjects(objects))) return NOT_OURS;
   if (confirmed.has(objects) || (await lacksMost(objects, await sampleReferences(db))))
     return {
       problem:
@@ -58,6 +65,19 @@ export async function readMarker(objects: ObjectStore): Promise<string | undefin
     if (error instanceof WindlassError && error.code === 'not_found') return undefined;
     throw error;
   }
+}
+
+/** Whether nothing was ever done with the database: then the objects of a store are somebody else's. */
+async function isNew(db: Db): Promise<boolean> {
+  const [row] = await db.execute<{ used: boolean }>(
+    sql`select exists (select from projects) or exists (select from jobs) as used`,
+  );
+  return row?.used === false;
+}
+
+async function holdsObjects(objects: ObjectStore): Promise<boolean> {
+  for (const prefix of OBJECT_PREFIXES) for await (const _ of objects.list(prefix)) return true;
+  return false;
 }
 
 /** Some of the objects that rows refer to for as long as they are there. */
