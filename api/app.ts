@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import express, { type Express, Router } from 'express';
 import type { ApiContext } from './context.ts';
 import { addressTooLong, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
 import { contentPolicy } from './http/content-policy.ts';
 import { locateBelow, publicPath } from './http/public-url.ts';
 import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
+import { requestIdOf } from './http/request-id.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
 import { allowOrigins } from './middleware/allow-origins.ts';
 import { authenticate, authenticateLateBody } from './middleware/authenticate.ts';
@@ -29,8 +29,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
     .set('query parser', 'simple');
   locateBelow(app, publicPath(api.config));
   app.use((req, res, next) => {
-    const given = req.get('X-Request-Id');
-    res.locals.requestId = given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+    res.locals.requestId = requestIdOf(req);
     res
       .set('X-Request-Id', res.locals.requestId)
       .set('X-Content-Type-Options', 'nosniff')

@@ -38,7 +38,10 @@ export interface ApiContext {
   /** Requests that wait for a job which they did not start. */
   longPolls: ResponseQuota;
   passwords: PasswordVerifier;
+  /** All requests of each user. */
   requestRates: RequestRates;
+  /** Of the own password, by those who know it. */
+  passwordChanges: RequestRates;
   /** Undefined without OIDC_ISSUER. */
   oidc: Oidc | undefined;
   credentialCache: CredentialCache;

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openDatabase } from '../shared/database/connect.ts';
 import { Notifications } from '../shared/database/notifications.ts';
 import { waitForSchema } from '../shared/database/wait-for-schema.ts';
+import { waitForStore } from '../shared/installation/wait-for-store.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import {
   beginProcess,
@@ -17,7 +18,6 @@ import { readConfig, renewKeys } from '../shared/settings/config.ts';
 import { listSettings } from '../shared/settings/list-settings.ts';
 import { FreeSpace } from '../shared/storage/free-space.ts';
 import { openObjectStore } from '../shared/storage/open.ts';
-import { waitForStore } from '../shared/storage/wait-for-store.ts';
 import { createApp } from './app.ts';
 import { RequestRates } from './concurrency/request-rates.ts';
 import { ResponseQuota } from './concurrency/response-quota.ts';
@@ -29,6 +29,7 @@ import { RequestMemory } from './http/request-memory.ts';
 import { SendBuffers } from './http/send-buffers.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
 import { openOidc } from './identity/oidc/oidc.ts';
+import { OWN_CHANGES } from './identity/own-password.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
@@ -103,6 +104,7 @@ async function main(): Promise<void> {
       stopping: life.stopping,
     }),
     requestRates: new RequestRates(config.LIMIT_REQUESTS),
+    passwordChanges: new RequestRates(OWN_CHANGES),
     oidc: openOidc(renewable),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),

@@ -12,9 +12,12 @@ export class CountsPerSecond {
   }
 
   has(key: string): boolean {
-    if (this.#counts.size === 0) return false;
     this.#turn();
     return this.#counts.has(key);
+  }
+
+  get isEmpty(): boolean {
+    return this.#counts.size === 0;
   }
 
   #turn(): void {

@@ -1,5 +1,7 @@
+import { WindlassError } from '../../shared/errors/errors.ts';
+
 /** Refused passwords of one address in one second, after which its others are refused unread. */
-export const REFUSALS = 20;
+const REFUSALS = 20;
 
 /**
  * Who goes on sending passwords though they are refused. Each refusal costs the reading of a body and looks at several locks, which
@@ -37,3 +39,10 @@ export class LoginFloods {
     this.#second = second;
   }
 }
+
+export const tooManyRefused = () =>
+  new WindlassError('too_many_requests', {
+    detail: `Too many requests: more than ${REFUSALS} passwords a second from this address are refused.`,
+    hint: 'Wait two seconds, and send one at a time.',
+    headers: { 'Retry-After': '2' },
+  });

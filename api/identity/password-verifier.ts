@@ -8,7 +8,6 @@ import { users } from '../../shared/database/schema.ts';
 import { unavailable, WindlassError } from '../../shared/errors/errors.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import { hashPassword, verifyPassword } from '../../shared/secrets/passwords.ts';
-import { CountsPerSecond } from '../concurrency/counts-per-second.ts';
 import { FairQueue, type Party } from '../concurrency/fair-queue.ts';
 import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
 import { LoginFloods } from './login-floods.ts';
@@ -31,9 +30,6 @@ const DELAYED_LIMITS = {
   perAddress: 8,
   inAll: 1_000,
 };
-
-/** Changes of one's own password in a second; each costs two hashes, of the old one and the new one. */
-const OWN_CHANGES = 2;
 
 /** Anything else is no user's name, and may not be valid text for the database. */
 const USERNAME = /^[\w.@-]{1,64}$/;
@@ -71,7 +67,6 @@ export class PasswordVerifier {
   readonly #failed: FailedLogins;
   readonly #refused: RefusedLogins;
   readonly #floods = new LoginFloods();
-  readonly #ownChanges = new CountsPerSecond();
   readonly #key = randomBytes(32);
   readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
     max: MAX_REMEMBERED,
@@ -101,18 +96,11 @@ export class PasswordVerifier {
    */
   async check(attempt: PasswordAttempt): Promise<User | undefined> {
     const row = await this.#findOrVerify(attempt).catch((error: unknown) => {
-      if (error instanceof WindlassError && error.code === 'too_many_requests')
-        this.#floods.count(attempt.address);
+      // Whose password waits too long for its turn has guessed none.
+      if (error instanceof LockedError) this.#floods.count(attempt.address);
       throw error;
     });
     return row && toUser(row);
-  }
-
-  /** Throws `too_many_requests` when the user's own password was changed too often in this second, or should have been. */
-  countOwnChange({ account, address }: Party): void {
-    if (this.#ownChanges.add(account) <= OWN_CHANGES) return;
-    this.#floods.count(address);
-    throw tooManyChanges();
   }
 
   /** Whether isFlood() may be true of any attempt. */
@@ -121,11 +109,12 @@ export class PasswordVerifier {
   }
 
   /**
-   * Whether an attempt of the address is one of a flood, and to be refused before it is looked at. A pair that was right in
-   * this process goes on.
+   * Whether a login from the address is one of a flood, and to be refused before it is looked at; then it is counted. Of Basic,
+   * the pair: one that was right in this process goes on, and none is counted, since programs send theirs again and again.
    */
   isFlood(address: string, pair?: Pair): boolean {
-    if (!this.#floods.includes(address) || (pair && this.#rememberedHash(pair))) return false;
+    if (!this.#floods.includes(address)) return false;
+    if (pair) return this.#rememberedHash(pair) === undefined;
     this.#floods.count(address);
     return true;
   }
@@ -219,13 +208,6 @@ const toUser = ({ username, administrator, version }: LoginRow): User => ({
   administrator,
   version,
 });
-
-const tooManyChanges = () =>
-  new WindlassError('too_many_requests', {
-    detail: `Too many requests: more than ${OWN_CHANGES} changes of your password in one second.`,
-    hint: 'Wait a second, and change it once.',
-    headers: { 'Retry-After': '1' },
-  });
 
 const tooManyPasswords = () =>
   new WindlassError('too_many_requests', {

@@ -1,69 +1,84 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Express, Request } from 'express';
-import { WindlassError } from '../../shared/errors/errors.ts';
-import { credentialOf } from '../concurrency/request-rates.ts';
+import type { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { contentPolicy } from '../http/content-policy.ts';
 import { describeProblem, headerText } from '../http/problem.ts';
+import { requestIdOf } from '../http/request-id.ts';
 import { clientAddress } from '../identity/client-address.ts';
-import { REFUSALS } from '../identity/login-floods.ts';
+import { tooManyRefused } from '../identity/login-floods.ts';
+import { tooManyChanges } from '../identity/own-password.ts';
+import { sentCredential } from '../identity/sent-credential.ts';
 import { basicCredentials } from './authenticate.ts';
 import { tooManyRequests } from './limit-requests.ts';
 
-/** What takes a password in its body, by the paths that Express matches: a login, and a user's new password. */
-const WITH_PASSWORD: Record<string, RegExp> = {
-  POST: /^(\/api)?\/login\/?(\?|$)/i,
-  PUT: /^(\/api)?\/users\/[^/?]+\/?(\?|$)/i,
-};
-/** The rest of a longer body is not read: the connection ends. */
+const LOGIN = /^(\/api)?\/login\/?(\?|$)/i;
+const USER = /^\/api\/users\/[^/?]+\/?(\?|$)/i;
+/** What wants credentials. */
+const WITH_CREDENTIALS = /^\/api\/(?!(docs|openapi\.json|login|logout)\b)/i;
+/** These may hold a link, which says who asks, whatever is sent beside it. */
+const MAYBE_LINK = /link=|%/;
 const MAX_BODY_BYTES = 16 << 10;
+/** A body that has not come so long after the answer is not waited for. */
+const LINGER_MS = 30_000;
+/** Of answers that a client does not read. */
+const MAX_UNREAD_BYTES = 64 << 10;
 
-const TOO_MANY_PASSWORDS = new WindlassError('too_many_requests', {
-  detail: `Too many requests: more than ${REFUSALS} passwords a second from this address are refused.`,
-  hint: 'Wait two seconds, and send one at a time.',
-  headers: { 'Retry-After': '2' },
-});
+type Context = Pick<
+  ApiContext,
+  'config' | 'log' | 'passwords' | 'passwordChanges' | 'requestRates' | 'metrics'
+>;
 
 /**
- * Refuses, before Express sees them, the passwords of an address that goes on sending them although they are refused, and the
- * requests of a user who has sent LIMIT_REQUESTS in this second: that takes 0.05 ms of the process, and within Express 0.1 and more
- * (on a busy machine).
+ * Refuses, before Express sees them, requests of floods that would be refused anyway: the passwords of an address that goes on
+ * sending them although they are refused, and what a user sends above a limit in this second. That takes 0.05 ms of the process,
+ * and within Express 0.1 and more (on a busy machine). What is not plain is left to the application: long bodies, pipelined requests,
+ * pages of other origins, links.
  */
-export function refuseFloods(
-  app: Express,
-  {
-    config,
-    passwords,
-    requestRates,
-    metrics,
-  }: Pick<ApiContext, 'config' | 'passwords' | 'requestRates' | 'metrics'>,
-): RequestListener {
-  const refusePassword = prepareRefusal(TOO_MANY_PASSWORDS);
+export function refuseFloods(app: Express, context: Context): RequestListener {
+  const { config, log, passwords, passwordChanges, requestRates, metrics } = context;
+  const refusePassword = prepareRefusal(tooManyRefused());
+  const refuseChange = prepareRefusal(tooManyChanges());
   const refuseRequest = prepareRefusal(tooManyRequests(config.LIMIT_REQUESTS));
   return (req, res) => {
-    const refuse = findRefusal(req as Request);
+    const hasFlood = passwords.seesFloods || requestRates.hasRefused || passwordChanges.hasRefused;
+    const refuse = hasFlood && isPlain(req, res) && findRefusal(req as Request);
     if (!refuse) return void app(req, res);
+    const began = performance.now();
+    const requestId = requestIdOf(req);
+    refuse({ req, res, requestId });
     const { method = '', url = '' } = req;
-    metrics.recordRequest({ method, originalUrl: url, route: undefined }, 429, 0);
-    refuse(req, res);
+    log.debug({ requestId, method, path: url.split('?')[0], status: 429 }, 'request');
+    const ms = performance.now() - began;
+    metrics.recordRequest({ method, originalUrl: url, route: undefined }, 429, ms / 1_000);
   };
 
   /** http/message-classes.ts gives each request Express's prototype, which knows the proxies to trust. */
   function findRefusal(req: Request) {
     const { method, url, headers } = req;
-    if (passwords.seesFloods && WITH_PASSWORD[method]?.test(url))
+    if (method === 'POST' && LOGIN.test(url))
       return passwords.isFlood(clientAddress(req)) && refusePassword;
-    const credential = credentialOf(headers);
-    // A link says who asks, whatever a browser sends beside it.
-    if (credential === undefined || url.includes('link=')) return false;
+    if (!WITH_CREDENTIALS.test(url) || MAYBE_LINK.test(url)) return undefined;
     // A page of an origin that may ask is told so by allow-origins.ts.
-    if (headers.origin !== undefined) return false;
+    const credential = headers.origin === undefined ? sentCredential(req) : undefined;
+    if (credential === undefined) return undefined;
     if (requestRates.isRefused(credential)) return refuseRequest;
-    if (!passwords.seesFloods || headers.authorization === undefined) return false;
-    const pair = basicCredentials(headers.authorization);
-    return pair !== undefined && passwords.isFlood(clientAddress(req), pair) && refusePassword;
+    if (method === 'PUT' && USER.test(url) && passwordChanges.isRefused(credential))
+      return refuseChange;
+    const pair = basicCredentials(headers.authorization ?? '');
+    return pair && passwords.isFlood(clientAddress(req), pair) && refusePassword;
   }
+}
+
+/** Whether nothing of it needs the care that http/ and middleware/ take of bodies and answers. */
+function isPlain({ headers, socket }: IncomingMessage, res: ServerResponse): boolean {
+  return (
+    headers['transfer-encoding'] === undefined &&
+    headers.expect === undefined &&
+    Number(headers['content-length'] ?? 0) <= MAX_BODY_BYTES &&
+    res.socket !== null &&
+    socket.writableLength <= MAX_UNREAD_BYTES
+  );
 }
 
 /** What is the same in each such answer is made once. */
@@ -78,16 +93,20 @@ function prepareRefusal(error: WindlassError) {
     'X-Service-Hint': headerText(error.hint ?? ''),
     ...error.headers,
   }).flat();
-  return (req: IncomingMessage, res: ServerResponse) => {
-    const requestId = randomUUID();
+  return ({
+    req,
+    res,
+    requestId,
+  }: {
+    req: IncomingMessage;
+    res: ServerResponse;
+    requestId: string;
+  }) => {
     const body = JSON.stringify(describeProblem(error, requestId));
     const headers = [...same, 'X-Request-Id', requestId, 'Content-Length', String(body.length)];
-    if (!isShort(req)) headers.push('Connection', 'close');
     res.writeHead(error.status, headers).end(req.method === 'HEAD' ? undefined : body);
+    if (Number(req.headers['content-length'] ?? 0) === 0) return;
+    const linger = setTimeout(() => req.socket.destroy(), LINGER_MS).unref();
+    req.once('close', () => clearTimeout(linger));
   };
 }
-
-/** Whether all of the body, if there is one, is soon there. */
-const isShort = ({ headers }: IncomingMessage) =>
-  headers['transfer-encoding'] === undefined &&
-  Number(headers['content-length'] ?? 0) <= MAX_BODY_BYTES;

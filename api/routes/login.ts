@@ -7,6 +7,7 @@ import { auditOf } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { decodeCredentials } from '../identity/encoded-credentials.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
+import { tooManyRefused } from '../identity/login-floods.ts';
 import { beginLogin } from '../identity/logins.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { wrongPassword } from '../middleware/authenticate.ts';
@@ -58,6 +59,8 @@ export default routes('login', (router, api) => {
       handle: async ({ req, res, body }) => {
         const { username, password, target } = body();
         const address = clientAddress(req);
+        // Most are refused earlier: see refuse-floods.ts.
+        if (passwords.isFlood(address)) throw tooManyRefused();
         const { requestId } = res.locals;
         const user = await passwords.check({ username, password, address, requestId });
         if (!user) throw wrongPassword(req, res);

@@ -16,8 +16,10 @@ import { clientAddress } from '../identity/client-address.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { endAccess, publishEndedAccess } from '../identity/end-access.ts';
 import { assertStillAdministrator, lockAdministrator } from '../identity/lock-user.ts';
+import { tooManyChanges } from '../identity/own-password.ts';
 import type { PasswordVerifier } from '../identity/password-verifier.ts';
 import { removeUser } from '../identity/remove-user.ts';
+import { sentCredential } from '../identity/sent-credential.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
@@ -168,11 +170,13 @@ export default routes('json-body', (router, api) => {
         if (isForAdministrators) requireAdministrator(res);
         if (me === name && rights.administrator === false) throw notOnYourself('stop being one');
         if (me === name && rights.disabled) throw notOnYourself('disable yourself');
-        if (me === name && password !== undefined) api.passwords.countOwnChange(partyOf(req, res));
         const row = await find(name);
         checkVersion(req, row);
         if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
         if (password !== undefined) await checkCurrent(api.passwords, { req, res, name, current });
+        const isOwnPassword = me === name && password !== undefined;
+        if (isOwnPassword && api.passwordChanges.exceed(me, sentCredential(req)))
+          throw tooManyChanges();
         const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
         const { written, ended } = await db.transaction(async tx => {
           if (isForAdministrators) await lockWithAdministrator(tx, res, name);

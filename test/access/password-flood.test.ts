@@ -53,14 +53,14 @@ describeStack(undefined, 'floods of passwords', form => {
         headers: from('192.0.2.1'),
         body: JSON.stringify({ password: PASSWORD, current: PASSWORD }),
       });
-    const flood = Array.from({ length: 150 }, () => change);
-    const { status, meanwhile, answered } = await sendBeside(flood, () =>
-      sendLogin(stack.url, bob, from('192.0.2.2')),
-    );
+    const flood = Promise.all(Array.from({ length: 150 }, change));
+    const { status } = await sendLogin(stack.url, bob, from('192.0.2.2'));
     expect(status).toBe(200);
-    expect(refused(answered).length).toBeGreaterThan(75);
-    expect(meanwhile.filter(answer => answer.status !== 429).length).toBeLessThan(SHARE / 2);
-    expectHints(refused(answered));
+    const answers = await flood;
+    expect(refused(answers).length).toBeGreaterThan(100);
+    expectHints(refused(answers));
+    expect(answers.some(({ ok }) => ok)).toBe(true);
+    await waitFor(async () => (await change()).ok, { what: 'the next second' });
   });
 
   test('one address that tries many names has its share of the queue, and another one its turn', async () => {
@@ -141,8 +141,9 @@ describeStack(undefined, 'floods of passwords', form => {
       });
       await expectProblem(refusal, 429, 'too_many_requests');
     }
-    const { headers, status } = await send('192.0.2.7', 'x'.repeat(20_000));
-    expect([status, headers.get('Connection')]).toEqual([429, 'close']);
+    // One that is read is refused by the route.
+    const long = JSON.stringify({ ...alice, target: 'x'.repeat(20_000) });
+    await expectProblem(await send('192.0.2.7', long), 429, 'too_many_requests');
     await waitFor(async () => (await unreadable('192.0.2.7')) === 400, { what: 'the next second' });
   });
 
