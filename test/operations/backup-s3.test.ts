@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import * as Minio from 'minio';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
+import { MARKER } from '../../shared/installation/store-marker.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { MARKER } from '../../shared/installation/store-marker.ts';
 import { describeStack } from '../harness/forms.ts';
 import { missingMinio, startMinio } from '../harness/minio.ts';
 import {

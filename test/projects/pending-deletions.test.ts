@@ -17,13 +17,13 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
+import { MARKER } from '../../shared/installation/store-marker.ts';
 import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { S3Store } from '../../shared/storage/s3-store.ts';
-import { MARKER } from '../../shared/installation/store-marker.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
 import { deletePendingObjects } from '../../workers/upkeep/pending-deletions.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
