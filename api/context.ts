@@ -12,6 +12,7 @@ import type { RequestMemory } from './http/request-memory.ts';
 import type { SendBuffers } from './http/send-buffers.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
 import type { Oidc } from './identity/oidc/oidc.ts';
+import type { OwnPasswordChanges } from './identity/own-password-changes.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
 import type { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import type { JobWatch } from './jobs/streaming/job-watch.ts';
@@ -40,8 +41,7 @@ export interface ApiContext {
   passwords: PasswordVerifier;
   /** All requests of each user. */
   requestRates: RequestRates;
-  /** Of the own password, by those who know it. */
-  passwordChanges: RequestRates;
+  passwordChanges: OwnPasswordChanges;
   /** Undefined without OIDC_ISSUER. */
   oidc: Oidc | undefined;
   credentialCache: CredentialCache;

@@ -29,7 +29,7 @@ import { RequestMemory } from './http/request-memory.ts';
 import { SendBuffers } from './http/send-buffers.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
 import { openOidc } from './identity/oidc/oidc.ts';
-import { OWN_CHANGES } from './identity/own-password.ts';
+import { OwnPasswordChanges } from './identity/own-password-changes.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
@@ -104,7 +104,7 @@ async function main(): Promise<void> {
       stopping: life.stopping,
     }),
     requestRates: new RequestRates(config.LIMIT_REQUESTS),
-    passwordChanges: new RequestRates(OWN_CHANGES),
+    passwordChanges: new OwnPasswordChanges(),
     oidc: openOidc(renewable),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),

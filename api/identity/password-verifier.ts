@@ -9,8 +9,8 @@ import { unavailable, WindlassError } from '../../shared/errors/errors.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import { hashPassword, verifyPassword } from '../../shared/secrets/passwords.ts';
 import { FairQueue, type Party } from '../concurrency/fair-queue.ts';
+import { Floods, REFUSALS } from '../concurrency/floods.ts';
 import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
-import { LoginFloods } from './login-floods.ts';
 import { RefusedLogins } from './refused-logins.ts';
 
 /** Verified passwords that one process remembers. */
@@ -66,7 +66,7 @@ export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
   readonly #refused: RefusedLogins;
-  readonly #floods = new LoginFloods();
+  readonly #floods = new Floods();
   readonly #key = randomBytes(32);
   readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
     max: MAX_REMEMBERED,
@@ -223,4 +223,11 @@ const tooManyDelayed = () =>
       'Too many requests: too many logins of this account failed, and others wait for their delayed answers.',
     hint: 'Wait half a minute. Cookies, tokens and a password that was right here before are not delayed.',
     headers: { 'Retry-After': '30' },
+  });
+
+export const tooManyRefused = () =>
+  new WindlassError('too_many_requests', {
+    detail: `Too many requests: more than ${REFUSALS} passwords a second from this address are refused.`,
+    hint: 'Wait two seconds, and send one at a time.',
+    headers: { 'Retry-After': '2' },
   });

@@ -6,8 +6,8 @@ import { contentPolicy } from '../http/content-policy.ts';
 import { describeProblem, headerText } from '../http/problem.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { clientAddress } from '../identity/client-address.ts';
-import { tooManyRefused } from '../identity/login-floods.ts';
-import { tooManyChanges } from '../identity/own-password.ts';
+import { tooManyChanges } from '../identity/own-password-changes.ts';
+import { tooManyRefused } from '../identity/password-verifier.ts';
 import { sentCredential } from '../identity/sent-credential.ts';
 import { basicCredentials } from './authenticate.ts';
 import { tooManyRequests } from './limit-requests.ts';
@@ -41,7 +41,7 @@ export function refuseFloods(app: Express, context: Context): RequestListener {
   const refuseChange = prepareRefusal(tooManyChanges());
   const refuseRequest = prepareRefusal(tooManyRequests(config.LIMIT_REQUESTS));
   return (req, res) => {
-    const hasFlood = passwords.seesFloods || requestRates.hasRefused || passwordChanges.hasRefused;
+    const hasFlood = passwords.seesFloods || requestRates.hasRefused || passwordChanges.seesFloods;
     const refuse = hasFlood && isPlain(req, res) && findRefusal(req as Request);
     if (!refuse) return void app(req, res);
     const began = performance.now();
@@ -63,7 +63,7 @@ export function refuseFloods(app: Express, context: Context): RequestListener {
     const credential = headers.origin === undefined ? sentCredential(req) : undefined;
     if (credential === undefined) return undefined;
     if (requestRates.isRefused(credential)) return refuseRequest;
-    if (method === 'PUT' && USER.test(url) && passwordChanges.isRefused(credential))
+    if (method === 'PUT' && USER.test(url) && passwordChanges.isFlood(credential))
       return refuseChange;
     const pair = basicCredentials(headers.authorization ?? '');
     return pair && passwords.isFlood(clientAddress(req), pair) && refusePassword;

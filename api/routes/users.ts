@@ -16,7 +16,6 @@ import { clientAddress } from '../identity/client-address.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { endAccess, publishEndedAccess } from '../identity/end-access.ts';
 import { assertStillAdministrator, lockAdministrator } from '../identity/lock-user.ts';
-import { tooManyChanges } from '../identity/own-password.ts';
 import type { PasswordVerifier } from '../identity/password-verifier.ts';
 import { removeUser } from '../identity/remove-user.ts';
 import { sentCredential } from '../identity/sent-credential.ts';
@@ -163,45 +162,17 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'Changed.', json: userRecord } },
       errors: ['forbidden', 'not_found', 'conflict'],
       handle: async ({ req, res, body }) => {
+        const given = body();
         const name = pathParameter(req, 'username');
-        const me = currentUser(res).username;
-        const { password, current, ...rights } = body();
-        const isForAdministrators = me !== name || Object.keys(rights).length > 0;
-        if (isForAdministrators) requireAdministrator(res);
-        if (me === name && rights.administrator === false) throw notOnYourself('stop being one');
-        if (me === name && rights.disabled) throw notOnYourself('disable yourself');
-        const row = await find(name);
-        checkVersion(req, row);
-        if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
-        if (password !== undefined) await checkCurrent(api.passwords, { req, res, name, current });
-        const isOwnPassword = me === name && password !== undefined;
-        if (isOwnPassword && api.passwordChanges.exceed(me, sentCredential(req)))
-          throw tooManyChanges();
-        const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
-        const { written, ended } = await db.transaction(async tx => {
-          if (isForAdministrators) await lockWithAdministrator(tx, res, name);
-          const [written] = await tx
-            .update(users)
-            .set({
-              version: sql`${users.version} + 1`,
-              ...(passwordHash ? { passwordHash } : {}),
-              ...rights,
-            })
-            .where(and(eq(users.username, name), eq(users.version, row.version)))
-            .returning(COLUMNS);
-          if (!written)
-            throw conflict(
-              'somebody else changed this user at the same time.',
-              'Get it again and repeat the change.',
-            );
-          const audit = auditOf(req, res);
-          if (passwordHash) await audit(tx, 'password', name);
-          if (Object.keys(rights).length > 0) await audit(tx, 'user.update', name);
-          const ends = rights.disabled || (passwordHash && me !== name);
-          return { written, ended: ends ? await endAccess(tx, name) : NOTHING_ENDED };
-        });
-        publishEndedAccess(api, name, ended);
-        res.json(view(written));
+        const isOwn = currentUser(res).username === name;
+        const { password, current, ...rights } = given;
+        if (!isOwn || Object.keys(rights).length > 0) requireAdministrator(res);
+        if (isOwn && rights.administrator === false) throw notOnYourself('stop being one');
+        if (isOwn && rights.disabled) throw notOnYourself('disable yourself');
+        const change = () => changeUser({ req, res, name, given });
+        if (isOwn && password !== undefined)
+          await api.passwordChanges.run(sentCredential(req), change);
+        else await change();
       },
     }),
     delete: operation({
@@ -227,6 +198,49 @@ export default routes('json-body', (router, api) => {
       },
     }),
   });
+
+  async function changeUser(asked: {
+    req: Request;
+    res: Response;
+    name: string;
+    given: z.output<typeof changes>;
+  }): Promise<void> {
+    const { req, res, name } = asked;
+    const { password, current, ...rights } = asked.given;
+    const isOwn = currentUser(res).username === name;
+    const row = await find(name);
+    checkVersion(req, row);
+    if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
+    if (password !== undefined && isOwn) {
+      await checkCurrent(api.passwords, { req, res, name, current });
+      api.passwordChanges.count(name, sentCredential(req));
+    }
+    const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
+    const { written, ended } = await db.transaction(async tx => {
+      if (!isOwn || Object.keys(rights).length > 0) await lockWithAdministrator(tx, res, name);
+      const [written] = await tx
+        .update(users)
+        .set({
+          version: sql`${users.version} + 1`,
+          ...(passwordHash ? { passwordHash } : {}),
+          ...rights,
+        })
+        .where(and(eq(users.username, name), eq(users.version, row.version)))
+        .returning(COLUMNS);
+      if (!written)
+        throw conflict(
+          'somebody else changed this user at the same time.',
+          'Get it again and repeat the change.',
+        );
+      const audit = auditOf(req, res);
+      if (passwordHash) await audit(tx, 'password', name);
+      if (Object.keys(rights).length > 0) await audit(tx, 'user.update', name);
+      const ends = rights.disabled || (passwordHash && !isOwn);
+      return { written, ended: ends ? await endAccess(tx, name) : NOTHING_ENDED };
+    });
+    publishEndedAccess(api, name, ended);
+    res.json(view(written));
+  }
 });
 
 /** What is stored is seen in a record, and is nothing that a write of the record could undo. */
@@ -266,8 +280,6 @@ async function checkCurrent(
   given: { req: Request; res: Response; name: string; current: string | undefined },
 ): Promise<void> {
   const { req, res, name, current } = given;
-  const isOwn = name === currentUser(res).username;
-  if (!isOwn) return;
   if (current === undefined)
     throw invalidInput(
       [{ field: 'current', problem: 'is missing: your password until now' }],

@@ -6,7 +6,7 @@ import type { ApiContext } from '../../api/context.ts';
 import { RequestMemory } from '../../api/http/request-memory.ts';
 import { SendBuffers } from '../../api/http/send-buffers.ts';
 import { CredentialCache } from '../../api/identity/credential-cache.ts';
-import { OWN_CHANGES } from '../../api/identity/own-password.ts';
+import { OwnPasswordChanges } from '../../api/identity/own-password-changes.ts';
 import { PasswordVerifier } from '../../api/identity/password-verifier.ts';
 import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
 import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
@@ -68,7 +68,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
     rawJson: new RawJsonBodies(config, memory),
     requestRates: new RequestRates(config.LIMIT_REQUESTS),
-    passwordChanges: new RequestRates(OWN_CHANGES),
+    passwordChanges: new OwnPasswordChanges(),
     oidc: undefined,
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,

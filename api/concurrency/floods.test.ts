@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { LoginFloods } from './login-floods.ts';
+import { Floods } from './floods.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'], now: 0 }));
 afterEach(() => void vi.useRealTimers());
 
-test('twenty refusals in a second stop an address', () => {
-  const floods = new LoginFloods();
+test('twenty refusals in a second stop a sender', () => {
+  const floods = new Floods();
   for (let n = 0; n < 20; n++) {
     expect(floods.includes('192.0.2.1')).toBe(false);
     floods.count('192.0.2.1');
@@ -19,7 +19,7 @@ test('twenty refusals in a second stop an address', () => {
 });
 
 test('a flood is refused as long as it goes on, and one that becomes a trickle is let in', () => {
-  const floods = new LoginFloods();
+  const floods = new Floods();
   const attempt = () => {
     const isRefused = floods.includes('192.0.2.1');
     floods.count('192.0.2.1');

@@ -1,0 +1,56 @@
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { CountsPerSecond } from '../concurrency/counts-per-second.ts';
+import { Floods } from '../concurrency/floods.ts';
+
+/** Of one user in one second, in one process; each costs two hashes, of the old password and of the new one. */
+const CHANGES = 2;
+
+/**
+ * Changes of the own password, one at a time of each credential: each costs two hashes and four look-ups. A credential that goes on
+ * sending refused ones is refused unread.
+ */
+export class OwnPasswordChanges {
+  readonly #underWay = new Set<string>();
+  readonly #made = new CountsPerSecond();
+  readonly #floods = new Floods();
+
+  /** Whether isFlood() may be true of any credential. */
+  get seesFloods(): boolean {
+    return !this.#floods.isEmpty;
+  }
+
+  /** Whether a change is one of a flood, and to be refused before it is looked at; then it is counted. */
+  isFlood(credential: string): boolean {
+    if (!this.#floods.includes(credential)) return false;
+    this.#floods.count(credential);
+    return true;
+  }
+
+  /** @param credential what the request was sent with, verified. Throws `too_many_requests` where another change is under way. */
+  async run(credential = '', change: () => Promise<void>): Promise<void> {
+    if (this.#underWay.has(credential)) throw this.#refuse(credential);
+    this.#underWay.add(credential);
+    try {
+      await change();
+    } finally {
+      this.#underWay.delete(credential);
+    }
+  }
+
+  /** Counts a change by someone who knows the password until now. Throws `too_many_requests`. */
+  count(username: string, credential = ''): void {
+    if (this.#made.add(username) > CHANGES) throw this.#refuse(credential);
+  }
+
+  #refuse(credential: string): WindlassError {
+    this.#floods.count(credential);
+    return tooManyChanges();
+  }
+}
+
+export const tooManyChanges = () =>
+  new WindlassError('too_many_requests', {
+    detail: `Too many requests: your password is changed one at a time, and at most ${CHANGES} times a second.`,
+    hint: 'Wait two seconds, and change it once.',
+    headers: { 'Retry-After': '2' },
+  });
