@@ -32,3 +32,12 @@ test('a flood is refused as long as it goes on, and one that becomes a trickle i
   };
   expect([100, 100, 20, 100, 19, 19, 19].map(letIn)).toEqual([20, 0, 0, 0, 0, 19, 19]);
 });
+
+test('two attempts a second pass', () => {
+  const floods = new Floods();
+  const pass = () => Array.from({ length: 3 }, () => floods.pass('192.0.2.1'));
+  expect(pass()).toEqual([true, true, false]);
+  expect(floods.pass('192.0.2.2')).toBe(true);
+  vi.advanceTimersByTime(1_000);
+  expect(pass()).toEqual([true, true, false]);
+});

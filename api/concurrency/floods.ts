@@ -1,5 +1,7 @@
 /** Refusals of one sender in one second, after which its other attempts are refused unread. */
 export const REFUSALS = 20;
+/** Attempts of such a sender in one second that are looked at nevertheless, where pass() is asked. */
+const PASSES = 2;
 
 /**
  * Who goes on sending what is refused, in this process. Each refusal costs the reading of a body and look-ups, which thousands a
@@ -11,6 +13,7 @@ export class Floods {
   /** By sender, in this second and in the one before. */
   #now = new Map<string, number>();
   #before = new Map<string, number>();
+  #passed = new Map<string, number>();
 
   /** Whether none was refused lately. */
   get isEmpty(): boolean {
@@ -29,11 +32,20 @@ export class Floods {
     this.#now.set(sender, (this.#now.get(sender) ?? 0) + 1);
   }
 
+  /** Whether an attempt is one of the few that are looked at; then it is counted as such. */
+  pass(sender: string): boolean {
+    this.#turn();
+    const passed = this.#passed.get(sender) ?? 0;
+    if (passed < PASSES) this.#passed.set(sender, passed + 1);
+    return passed < PASSES;
+  }
+
   #turn(): void {
     const second = Math.floor(performance.now() / 1_000);
     if (second === this.#second) return;
     this.#before = second === this.#second + 1 ? this.#now : new Map();
     this.#now = new Map();
+    this.#passed = new Map();
     this.#second = second;
   }
 }

@@ -67,6 +67,7 @@ export class PasswordVerifier {
   readonly #failed: FailedLogins;
   readonly #refused: RefusedLogins;
   readonly #floods = new Floods();
+  readonly #basicFloods = new Floods();
   readonly #key = randomBytes(32);
   readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
     max: MAX_REMEMBERED,
@@ -105,17 +106,25 @@ export class PasswordVerifier {
 
   /** Whether isFlood() may be true of any attempt. */
   get seesFloods(): boolean {
-    return !this.#floods.isEmpty;
+    return !this.#floods.isEmpty || !this.#basicFloods.isEmpty;
+  }
+
+  /** Whether a login from the address is one of a flood, and to be refused before it is looked at; then it is counted. */
+  isFlood(address: string): boolean {
+    if (!this.#floods.includes(address)) return false;
+    this.#floods.count(address);
+    return true;
   }
 
   /**
-   * Whether a login from the address is one of a flood, and to be refused before it is looked at; then it is counted. Of Basic,
-   * the pair: one that was right in this process goes on, and none is counted, since programs send theirs again and again.
+   * The same of a pair that was sent as Basic. One that was right in this process goes on. Programs send theirs again and again: a
+   * few are looked at, so that a right one gets in, and a flood of them keeps nobody's login away.
    */
-  isFlood(address: string, pair?: Pair): boolean {
-    if (!this.#floods.includes(address)) return false;
-    if (pair) return this.#rememberedHash(pair) === undefined;
-    this.#floods.count(address);
+  isBasicFlood(address: string, pair: Pair): boolean {
+    const isFlood = this.#floods.includes(address) || this.#basicFloods.includes(address);
+    if (!isFlood || this.#rememberedHash(pair) !== undefined || this.#basicFloods.pass(address))
+      return false;
+    this.#basicFloods.count(address);
     return true;
   }
 

@@ -66,7 +66,7 @@ export function refuseFloods(app: Express, context: Context): RequestListener {
     if (method === 'PUT' && USER.test(url) && passwordChanges.isFlood(credential))
       return refuseChange;
     const pair = basicCredentials(headers.authorization ?? '');
-    return pair && passwords.isFlood(clientAddress(req), pair) && refusePassword;
+    return pair && passwords.isBasicFlood(clientAddress(req), pair) && refusePassword;
   }
 }
 
