@@ -24,11 +24,13 @@ export async function findTop(
 ): Promise<{ value: string; count: number }[]> {
   const { from, column, cut, bytes } = texts;
   if (bytes > COUNTED_AS_TEXTS) return findTopByHash(connection, texts);
+  const name = quoteName(column);
+  // By position: a column of the table goes before an alias of the same name.
   const rows = await query(
     connection,
     `SELECT ${quoted('value', cut)} AS value, n FROM (
-       SELECT ${quoteName(column)} AS value, count(*) AS n FROM ${from} WHERE value IS NOT NULL
-       GROUP BY ALL ORDER BY n DESC, value LIMIT ${TOP_VALUES})`,
+       SELECT ${name} AS value, count(*) AS n FROM ${from} WHERE ${name} IS NOT NULL
+       GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${TOP_VALUES})`,
   );
   return rows.map(row => ({ value: unquoted(row.value), count: Number(row.n) }));
 }
@@ -42,14 +44,14 @@ async function findTopByHash(
   const counted = await query(
     connection,
     `SELECT hash(${name}) AS h, count(*) AS n FROM ${from} WHERE ${name} IS NOT NULL
-     GROUP BY h ORDER BY n DESC, h LIMIT ${TOP_VALUES}`,
+     GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${TOP_VALUES}`,
   );
   if (counted.length === 0) return [];
   const counts = new Map(counted.map(({ h, n }) => [String(h), Number(n)]));
   const rows = await query(
     connection,
     `SELECT hash(${name}) AS h, ${quoted(`min(left(${name}, ${cut}))`, cut)} AS value FROM ${from}
-     WHERE hash(${name}) IN (${[...counts.keys()].join(', ')}) GROUP BY h ORDER BY value`,
+     WHERE hash(${name}) IN (${[...counts.keys()].join(', ')}) GROUP BY 1 ORDER BY 2`,
   );
   return rows
     .map(({ h, value }) => ({ value: unquoted(value), count: counts.get(String(h)) ?? 0 }))
