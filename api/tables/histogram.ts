@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type AsyncBuffer, type FileMetaData, parquetRead } from 'hyparquet';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import { isExact, RAW_PARSERS } from './encode-value.ts';
@@ -84,20 +85,36 @@ export async function countValues(
   metadata: FileMetaData,
   column: string,
 ): Promise<string> {
-  const counts = new Map<boolean | string, number>();
+  /** By value; by its digest where it is long. */
+  const counts = new Map<boolean | string, { value: boolean | string; count: number }>();
   const nulls = await eachValue<boolean | string>(file, metadata, column, given => {
     const isLong = typeof given === 'string' && given.length > MAX_TEXT;
-    const value = isLong ? Array.from(given).slice(0, MAX_TEXT).join('') : given;
-    counts.set(value, (counts.get(value) ?? 0) + 1);
+    const key = isLong ? digestOf(given) : given;
+    const counted = counts.get(key);
+    if (counted) counted.count++;
+    else counts.set(key, { value: isLong ? cut(given) : given, count: 1 });
     if (counts.size > MAX_COUNTED)
       throw new TableReadError(
         `Payload too large: ${column} has more than ${MAX_COUNTED} different values in these rows.`,
         'Let fewer rows pass the filter.',
       );
   });
-  const values = [...counts].sort((a, b) => b[1] - a[1]).slice(0, MAX_VALUES);
-  return JSON.stringify({ nulls, values: values.map(([value, count]) => ({ value, count })) });
+  const values = [...counts.values()].sort((a, b) => b.count - a.count).slice(0, MAX_VALUES);
+  return JSON.stringify({ nulls, values });
 }
+
+/** Longer than any text that is a key itself. */
+const digestOf = (text: string) =>
+  createHash('sha512')
+    .update(text)
+    .digest('hex')
+    .padEnd(MAX_TEXT + 1);
+
+/** By characters, as DuckDB does: a surrogate pair is one. */
+const cut = (text: string) =>
+  Array.from(text.slice(0, 2 * MAX_TEXT))
+    .slice(0, MAX_TEXT)
+    .join('');
 
 /** Reads row group by row group, and yields to other requests in between. How many values are missing. */
 async function eachValue<T = Scalar>(

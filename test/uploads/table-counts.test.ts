@@ -68,6 +68,30 @@ describeStack(undefined, 'what a table has how often', form => {
     expect([parquet.status, await parquet.text()]).toEqual([206, 'PAR1']);
   });
 
+  test('texts are counted whole, whatever the columns are called', async () => {
+    const alike = 'x'.repeat(200);
+    const csv = `sensor,value,h,url\na,,1,${alike}a\na,1,2,${alike}a\nb,,3,${alike}b\n,5,4,\n`;
+    const path = await makeTable(client, { mid, aid: 'alike', csv });
+    const counts = (column: string, filter = '') =>
+      client.get<Counts>(`${path}/histogram?column=${column}${filter}`);
+    for (const filter of ['', '&filter=h:gt:0']) {
+      expect(await counts('sensor', filter)).toMatchObject({
+        nulls: 1,
+        values: [
+          { value: 'a', count: 2 },
+          { value: 'b', count: 1 },
+        ],
+      });
+      expect(await counts('url', filter)).toMatchObject({
+        nulls: 1,
+        values: [
+          { value: alike, count: 2 },
+          { value: alike, count: 1 },
+        ],
+      });
+    }
+  });
+
   test('what a filter lets pass is counted, plotted and downloaded', async () => {
     const csv = Array.from({ length: 3_000 }, (_, n) => {
       const sky = n % 3 === 0 ? '' : `sky ${n % 5}`;
