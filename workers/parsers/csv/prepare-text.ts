@@ -50,7 +50,7 @@ export async function prepareText(
   const isAsItIs = encoding === 'utf-8' && !mark && preamble.bytes === 0 && delimiter !== ' ';
   const path = isAsItIs ? input : join(scratch, 'text.csv');
   if (!isAsItIs) {
-    const text = delimiter === ' ' ? collapseSpaces(records(), quote) : records();
+    const text = delimiter === ' ' ? collapseSpaces(records(), { quote, comment }) : records();
     await pipeline(Readable.from(text), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
   }
   return { path, encoding, delimiter, lines: preamble.lines };
