@@ -173,6 +173,11 @@ test('texts that mean a missing value', async () => {
   // The list replaces the empty text.
   expect((await look(csv, { nulls: ['NA'] }))[1]).toBe('b text "" "x" null');
   expect((await look('a,b\n1,\n2,""\n3,""""\n', { nulls: [] }))[1]).toBe('b text "" "" "\\""');
+  for (const nulls of [['NA'], []]) {
+    expect(await look('x\n1\n\n2\n', { nulls })).toEqual(['x text "1" "" "2"']);
+    expect(await look('x\na\nb\n\n', { nulls })).toEqual(['x text "a" "b" ""']);
+  }
+  expect(await look('x\n1\n\n2\n', { nulls: ['', 'NA'] })).toEqual(['x integer 1 null 2']);
 });
 
 test('runs of spaces, named or found', async () => {

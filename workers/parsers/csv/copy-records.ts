@@ -11,13 +11,15 @@ interface Copy {
   to: string;
   /** Records with these indexes are left out. */
   without: Set<number>;
+  /** Whether blank lines of a table of one column are written in quotes. */
+  quotesBlank?: boolean;
   onBytes?(bytes: number): void;
 }
 
 /** Copies the well-formed records of a file, each as it is and with LF: no comments, no malformed rows, no blank lines. */
 export async function copyRecords(
   dialect: Dialect,
-  { from, to, without, onBytes }: Copy,
+  { from, to, without, quotesBlank, onBytes }: Copy,
 ): Promise<void> {
   const file = createWriteStream(to, { flags: 'wx', mode: 0o600 });
   const closed = finished(file);
@@ -29,10 +31,11 @@ export async function copyRecords(
   let base = 0;
   const onChunk = async (chunk: Buffer, records: RecordPlace[], next: number) => {
     const bytes = kept.length > 0 ? Buffer.concat([kept, chunk]) : chunk;
-    const out = Buffer.allocUnsafe(bytes.length + records.length);
+    const out = Buffer.allocUnsafe(bytes.length + 3 * records.length);
     let length = 0;
     for (const { start, end } of records) {
       if (without.has(index++)) continue;
+      if (quotesBlank && start === end) length += out.write(dialect.quote + dialect.quote, length);
       length += bytes.copy(out, length, start - base, end - base);
       out[length++] = LF;
     }

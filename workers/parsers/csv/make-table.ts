@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { CsvDialect } from '../../../shared/database/schema.ts';
+import type { ParserParameters } from '../../../shared/uploads/parsers.ts';
 import { openDuckdb } from '../table/duckdb.ts';
 import {
   type CsvRequest,
@@ -118,8 +119,15 @@ interface Source extends Pick<CsvTable, 'request' | 'dialect' | 'text'> {
 }
 
 /** Whether DuckDB reads the text as it is. */
-const isRegular = ({ request }: Source, { isRegular, count }: Scan) =>
-  isRegular && count === 0 && !request.parameters.units;
+const isRegular = ({ request }: Source, { isRegular, count, hasBlankRecords }: Scan) =>
+  isRegular &&
+  count === 0 &&
+  !request.parameters.units &&
+  !(hasBlankRecords && areBlankLinesValues(request.parameters));
+
+/** Then DuckDB passes over them, but for those in quotes. */
+const areBlankLinesValues = (parameters: ParserParameters<'csv'>) =>
+  !nullsOf(parameters).includes('');
 
 /** Scans the text, and begins the table meanwhile if the text looks regular. */
 async function scanText(
@@ -168,6 +176,7 @@ async function writeScanned(
       from: text,
       to: records,
       without: new Set(request.parameters.units ? [UNITS_RECORD] : []),
+      quotesBlank: areBlankLinesValues(request.parameters),
     });
     table = { ...table, records, lineBreak: '\n' };
   }

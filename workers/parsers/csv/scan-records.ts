@@ -22,6 +22,8 @@ export interface Scan {
   /** Whether DuckDB reads the file as it is: no comments, one kind of line break, no delimiters after last values. */
   isRegular: boolean;
   hasMixedLineBreaks: boolean;
+  /** Of one column: blank lines, which are values or missing ones. */
+  hasBlankRecords: boolean;
   /** Whether there is a problem that is more than a malformed row which can be left out. */
   isFatal: boolean;
   problems: ScanProblem[];
@@ -166,6 +168,7 @@ class Scanner {
   #seen = 0;
   #ended: RecordPlace[] = [];
   #isRegular = true;
+  #hasBlankRecords = false;
   #hasMixedLineBreaks = false;
   #isFatal = false;
   /** Offset of the next chunk. */
@@ -207,6 +210,7 @@ class Scanner {
       records: this.#records,
       isRegular: this.#isRegular,
       hasMixedLineBreaks: this.#hasMixedLineBreaks,
+      hasBlankRecords: this.#hasBlankRecords,
       isFatal: this.#isFatal,
       problems: this.#problems,
       count: this.#count,
@@ -333,6 +337,7 @@ class Scanner {
     if (lineBreak !== this.#lineBreak) this.#checkLineBreak(lineBreak);
     if (this.#isReported && !this.#isFatal && this.#hasLines(end)) this.#isFatal = true;
     if (isRecord && !this.#isReported) {
+      if (end === this.#start) this.#hasBlankRecords = true;
       if (hasTrailingDelimiter) this.#isRegular = false;
       if (this.#keepsRecords)
         this.#ended.push({ start: this.#start, end: hasTrailingDelimiter ? end - 1 : end });
