@@ -66,6 +66,8 @@ test('formats say what a number of days is', async () => {
   expect((await read(workbook({ styles, sheet }))).S?.json).toEqual(expected('2020-01-01'));
   const book = '<workbookPr date1904="1"/>';
   expect((await read(workbook({ styles, sheet, book }))).S?.json).toEqual(expected('2024-01-02'));
+  const first = workbook({ styles, book, sheet: cell('<x:v>0</x:v>', 's="1"') });
+  expect((await read(first)).S?.json).toEqual({ 'column0 date': ['"1904-01-01"'] });
   for (const days of ['60.5', '-1', '3000000'])
     await expect(
       read(workbook({ styles, sheet: cell(`<x:v>${days}</x:v>`, 's="1"') })),

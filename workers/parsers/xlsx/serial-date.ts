@@ -26,7 +26,8 @@ export function dateOfSerial(
     .toISOString()
     .slice(11, 23)
     .replace(/\.000$/, '');
-  if (day === 0) return time;
+  // By 1904, day 0 is a day, too.
+  if (day === 0 && (system === 1900 || format === 'time')) return time;
   if (system === 1900 && day === LEAP_DAY) return undefined;
   if (system === 1900 && day < LEAP_DAY) day++;
   const date = new Date(DAY_0[system] + day * MS_PER_DAY).toISOString().slice(0, 10);
