@@ -33,6 +33,27 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
     await stage.expectWhole(id, stage.frames.length);
   });
 
+  test('a worker that stood still takes nothing from the attempt after its own', async () => {
+    const id = await stage.start({ images: stage.frames });
+    await stage.helperOf(id);
+    const { worker } = await stage.jobOf(id);
+    const pid = pidOfWorker(worker ?? '');
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await waitFor(
+        async () => {
+          const job = await stage.jobOf(id);
+          const own = (await stage.segmentsOf(id)).filter(segment => segment.worker === job.worker);
+          return job.worker !== worker && own.some(({ start }) => start === 0);
+        },
+        { what: 'the next attempt to share the video', timeoutMs: 60_000, intervalMs: 50 },
+      );
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await stage.expectWhole(id, stage.frames.length);
+  });
+
   test('a cancel ends what both workers do', async () => {
     const id = await stage.start({ images: stage.frames });
     await stage.helperOf(id);

@@ -1,6 +1,6 @@
 import { and, eq, ne, type SQL, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../../shared/database/connect.ts';
-import { videoSegments } from '../../../shared/database/schema.ts';
+import { jobs, videoSegments } from '../../../shared/database/schema.ts';
 import { newId } from '../../../shared/ids.ts';
 import { isUnderstood, UNDERSTOOD } from '../../../shared/jobs/payload-versions.ts';
 import { scheduleDeletion } from '../../../shared/storage/pending-deletions.ts';
@@ -39,7 +39,10 @@ const isWanted = sql`exists (select from jobs where jobs.id = video_segments.job
 const isClaimed = ({ id, token }: SegmentClaim) =>
   and(eq(videoSegments.id, id), eq(videoSegments.token, token));
 
-/** Offers what its worker has begun to encode as a whole. What earlier attempts at the job left is removed. */
+/**
+ * Offers what its worker has begun to encode as a whole. What earlier attempts at the job left is removed. An attempt that has lost
+ * the job offers nothing.
+ */
 export async function offerSegment(
   db: Db,
   segment: TakenSegment & { sure: number; done: number; beganMs: number },
@@ -47,6 +50,9 @@ export async function offerSegment(
 ): Promise<void> {
   const { beganMs, ...columns } = segment;
   await db.transaction(async tx => {
+    const hasJob = and(eq(jobs.id, columns.job), eq(jobs.leaseToken, columns.attempt));
+    const [held] = await tx.select({ id: jobs.id }).from(jobs).where(hasJob).for('share');
+    if (!held) return;
     await removeSegments(tx, columns.job, ne(videoSegments.attempt, columns.attempt));
     await tx
       .insert(videoSegments)

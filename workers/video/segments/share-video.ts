@@ -1,5 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { eq } from 'drizzle-orm';
+import { videoSegments } from '../../../shared/database/schema.ts';
 import { newId } from '../../../shared/ids.ts';
 import type { JobContext } from '../../context.ts';
 import { AutoResetEvent } from '../../engine/auto-reset-event.ts';
@@ -121,8 +123,10 @@ class SharedVideo {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     if (!this.#isOffered) return;
-    const { worker, job, log } = this.#context;
-    const remove = () => worker.database.db.transaction(tx => removeSegments(tx, job.id));
+    const { worker, job, token, log } = this.#context;
+    // Another attempt at the job may have begun while this process stood still.
+    const own = eq(videoSegments.attempt, token);
+    const remove = () => worker.database.db.transaction(tx => removeSegments(tx, job.id, own));
     await retry(remove, { ...DATABASE, forMs: 5_000 }).catch((err: unknown) =>
       log.warn({ err }, 'the segments of a video could not be removed; upkeep does that later'),
     );
