@@ -1,7 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { writeScratch } from '../../workers/sandbox/scratch-dir.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { readMetrics, sum } from '../harness/metrics.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
@@ -31,6 +33,40 @@ const skip =
 afterAll(() => {
   if (mounted) execFileSync('umount', ['--lazy', disk.path]);
   disk.remove();
+});
+
+describeUnless(skip, 'copies on a disk of which LIMIT_FREE_BYTES are kept free', () => {
+  const path = join(disk.path, 'copy');
+  const { signal } = new AbortController();
+  const full = { code: 'insufficient_storage' };
+  const freeBytes = () => statfsSync(disk.path).bavail * statfsSync(disk.path).bsize;
+  beforeAll(() => void vi.stubEnv('TMPDIR', disk.path));
+  afterAll(() => {
+    vi.unstubAllEnvs();
+    for (const name of ['copy', 'filler']) rmSync(join(disk.path, name), { force: true });
+  });
+
+  test('one that has no room is refused, and one whose size is unknown ends in time', async () => {
+    const bytes = Readable.from([Buffer.alloc(MIB)]);
+    const tooLarge = writeScratch(path, bytes, { signal, keepFree: KEPT, size: 590 * MIB });
+    await expect(tooLarge).rejects.toMatchObject(full);
+    expect(freeBytes()).toBeGreaterThan(590 * MIB);
+    writeFileSync(join(disk.path, 'filler'), Buffer.alloc(freeBytes() - 60 * MIB));
+    // 25 MB a second, so that the space is looked at in time.
+    const endless = Readable.from(
+      (async function* () {
+        for (;;) {
+          await new Promise(resolve => setTimeout(resolve, 10));
+          yield Buffer.alloc(MIB / 4);
+        }
+      })(),
+    );
+    rmSync(path, { force: true });
+    await expect(writeScratch(path, endless, { signal, keepFree: KEPT })).rejects.toMatchObject(
+      full,
+    );
+    expect(freeBytes()).toBeGreaterThan(5 * MIB);
+  });
 });
 
 describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {

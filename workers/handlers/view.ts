@@ -60,7 +60,9 @@ async function makeView(
   return withScratch('parse', async scratch => {
     const input = join(scratch, 'table.parquet');
     const output = join(scratch, 'view.parquet');
-    await writeScratch(input, await objects.get(payload.source, { signal }), signal);
+    const keepFree = config.LIMIT_FREE_BYTES;
+    const bytes = await objects.get(payload.source, { signal });
+    await writeScratch(input, bytes, { signal, keepFree, size: source.size });
     context.progress(FETCHED);
     const { rows } = await runTableChild(
       {
@@ -76,7 +78,7 @@ async function makeView(
       {
         memory: config.LIMIT_PARSE_BYTES,
         seconds: config.LIMIT_PARSE_SECONDS,
-        keepFree: config.LIMIT_FREE_BYTES,
+        keepFree,
         onProgress: share => context.progress(FETCHED + share * (MADE - FETCHED)),
         signal,
       },

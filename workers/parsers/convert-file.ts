@@ -28,7 +28,8 @@ export const convertFile =
         { db: database.db, objects },
         { upload, file, signal: job.signal },
       );
-      const copied = writeScratch(input, bytes, job.signal).then(() =>
+      const keepFree = config.LIMIT_FREE_BYTES;
+      const copied = writeScratch(input, bytes, { signal: job.signal, keepFree, size }).then(() =>
         reportProgress(COPIED, `Reading ${size} bytes.`),
       );
       const reading = runTableChild(
@@ -39,7 +40,7 @@ export const convertFile =
         {
           memory: config.LIMIT_PARSE_BYTES,
           seconds: config.LIMIT_PARSE_SECONDS,
-          keepFree: config.LIMIT_FREE_BYTES,
+          keepFree,
           input: copied,
           onProgress: share => reportProgress(COPIED + share * (CONVERTED - COPIED)),
           signal: job.signal,

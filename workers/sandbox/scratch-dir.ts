@@ -32,15 +32,31 @@ export async function withScratch<T>(
   }
 }
 
-/** Writes a file in the scratch folder; throws `insufficient_storage` if the disk is full. */
+interface WriteOptions {
+  signal: AbortSignal;
+  /** LIMIT_FREE_BYTES. */
+  keepFree: number;
+  /** Bytes, where they are known: then nothing is written that has no room. */
+  size?: number;
+}
+
+/** Writes a file in the scratch folder; throws `insufficient_storage` if the disk is full, but for what is kept free. */
 export async function writeScratch(
   path: string,
   bytes: Readable,
-  signal: AbortSignal,
+  { signal, keepFree, size = 0 }: WriteOptions,
 ): Promise<void> {
-  await pipeline(bytes, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }).catch(
-    throwDiskError,
-  );
+  const full = new AbortController();
+  const watch = watchScratch(keepFree, () => full.abort(diskFull()));
+  try {
+    if ((await freeForScratch(keepFree)) < size) full.abort(diskFull());
+    const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+    await pipeline(bytes, file, { signal: AbortSignal.any([signal, full.signal]) });
+  } catch (error) {
+    throwDiskError(full.signal.aborted ? full.signal.reason : error);
+  } finally {
+    clearInterval(watch);
+  }
   await giveToDecoder(path);
 }
 

@@ -196,6 +196,7 @@ function fetchVideo(
   const names = [HOST_VIDEO, ...(stills ? [HOST_STILLS.poster, HOST_STILLS.sprite] : [])];
   const sizes = [output.size, ...(stills ?? [])];
   const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
+  const { keepFree } = videoLimits(context.worker.config);
   return withScratch('video', async directory => {
     const path = join(directory, 'video');
     await withSession(context, async session => {
@@ -204,7 +205,7 @@ function fetchVideo(
       const channel = await session.exec(`cat ${paths.join(' ')}`, signal);
       channel.stdin.end();
       try {
-        await writeScratch(path, channel.stdout, signal);
+        await writeScratch(path, channel.stdout, { signal, keepFree, size: total });
       } finally {
         channel.destroy();
       }

@@ -34,7 +34,7 @@ export async function joinSegments(options: JoinOptions): Promise<void> {
     `duration ${((microseconds(segment.until) - microseconds(segment.start)) / 1e6).toFixed(6)}`,
   ]);
   const list = Readable.from([`ffconcat version 1.0\n${lines.join('\n')}\n`]);
-  await writeScratch(join(directory, 'segments.txt'), list, signal);
+  await writeScratch(join(directory, 'segments.txt'), list, { signal, keepFree: limits.keepFree });
   const words = [
     ...['-hide_banner', '-loglevel', 'error', '-nostdin', '-y', '-protocol_whitelist', 'file'],
     // Other workers made some: a segment that is a playlist opens no other files.

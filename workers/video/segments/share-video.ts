@@ -6,7 +6,7 @@ import { newId } from '../../../shared/ids.ts';
 import type { JobContext } from '../../context.ts';
 import { AutoResetEvent } from '../../engine/auto-reset-event.ts';
 import { DATABASE, OBJECT_STORE, retry } from '../../engine/retry.ts';
-import { diskFull, freeForScratch, writeScratch } from '../../sandbox/scratch-dir.ts';
+import { writeScratch } from '../../sandbox/scratch-dir.ts';
 import { withSession } from '../../ssh/reconnect.ts';
 import type { EncodedVideo } from '../encode-video.ts';
 import { DEFAULT_FPS } from '../ffmpeg-arguments.ts';
@@ -260,9 +260,8 @@ class SharedVideo {
     const signal = this.#signal;
     if (!object) throw new Error(`nobody has the segment ${id}`);
     const { keepFree } = videoLimits(this.#context.worker.config);
-    if ((await freeForScratch(keepFree)) < 0) throw diskFull();
     const bytes = await retry(() => objects.get(object, { signal }), { ...OBJECT_STORE, signal });
-    await writeScratch(join(this.#video.directory, id), bytes, signal);
+    await writeScratch(join(this.#video.directory, id), bytes, { signal, keepFree });
   }
 }
 
