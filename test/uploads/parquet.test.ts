@@ -160,6 +160,11 @@ print('null')`).content,
         JSON.stringify(JSON.stringify(list)),
       ),
     });
+    // Names of fields are no types.
+    const named = "[{'TIME': 1, 'BIT a': [{'MAP': 2.5, 'x\\n': 3}]}]";
+    expect((await read(writeColumns(`{'c': ${named}}`)))?.json).toEqual({
+      'c text': [JSON.stringify('{"TIME":1,"BIT a":[{"MAP":2.5,"x\\n":3}]}')],
+    });
     const old = `{'c': pa.array([1000, 1], pa.timestamp('ns'))}`;
     for (const compression of ['snappy', 'gzip', 'zstd', 'brotli'])
       await expect(

@@ -20,7 +20,9 @@ export interface ColumnPlan {
 const INTEGER = /^U?(TINYINT|SMALLINT|INTEGER)$|^BIGINT$/;
 const DECIMAL = /^DECIMAL\((\d+),(\d+)\)$/;
 /** Lists and records of these have JSON that says them exactly. */
-const NESTED = /(\[\d*\]|^STRUCT\(.*\))$/;
+const NESTED = /(\[\d*\]|^STRUCT\(.*\))$/s;
+/** Of a record's field, before its type. */
+const FIELD_NAME = /(?<=[(,] ?)("(?:[^"]|"")*"|\w+) (?=[A-Z])/g;
 const NOT_IN_JSON = /\b(BLOB|TIME\w*|INTERVAL|MAP|UNION|VARIANT|GEOMETRY|BIT)\b/;
 
 const isOutside = (value: string, type: string) =>
@@ -102,7 +104,7 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
         reason: 'its bytes are no UTF-8',
       },
     ]);
-  if (NESTED.test(type) && !NOT_IN_JSON.test(type)) {
+  if (NESTED.test(type) && !NOT_IN_JSON.test(type.replaceAll(FIELD_NAME, ''))) {
     const json = `CAST(to_json(${value}) AS VARCHAR)`;
     // A text may say so.
     const bare = `regexp_replace(${json}, '"(\\\\.|[^"\\\\])*"', '""', 'g')`;
