@@ -1,4 +1,6 @@
+import { and, eq } from 'drizzle-orm';
 import type { Request, RequestHandler, Response } from 'express';
+import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { findToken } from '../identity/api-tokens.ts';
@@ -26,23 +28,44 @@ type Authenticator = Pick<
  */
 export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
-    const link = linkOf(res);
-    const authorization = req.get('Authorization');
-    if (link !== undefined) await useLink(api, { req, res, link });
-    else if (authorization !== undefined) await useAuthorization(api, { req, res, authorization });
-    else await useCookie(api, req, res);
+    await identifySender(api, req, res);
     res.locals.isBodyLate = !req.complete;
+    next();
+  };
+}
+
+async function identifySender(api: Authenticator, req: Request, res: Response): Promise<void> {
+  const link = linkOf(res);
+  const authorization = req.get('Authorization');
+  if (link !== undefined) await useLink(api, { req, res, link });
+  else if (authorization !== undefined) await useAuthorization(api, { req, res, authorization });
+  else await useCookie(api, req, res);
+}
+
+/** For bodies that are read at once: see identifyLateSender(). */
+export function authenticateLateBody(api: Authenticator): RequestHandler {
+  return async (req, res, next) => {
+    await identifyLateSender(api, req, res);
     next();
   };
 }
 
 /**
  * Identifies the user again where the body was not there yet: whoever holds back its last byte could else use what was taken
- * from them meanwhile.
+ * from them meanwhile. A token that has ended by itself while a long body came was good when it began.
  */
-export function authenticateLateBody(api: Authenticator): RequestHandler {
-  const again = authenticate(api);
-  return (req, res, next) => (res.locals.isBodyLate ? again(req, res, next) : next());
+export async function identifyLateSender(
+  api: Authenticator,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  const { isBodyLate, ends, user } = res.locals;
+  if (!isBodyLate) return;
+  if (ends === undefined || ends > new Date()) return identifySender(api, req, res);
+  const { db } = api.database;
+  const isEnabled = and(eq(users.username, user.username), eq(users.disabled, false));
+  const [found] = await db.select({ username: users.username }).from(users).where(isEnabled);
+  if (!found) throw refusal(req, res, 'the user has been disabled.');
 }
 
 async function useLink(

@@ -12,6 +12,7 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { identifyLateSender } from '../middleware/authenticate.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import {
   findProject,
@@ -86,6 +87,7 @@ export default routes('raw-body', (router, api) => {
         const need = needRole(res, 'writer');
         await findProject(db, pid, need);
         const { text: content } = await api.rawJson.read(req, res, 'object');
+        await identifyLateSender(api, req, res);
         const hash = createHash('sha256').update(content).digest('hex');
         const bid = await db
           .transaction(async tx => {

@@ -11,6 +11,7 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { identifyLateSender } from '../middleware/authenticate.ts';
 import { operation } from '../openapi/operation.ts';
 import {
   bumpModel,
@@ -95,6 +96,7 @@ export default routes('raw-body', (router, api) => {
         const { mid, aid, need } = place(req, res, 'writer', longest);
         await findModel(db, mid, need);
         const { text, input } = await api.rawJson.read(req, res, 'parameter');
+        await identifyLateSender(api, req, res);
         await db
           .transaction(async tx => {
             const { project } = await lockModel(tx, mid, need);

@@ -26,6 +26,7 @@ import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
+import { identifyLateSender } from '../middleware/authenticate.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
@@ -114,12 +115,16 @@ export default routes('raw-body', (router, api) => {
         const type = req.is([MULTIPART, FORM, 'application/json']);
         if (type === 'application/json') {
           await runMiddleware(readJsonBody, { req, res });
+          await identifyLateSender(api, req, res);
           return startCopy(at, { req, res, fields: req.body });
         }
         const isForm = type === MULTIPART || type === FORM;
         const stored = await store(at, { req, res, isForm });
-        if ('fields' in stored) return startCopy(at, { req, res, fields: stored.fields });
-        await commit(req, at, stored.stored);
+        if ('fields' in stored) {
+          await identifyLateSender(api, req, res);
+          return startCopy(at, { req, res, fields: stored.fields });
+        }
+        await commit(at, { req, res, stored: stored.stored });
         res.set('ETag', tagOf(stored.stored)).end();
       },
     }),
@@ -181,11 +186,11 @@ export default routes('raw-body', (router, api) => {
   }
 
   async function commit(
-    req: Request,
     { uid, file, part }: Place,
-    stored: StoredBytes,
+    { req, res, stored }: { req: Request; res: Response; stored: StoredBytes },
   ): Promise<void> {
     try {
+      await identifyLateSender(api, req, res);
       const limits = api.config;
       // The length may have been unknown, or other parts were stored concurrently.
       await assertFreeSpace(api.objects, { added: 0, limit: limits.LIMIT_FREE_BYTES });

@@ -16,6 +16,7 @@ import {
   startRequestedJob,
   startSessionJob,
 } from '../jobs/requests/start-requested-job.ts';
+import { identifyLateSender } from '../middleware/authenticate.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';
@@ -119,6 +120,7 @@ export default routes('raw-body', (router, api) => {
         // An Idempotency-Key is bound to these.
         req.body = { size, digest, ...options };
         const ended = await withObject(object, async () => {
+          await identifyLateSender(api, req, res);
           const job = await startRequestedJob(api, req, res, async tx => {
             await lockSession(tx, key);
             const payload = { path, object, size, digest, ...options };

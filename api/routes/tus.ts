@@ -8,7 +8,8 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
+import { startJobUnder } from '../jobs/requests/start-requested-job.ts';
+import { identifyLateSender } from '../middleware/authenticate.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { operation } from '../openapi/operation.ts';
 import { otherOffset, UploadAppender } from '../tus/append-upload.ts';
@@ -227,7 +228,8 @@ export default routes('raw-body', (router, api) => {
     const charge = { project, user: upload.owner, added: announced };
     await assertStorage(db, { ...charge, limits: api.config });
     disableBodyTimeouts(res);
-    const end = await appender.append(req, { key, offset, length, checksum });
+    const identify = () => identifyLateSender(api, req, res);
+    const end = await appender.append(req, { key, offset, length, checksum, identify });
     if (end === length) await finish(key, req, res);
     setExpires(res, upload);
     return end;
@@ -236,7 +238,8 @@ export default routes('raw-body', (router, api) => {
   /** Begins the parse, unless another request has begun it. */
   async function finish(key: UploadKey, req: Request, res: Response): Promise<void> {
     try {
-      await startRequestedJob(api, req, res, async tx => {
+      // Without the key of the request: the upload is parsed once, and clients send one key with many uploads.
+      await startJobUnder(api, { req, res, key: undefined }, async tx => {
         const { upload } = await findUpload(tx, key);
         return acceptUpload(tx, key, [upload.parts]);
       });

@@ -21,6 +21,7 @@ function makeSink({ room }: { room: number }) {
   });
   const sink = new AppendSink({
     room,
+    partBytes: PART,
     createMeter: () => new PartMeter(),
     store: async meter => {
       await once(meter.resume(), 'end');

@@ -1,16 +1,15 @@
 import { createHash, type Hash } from 'node:crypto';
-import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { PartMeter } from '../../shared/uploads/part-meter.ts';
+import { waitForDrain } from '../http/wait-for-drain.ts';
 import type { Checksum } from './protocol.ts';
-
-/** Bytes that become one part: what is lost when this process dies. */
-const PART_BYTES = 64 << 20;
 
 export interface AppendOptions {
   /** The most bytes that may come. */
   room: number;
+  /** Bytes that become one part. */
+  partBytes: number;
   /** The bytes are one part, which is kept only if they match. */
   checksum?: Checksum;
   createMeter(): PartMeter;
@@ -68,11 +67,13 @@ export class AppendSink extends Writable {
     for (let at = 0; at < bytes.length; ) {
       const part = this.#open();
       // Of a whole that is checked at its end, nothing may be visible before.
-      const piece = this.#hash ? bytes : bytes.subarray(at, at + PART_BYTES - part.size);
+      const piece = this.#hash
+        ? bytes
+        : bytes.subarray(at, at + this.#options.partBytes - part.size);
       at += piece.length;
       part.size += piece.length;
-      if (!part.meter.write(piece)) await Promise.race([once(part.meter, 'drain'), part.stored]);
-      if (!this.#hash && part.size === PART_BYTES) await this.#close();
+      if (!part.meter.write(piece) && !(await waitForDrain(part.meter))) await part.stored;
+      if (!this.#hash && part.size === this.#options.partBytes) await this.#close();
     }
   }
 
@@ -80,8 +81,9 @@ export class AppendSink extends Writable {
     if (this.#part) return this.#part;
     const meter = this.#options.createMeter();
     const stored = this.#options.store(meter);
-    // It is awaited later.
-    stored.catch(() => {});
+    // It is awaited later; until then nobody waits for a meter that is not read any more.
+    stored.catch((error: Error) => meter.destroy(error));
+    meter.on('error', () => {});
     this.#part = { meter, size: 0, stored };
     return this.#part;
   }

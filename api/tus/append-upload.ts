@@ -17,6 +17,9 @@ import { type StoredBytes, storeMetered } from '../uploads/store-part.ts';
 import { AppendSink } from './append-sink.ts';
 import type { Checksum } from './protocol.ts';
 
+/** Bytes that become one part: what is lost when this process dies. */
+const PART_BYTES = 64 << 20;
+
 export interface Append {
   key: UploadKey;
   /** Where the bytes begin. */
@@ -24,6 +27,8 @@ export interface Append {
   /** Upload-Length. */
   length: number;
   checksum?: Checksum;
+  /** Throws where the user may not send bytes any more. */
+  identify(): Promise<void>;
 }
 
 /** Appends the bodies of requests to uploads through tus: each part follows the one before it. */
@@ -47,17 +52,21 @@ export class UploadAppender {
   }
 
   /** The offset after the request's body. What came of a body that ended early is kept before this throws. */
-  async append(req: IncomingMessage, { key, offset, length, checksum }: Append): Promise<number> {
+  async append(
+    req: IncomingMessage,
+    { key, offset, length, checksum, identify }: Append,
+  ): Promise<number> {
     const { config, database, bodies } = this.#api;
     const announced = req.headers['content-length'];
     let end = offset;
     return bodies.store(key.owner, announced ? Number(announced) : undefined, async reservation => {
       const sink = new AppendSink({
         room: length - offset,
+        partBytes: Math.min(PART_BYTES, config.LIMIT_PART_BYTES),
         checksum,
         createMeter: () => new ReservedPartMeter({ limit: config.LIMIT_PART_BYTES, reservation }),
         store: async meter => {
-          end = await this.#storePart(meter, { key, offset: end });
+          end = await this.#storePart(meter, { key, offset: end, identify });
         },
       });
       const ended = finished(sink).catch(() => {});
@@ -79,11 +88,12 @@ export class UploadAppender {
   /** Stores bytes as the next part, which must begin at this offset; the offset after it. */
   async #storePart(
     meter: PartMeter,
-    { key: { uid }, offset }: { key: UploadKey; offset: number },
+    { key: { uid }, offset, identify }: Pick<Append, 'key' | 'offset' | 'identify'>,
   ): Promise<number> {
     const { objects, database, config } = this.#api;
     const stored = await storeMetered(objects, newObjectKey('uploads', uid), { meter });
     try {
+      await identify();
       await database.db.transaction(async tx => {
         const { upload } = await lockUpload(tx, uid);
         if (upload.bytes !== offset) throw otherOffset(upload.bytes);

@@ -14,6 +14,7 @@ import { openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { startStack } from '../harness/stack.ts';
 import { startParse, utf8 } from '../harness/tables.ts';
+import { TusClient } from '../harness/tus.ts';
 import {
   beginUpload,
   finishUpload,
@@ -207,6 +208,19 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
       await expectLimit(answer, [413, 'payload_too_large'], 'LIMIT_PART_BYTES');
     expect((await readUpload(client, uid)).parts).toEqual([]);
     expect((await putPart(client, path, bytes.subarray(1))).status).toBe(200);
+  });
+
+  test('an upload by tus becomes as many parts as the limit asks for', async () => {
+    const { mid } = await makeModel(client);
+    const tus = new TusClient(client);
+    const bytes = someBytes(90_000);
+    const begun = await tus.create(bytes.length, { mid, aid: 'a', parser: 'blob' });
+    const path = begun.headers.get('Location') ?? '';
+    expect((await tus.patch(path, 0, bytes)).status).toBe(204);
+    const { job } = await readUpload(client, path.split('/').at(-1) ?? '');
+    expect((await waitForEnd(client, job ?? '')).state).toBe('succeeded');
+    const file = await client.getBytes(`/api/models/${mid}/files/a`);
+    expect(file.bytes.equals(bytes)).toBe(true);
   });
 
   describe('bytes of a project: 507', () => {

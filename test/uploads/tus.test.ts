@@ -76,6 +76,17 @@ describeStack(undefined, 'uploads by tus 1.0', form => {
     expect(await fileOf('empty')).toHaveLength(0);
   });
 
+  test('an Idempotency-Key that a client sends with every upload keeps none from being parsed', async () => {
+    const headers = { 'Idempotency-Key': 'the same' };
+    for (const aid of ['keyed', 'keyed too']) {
+      const bytes = someBytes(100);
+      const begun = await tus.create(bytes.length, blob(aid), { bytes, headers });
+      expect(begun.status).toBe(201);
+      await parsed(begun.headers.get('Location') ?? '');
+      expect((await fileOf(aid)).equals(bytes)).toBe(true);
+    }
+  });
+
   test('what of a cut request arrived is kept, and the upload goes on from there', async () => {
     const bytes = Buffer.from(someBytes(400_000));
     const path = await begin(bytes.length, 'cut');

@@ -51,14 +51,22 @@ export type RequestedJob = {
  * Starts the job that `prepare` returns, after what it checks and writes in the same transaction, and adds it to the queue.
  * Where the request repeats an Idempotency-Key the job of the earlier request is returned instead.
  */
-export async function startRequestedJob(
+export function startRequestedJob(
   api: ApiContext,
   req: Request,
   res: Response,
   prepare: (tx: Tx) => Promise<RequestedJob>,
 ): Promise<JobRow> {
+  return startJobUnder(api, { req, res, key: readIdempotencyKey(api, req) }, prepare);
+}
+
+/** The same under this key, whichever the request has. */
+export async function startJobUnder(
+  api: ApiContext,
+  { req, res, key }: { req: Request; res: Response; key: IdempotencyKey | undefined },
+  prepare: (tx: Tx) => Promise<RequestedJob>,
+): Promise<JobRow> {
   const owner = currentUser(res).username;
-  const key = readIdempotencyKey(api, req);
   const { job, isNew } = await api.database.db.transaction(async tx => {
     const found = key && (await findJobByIdempotencyKey(tx, owner, key));
     if (found) return { job: found, isNew: false };

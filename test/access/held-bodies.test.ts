@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest';
+import { describeStack } from '../harness/forms.ts';
+import { RawConnection } from '../harness/raw-http.ts';
+import { openSession } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { TusClient } from '../harness/tus.ts';
+import { beginUpload, makeModel } from '../harness/uploads.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
+import { addUser } from '../harness/users.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const JSON_BODY = 'Content-Type: application/json';
+const BYTES = 'Content-Type: application/octet-stream';
+
+/** Bodies that are stored as they come: their senders lose what they had while the last byte is held back. */
+describeStack(missingPrograms('sshd'), 'a body of somebody who loses the right to it', form => {
+  const { stack, client: admin, sshd } = useRemoteStack(form, { env: { LIMIT_REQUESTS: '0' } });
+  const database = useStackDatabase(stack);
+
+  async function begin() {
+    const { username, client } = await addUser(admin);
+    const { mid, pid } = await makeModel(client);
+    const { token, id } = await client.post<{ token: string; id: string }>('/api/users/-/tokens', {
+      name: 'a program',
+      scope: 'write',
+    });
+    return { username, client, mid, pid, bearer: `Bearer ${token}`, token: id };
+  }
+  type Somebody = Awaited<ReturnType<typeof begin>>;
+
+  const asks: Record<string, (somebody: Somebody) => Promise<{ line: string; fields: string[] }>> =
+    {
+      'a parameter': async ({ mid }) => ({
+        line: `PUT /api/models/${mid}/parameters/late`,
+        fields: [JSON_BODY],
+      }),
+      'a bookmark': async ({ pid }) => ({
+        line: `POST /api/projects/${pid}/bookmarks`,
+        fields: [JSON_BODY],
+      }),
+      'a part': async ({ client, mid }) => ({
+        line: `PUT /api/uploads/${await beginUpload(client, mid, ['late'])}/files/0/parts/0`,
+        fields: [BYTES],
+      }),
+      'bytes by tus': async ({ client, mid }) => {
+        const begun = await new TusClient(client).create(20, { mid, aid: 'late', parser: 'blob' });
+        expect(begun.status).toBe(201);
+        const fields = ['Tus-Resumable: 1.0.0', 'Upload-Offset: 0'];
+        return {
+          line: `PATCH ${begun.headers.get('Location')}`,
+          fields: [...fields, 'Content-Type: application/offset+octet-stream'],
+        };
+      },
+      'a file on the host': async ({ client }) => ({
+        line: `PUT /api/remotes/${await openSession(client, sshd)}/file${sshd.home}/late`,
+        fields: [BYTES],
+      }),
+    };
+  const losses: Record<string, (somebody: Somebody) => Promise<unknown>> = {
+    disabling: async ({ username }) => {
+      const body = JSON.stringify({ disabled: true });
+      const { status } = await admin.fetch(`/api/users/${username}`, { method: 'PUT', body });
+      expect(status).toBe(200);
+    },
+    'a token that is deleted': ({ client, token }) => client.delete(`/api/users/-/tokens/${token}`),
+  };
+
+  for (const [what, ask] of Object.entries(asks))
+    for (const [loss, lose] of Object.entries(losses))
+      test(`${loss}: not ${what}`, async () => {
+        const somebody = await begin();
+        const { line, fields } = await ask(somebody);
+        const body = '{"value": 1234567 }\n';
+        const connection = new RawConnection(stack.url);
+        const head = [
+          `${line} HTTP/1.1`,
+          `Host: ${new URL(stack.url).host}`,
+          `Authorization: ${somebody.bearer}`,
+          `Content-Length: ${body.length}`,
+          ...fields,
+          // The answer to it says that the request was let in.
+          'Expect: 100-continue',
+        ];
+        connection.write([...head, '', ''].join('\r\n'));
+        expect((await connection.next({ bare: true }))?.status).toBe(100);
+        connection.write(body.slice(0, -1));
+        await lose(somebody);
+        connection.write(body.slice(-1));
+        expect((await connection.next())?.status).toBe(401);
+        connection.end();
+        const [left] = await database`
+          select (select count(*)::int from artifacts where model = ${somebody.mid}) as artifacts,
+            (select count(*)::int from bookmarks where project = ${somebody.pid}) as bookmarks,
+            (select count(*)::int from upload_parts p join uploads u on u.uid = p.upload where u.model = ${somebody.mid}) as parts,
+            (select count(*)::int from jobs where owner = ${somebody.username} and kind = 'write-file') as files`;
+        expect(left).toEqual({ artifacts: 0, bookmarks: 0, parts: 0, files: 0 });
+      });
+
+  test('a token that ends by itself while a long body comes was good when it began', async () => {
+    const { client, mid, token, bearer } = await begin();
+    const connection = new RawConnection(stack.url);
+    const uid = await beginUpload(client, mid, ['long']);
+    const head = [
+      `PUT /api/uploads/${uid}/files/0/parts/0 HTTP/1.1`,
+      `Host: ${new URL(stack.url).host}`,
+      `Authorization: ${bearer}`,
+      'Content-Length: 4',
+      BYTES,
+      'Expect: 100-continue',
+    ];
+    await database`update tokens set expires = now() + interval '2 seconds' where id = ${token}`;
+    connection.write([...head, '', ''].join('\r\n'));
+    expect((await connection.next({ bare: true }))?.status).toBe(100);
+    connection.write('abc');
+    const look = () => stack.api('/api/users/-', { headers: { Authorization: bearer } });
+    await waitFor(async () => (await look()).status === 401, { what: 'the token to end' });
+    connection.write('d');
+    expect((await connection.next())?.status).toBe(200);
+    connection.end();
+  });
+});
