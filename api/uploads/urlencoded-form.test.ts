@@ -54,6 +54,27 @@ describe('a form that is urlencoded', () => {
       });
   });
 
+  test('leaves no listeners behind where the file is read more slowly than it comes', async () => {
+    const form = new UrlencodedForm(LIMITS);
+    let bytes = 0;
+    let listeners = 0;
+    form.on('file', (_name, stream: Readable) => {
+      stream.on('data', (piece: Buffer) => {
+        bytes += piece.length;
+        listeners = Math.max(listeners, stream.listenerCount('close'));
+        stream.pause();
+        setImmediate(() => stream.resume());
+      });
+    });
+    const ended = once(form, 'finish');
+    form.write('file=');
+    for (let piece = 0; piece < 64; piece++) form.write('A'.repeat(64 << 10));
+    form.end();
+    await ended;
+    expect(bytes).toBe(3 << 20);
+    expect(listeners).toBeLessThan(5);
+  });
+
   test('cuts a value that is too long', async () => {
     expect((await read(`a=${'x'.repeat(20)}&b=${'x'.repeat(21)}`)).fields).toEqual([
       ['a', 'x'.repeat(20), false, false],

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { invalidInput } from '../http/validate.ts';
+import { waitForDrain } from '../http/wait-for-drain.ts';
 
 interface Limits {
   /** Bytes of a name, as it is encoded. */
@@ -88,7 +88,7 @@ export class UrlencodedForm extends Writable {
     const stream = this.#file?.stream;
     // A file that was refused is read to its end, and dropped.
     if (!stream || stream.destroyed || bytes.length === 0) return;
-    if (!stream.write(bytes)) await Promise.race([once(stream, 'drain'), once(stream, 'close')]);
+    if (!stream.write(bytes)) await waitForDrain(stream);
   }
 
   async #endField(): Promise<void> {
