@@ -16,8 +16,10 @@ export function sendProblem(
   // A status of a protocol's own, such as 460 of tus, has no reason phrase in Node.
   if (!STATUS_CODES[error.status]) res.statusMessage = ERRORS[error.code].title;
   if (error.hint) res.set('X-Service-Hint', headerText(error.hint));
-  res.set('Cache-Control', 'no-store').type(type);
-  res.send(JSON.stringify(describeProblem(error, res.locals.requestId)));
+  res.set('Cache-Control', 'no-store').set('Content-Type', `${type}; charset=utf-8`);
+  const body = JSON.stringify(describeProblem(error, res.locals.requestId));
+  // Not send(): it sends no body where POST was overridden to HEAD, which the client does not know. Node sends none to HEAD.
+  res.set('Content-Length', String(Buffer.byteLength(body))).end(body);
 }
 
 /** The problem document; `type` links to the code's entry in the API's documentation (RFC 9457, 3.1.1). */

@@ -276,5 +276,13 @@ describeStack(undefined, 'enemies of an upload by tus', form => {
     await expectProblem(await post('GET'), 405, 'method_not_allowed');
     expect((await post('PATCH')).status).toBe(204);
     await expectFile('overridden', bytes);
+    // The client does not know that its answer is one to HEAD.
+    const connection = new RawConnection(stack.url);
+    connection.write(
+      `POST /api/tus/nothing HTTP/1.1\r\nHost: x\r\nAuthorization: ${client.authorization}\r\nTus-Resumable: 1.0.0\r\nX-HTTP-Method-Override: HEAD\r\nContent-Length: 0\r\n\r\n`,
+    );
+    const answer = await connection.next();
+    connection.end();
+    expect([answer?.status, JSON.parse(answer?.body ?? '').code]).toEqual([404, 'not_found']);
   });
 });
