@@ -178,11 +178,13 @@ export default routes('json-body', (router, api) => {
         'insufficient_storage',
       ],
       handle: async ({ req, res, query }) => {
-        const { state, result } = await lookUpVideo(req, res);
+        const seen = await lookUpVideo(req, res);
         const { cache, download, ...place } = query();
         const longest = api.config.LIMIT_KEY_LENGTH;
         const wanted = cache === undefined ? undefined : parseCacheQuery(cache, place, longest);
-        if (state !== 'succeeded') throw notReady(await findVideo(api, req, res));
+        // It may be ready since.
+        const { result } =
+          seen.state === 'succeeded' ? seen : requireVideo(await findVideo(api, req, res));
         const { object, type } = result as Result<'video'>;
         // HEAD is safe (RFC 9110, 9.2.1): it caches nothing.
         if (wanted && req.method === 'GET')
@@ -241,6 +243,12 @@ export default routes('json-body', (router, api) => {
     );
   }
 });
+
+/** The row of a video that is ready. Throws `video_not_ready`, and `conflict` where there is none. */
+function requireVideo(row: JobSummary): JobSummary {
+  if (row.state !== 'succeeded') throw notReady(row);
+  return row;
+}
 
 /** The video of this session, which counts as used. */
 async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobSummary> {
