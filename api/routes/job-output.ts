@@ -71,7 +71,11 @@ export default routes('json-body', (router, api) => {
         open.add(row.owner, res);
         res.type('application/json').set('Cache-Control', 'no-store');
         if (req.method === 'HEAD') return void res.end();
-        await pipeline(writeJsonArray(readOutputTimes(db, row.id, stream)), res);
+        const written = writeJsonArray(readOutputTimes(db, row.id, stream));
+        await pipeline(written, res).catch((error: NodeJS.ErrnoException) => {
+          // The client has gone.
+          if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+        });
       },
     }),
   });
