@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
+import { waitForDrain } from '../../shared/process/wait-for-drain.ts';
 import { setAttachment } from '../http/attachment.ts';
-import { waitForDrain } from '../http/wait-for-drain.ts';
 import type { ReadRequest, TableReader } from './table-reader.ts';
 import type { ExportFormat, RowRange, TableFile } from './thread-protocol.ts';
 

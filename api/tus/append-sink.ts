@@ -1,8 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { waitForDrain } from '../../shared/process/wait-for-drain.ts';
 import type { PartMeter } from '../../shared/uploads/part-meter.ts';
-import { waitForDrain } from '../http/wait-for-drain.ts';
 import type { Checksum } from './protocol.ts';
 
 export interface AppendOptions {

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
+import { waitForDrain } from '../../shared/process/wait-for-drain.ts';
 import { invalidInput } from '../http/validate.ts';
-import { waitForDrain } from '../http/wait-for-drain.ts';
 
 interface Limits {
   /** Bytes of a name, as it is encoded. */

@@ -3,8 +3,8 @@ import type { Response } from 'express';
 import { notFound } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
 import { type OutputStream, readOutputStream } from '../../../shared/jobs/output.ts';
+import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { ApiContext } from '../../context.ts';
-import { waitForDrain } from '../../http/wait-for-drain.ts';
 import { SMALL_BYTES } from '../streaming/output-reader.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 

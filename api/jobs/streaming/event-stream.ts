@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
-import { waitForDrain } from '../../http/wait-for-drain.ts';
+import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { encodeEnd, encodeEvent, type OutputFrame } from './event-frames.ts';
 

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import type { OutputStream } from '../../../shared/jobs/output.ts';
-import { waitForDrain } from '../../http/wait-for-drain.ts';
+import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { type OutputReader, WRITE_TIMEOUT_MS } from './output-reader.ts';
 

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
+import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import { ALL_TYPES, setOf, type TypeSet } from '../csv/column-types.ts';
 import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
 import { SAMPLE } from '../csv/guess-columns.ts';
@@ -81,7 +81,7 @@ async function writeCsv(
         reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
       });
     for (const [i, cell] of row.entries()) if (cell) types[i] = (types[i] ?? 0) & TYPES[cell.kind];
-    if (!file.write(line)) await Promise.race([once(file, 'drain'), closed]);
+    if (!file.write(line) && !(await waitForDrain(file))) await closed;
   }
   file.end();
   await closed;

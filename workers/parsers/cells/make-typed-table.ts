@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
+import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { SqlType } from '../csv/column-types.ts';
 import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
@@ -128,7 +128,7 @@ async function writePieces(
   for await (const piece of pieces) {
     written += piece.rows;
     onRows(written);
-    if (!file.write(piece.text)) await Promise.race([once(file, 'drain'), closed]);
+    if (!file.write(piece.text) && !(await waitForDrain(file))) await closed;
   }
   file.end();
   await closed;

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
+import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { Dialect } from './dialect.ts';
 import { type RecordPlace, scanRecords } from './scan-records.ts';
 
@@ -43,7 +43,7 @@ export async function copyRecords(
     const unused = Math.min(bytes.length, next - base);
     kept = Buffer.from(bytes.subarray(unused));
     base += unused;
-    if (!file.write(out.subarray(0, length))) await Promise.race([once(file, 'drain'), closed]);
+    if (!file.write(out.subarray(0, length)) && !(await waitForDrain(file))) await closed;
   };
   await scanRecords(from, dialect, { onChunk, onBytes });
   file.end();
