@@ -52,6 +52,19 @@ export async function withDatabase<T>(
   }
 }
 
+/** The same, where the work wants a connection of its own, for locks and long statements: not through a pooler. */
+export async function withDirectDatabase<T>(
+  config: Config,
+  signal: AbortSignal,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  const { DATABASE_URL, DATABASE_DIRECT_URL: url } = config;
+  if (!DATABASE_URL || !url) return withDatabase(config, signal, work);
+  return work(url).catch((error: unknown) => {
+    throw explainDatabaseError(error, url, 'DATABASE_DIRECT_URL');
+  });
+}
+
 const optionsOf = (config: Config) => ({
   given: config.DATA_DIR,
   checkout: fileURLToPath(packageRoot),

@@ -44,7 +44,7 @@ const override = (stored: StoredSecrets, config: Config): StoredSecrets => ({
   SEAL_PRIVATE_KEYS: config.SEAL_PRIVATE_KEYS ?? stored.SEAL_PRIVATE_KEYS,
 });
 
-/** Calls `take` with the secrets each time that they were changed; returns what ends that. */
+/** Calls `take` with the secrets now and each time that they were changed; returns what ends that. */
 export function watchSecrets(
   dataDir: string,
   config: Config,
@@ -58,6 +58,8 @@ export function watchSecrets(
       () => {},
     );
   watchFile(path, { interval: LOOK_MS, persistent: false }, look);
+  // They may have been changed while the service began, which may take hours.
+  look();
   return () => unwatchFile(path, look);
 }
 

@@ -8,7 +8,7 @@ import { writeBackup } from '../backup/write-backup.ts';
 import { printRecord } from '../client/print-records.ts';
 import { ProgressLine } from '../client/progress.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
-import { findDataDir, withDatabase } from '../find-database.ts';
+import { findDataDir, withDirectDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass backup FOLDER`: the folder is there whole, or not at all. */
@@ -40,9 +40,9 @@ async function makeFolder(
   const line = new ProgressLine();
   const partial = await mkdtemp(`${folder}.partial-`);
   try {
-    const manifest = await withDatabase(config, life.stopping, async url =>
+    const manifest = await withDirectDatabase(config, life.stopping, async url =>
       writeBackup({
-        ...{ url: config.DATABASE_DIRECT_URL ?? url, folder: partial, signal: life.stopping },
+        ...{ url, folder: partial, signal: life.stopping },
         objects: await openObjectStore(storeOf(config)),
         onProgress: text => line.showText(text),
       }),

@@ -10,7 +10,7 @@ import { removeOldSessions } from '../../workers/upkeep/session-retention.ts';
 import { printRecord, printRecords } from '../client/print-records.ts';
 import { formatAge } from '../client/table.ts';
 import { CommandError } from '../command-error.ts';
-import { withDatabase } from '../find-database.ts';
+import { withDirectDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** More are not counted: that would take long where millions are due. */
@@ -147,8 +147,8 @@ function withOwnDatabase<T>(
   config: Config,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
-  return withDatabase(config, life.stopping, async url => {
-    const database = openDatabase(config.DATABASE_DIRECT_URL ?? url, { max: 1 });
+  return withDirectDatabase(config, life.stopping, async url => {
+    const database = openDatabase(url, { max: 1 });
     try {
       return await work(database);
     } finally {

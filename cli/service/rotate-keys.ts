@@ -11,7 +11,7 @@ import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets/secr
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
-import { findDataDir, withDatabase } from '../find-database.ts';
+import { findDataDir, withDirectDatabase } from '../find-database.ts';
 import { readSecrets, type StoredSecrets, writeSecrets } from '../generated-secrets.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -26,7 +26,7 @@ export async function rotateKeys(
 ): Promise<void> {
   const config = readConfig(environment);
   const given = config.SEAL_PRIVATE_KEYS;
-  const { next, ...rotated } = await withDatabase(config, life.stopping, async url => {
+  const { next, ...rotated } = await withDirectDatabase(config, life.stopping, async url => {
     const database = openDatabase(url, { max: 1 });
     try {
       await requireAlone(database);
@@ -51,7 +51,7 @@ interface Rotated extends Resealed {
 
 /**
  * The keys of `secrets.json`. First everybody learns the new ones; only then something is sealed with them. After a crash
- * each key that was in use is still there: the command is simply repeated.
+ * each key that was in use is still there: the command is simply repeated, and goes on with the keys that it made.
  */
 async function rotateStoredKeys(
   database: Database,
@@ -64,27 +64,49 @@ async function rotateStoredKeys(
     throw new CommandError(`There are no keys in ${dataDir}.`, {
       hint: 'Set DATA_DIR to the folder of the service, or SEAL_PRIVATE_KEYS to the keys of the fleet.',
     });
-  const made = await generateSealKeys();
-  const SECRET_KEY = randomBytes(32).toString('base64url');
-  const all = `${made.privateKey},${old.SEAL_PRIVATE_KEYS}`;
+  const { all, SECRET_KEY } = pendingKeys(old) ?? (await makeKeys(old));
   const known = { ...old, SEAL_PRIVATE_KEYS: all, SECRET_KEY_BEFORE: SECRET_KEY };
   await writeSecrets(dataDir, known);
   await untilWorkersHave(database, all, signal);
   const used: StoredSecrets = {
     SECRET_KEY,
     SECRET_KEY_BEFORE: old.SECRET_KEY,
-    SEAL_PUBLIC_KEY: made.publicKey,
+    SEAL_PUBLIC_KEY: publicKeyOf(all),
     SEAL_PRIVATE_KEYS: all,
   };
   await writeSecrets(dataDir, used);
   const rotated = await reseal(database, all);
   // The key before stays: an API may be sealing with it at this moment.
-  const [current, before] = all.split(',');
-  await writeSecrets(dataDir, { ...used, SEAL_PRIVATE_KEYS: `${current},${before}` });
+  const [current, ...others] = all.split(',');
+  const before = others.filter(key => publicKeyOf(key) === old.SEAL_PUBLIC_KEY);
+  await writeSecrets(dataDir, { ...used, SEAL_PRIVATE_KEYS: [current, ...before].join(',') });
   const next = [
     'The key before stays second until the next rotation, for sessions that were being opened. SECRET_KEY is new, too.',
   ];
   return { ...rotated, next };
+}
+
+interface NextKeys {
+  /** All private keys, the new one first. */
+  all: string;
+  SECRET_KEY: string;
+}
+
+async function makeKeys(old: StoredSecrets): Promise<NextKeys> {
+  const { privateKey } = await generateSealKeys();
+  return {
+    all: `${privateKey},${old.SEAL_PRIVATE_KEYS}`,
+    SECRET_KEY: randomBytes(32).toString('base64url'),
+  };
+}
+
+/**
+ * The new keys of a rotation that ended while workers lacked them: nothing is sealed with the first one yet. They may have it by
+ * now, and another one would have to be given to all of them again.
+ */
+function pendingKeys(old: StoredSecrets): NextKeys | undefined {
+  const { SEAL_PRIVATE_KEYS: all, SEAL_PUBLIC_KEY, SECRET_KEY_BEFORE: SECRET_KEY } = old;
+  return publicKeyOf(all) !== SEAL_PUBLIC_KEY && SECRET_KEY ? { all, SECRET_KEY } : undefined;
 }
 
 /** The keys of a fleet, which its processes have in their environments: the first one is to be used. */

@@ -4,7 +4,7 @@ import { abortable } from '../../shared/process/abort.ts';
 import { exitWith } from '../../shared/process/lifecycle.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { printRecord } from '../client/print-records.ts';
-import { withDatabase } from '../find-database.ts';
+import { withDirectDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass audit verify`: checks the chain of the audit. Ends with status 1 where an entry does not fit. */
@@ -12,7 +12,7 @@ export async function verifyAuditChain(
   { environment, life }: CommandContext,
   { json }: { json?: boolean },
 ): Promise<void> {
-  const verdict = await withDatabase(readConfig(environment), life.stopping, async url => {
+  const verdict = await withDirectDatabase(readConfig(environment), life.stopping, async url => {
     const database = openDatabase(url, { max: 1 });
     try {
       // A chain of years takes long, and the database may wait for a lock.

@@ -48,20 +48,19 @@ export async function receiveSecrets(environment: Environment): Promise<SecretsO
     return { environment, onChange: () => {} };
   let latest: Secrets = {};
   let take: ((secrets: Secrets) => void) | undefined;
-  const receive = (message: unknown) => {
+  // Those that came together are emitted together: it must listen before the first is awaited.
+  process.on('message', (message: unknown) => {
     if (!isSecretsMessage(message)) return;
     latest = message.secrets;
     take?.(latest);
-  };
+  });
   // The channel alone keeps the process alive while it waits.
   process.channel.ref();
   const [first] = await once(process, 'message');
   process.channel.unref();
-  process.on('message', receive);
   if (!isSecretsMessage(first)) throw new Error('the supervisor sent no secrets');
-  receive(first);
   return {
-    environment: { ...environment, ...first.secrets },
+    environment: { ...environment, ...latest },
     onChange(listener) {
       take = listener;
       // Those that came while the process was starting.

@@ -1,9 +1,9 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
-import { keyIds } from '../../shared/secrets/secrets.ts';
+import { generateSealKeys, keyIds } from '../../shared/secrets/secrets.ts';
 import { openStackDatabase, readSettings } from '../harness/database.ts';
 import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
@@ -134,6 +134,27 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
     expect(await sealedWith(sid)).toMatchObject({ version: 2 });
     await restartWorkers();
     expect((await launch('echo placed')).output).toBe('placed\n');
+  });
+
+  test('one that was ended while it waited goes on with its keys, and keeps those in use', async () => {
+    const before = readStored();
+    const { privateKey } = await generateSealKeys();
+    const pending = {
+      ...before,
+      SECRET_KEY_BEFORE: 'pending'.padEnd(43, '0'),
+      SEAL_PRIVATE_KEYS: `${privateKey},${before.SEAL_PRIVATE_KEYS}`,
+    };
+    writeFileSync(secretsPath(), JSON.stringify(pending), { mode: 0o600 });
+    expect(await rotate()).toMatchObject({ code: 0 });
+    const after = readStored();
+    const inUse = keyIds(before.SEAL_PRIVATE_KEYS)?.[0];
+    expect(keyIds(after.SEAL_PRIVATE_KEYS)).toEqual([keyIds(privateKey)?.[0], inUse]);
+    expect([after.SECRET_KEY, after.SECRET_KEY_BEFORE]).toEqual([
+      pending.SECRET_KEY_BEFORE,
+      before.SECRET_KEY,
+    ]);
+    await restartWorkers();
+    expect((await launch('echo goes on')).output).toBe('goes on\n');
   });
 
   test('what cannot be opened is counted, and left', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { generateSealKeys } from '../../shared/secrets/secrets.ts';
+import { readSettings } from '../harness/database.ts';
 import { describeForms } from '../harness/forms.ts';
 import { startPgBouncer } from '../harness/pgbouncer.ts';
 import { startTestPostgres } from '../harness/postgres-server.ts';
@@ -97,6 +98,12 @@ describeForms(NEEDED, 'behind a pooler of transactions', form => {
       );
       for (const { id } of jobs)
         expect(await waitForEnd(client, id)).toMatchObject({ result: { returncode: 3 } });
+      const settings = { ...(await readSettings(stack)), ...env };
+      for (const command of ['audit verify', 'keys rotate']) {
+        const args = ['dist/cli/main.js', ...command.split(' ')];
+        const { code, stderr } = await startProgram({ args, cwd: '/', settings }).ended;
+        expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      }
       expect(stack.log()).not.toMatch(/prepared statement|"level":[56]0/);
     } finally {
       await stack.stop();
