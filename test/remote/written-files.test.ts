@@ -12,6 +12,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { QUEUES } from '../../shared/jobs/catalog.ts';
+import { lockOf } from '../../shared/jobs/fair-share.ts';
+import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { openSession } from '../harness/remote.ts';
@@ -149,6 +152,37 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     expect(lstatSync(join(folder, 'loop')).isSymbolicLink()).toBe(true);
     await expectProblem(await put(folder, 'x'), 400, 'invalid_input');
     await expectProblem(await put(real, 'x', {}, '?mode=rw'), 400, 'invalid_input');
+  });
+
+  /** Sends a request whose job waits for the dispatcher: its first attempt is of another epoch. */
+  async function sendWaiting(kind: string, send: () => Promise<Response>): Promise<Response> {
+    let answer: Promise<Response> | undefined;
+    const own = openStackDatabase(stack);
+    await own.begin(async sql => {
+      for (const queue of QUEUES)
+        await sql.unsafe(`select pg_advisory_xact_lock(${lockOf(queue)})`);
+      answer = send();
+      const isWaiting = () => sql`
+        select from jobs where kind = ${kind} and finished is null and dispatched is null`;
+      await waitFor(async () => (await isWaiting()).length > 0, { what: 'its job' });
+    });
+    await own.end();
+    if (!answer) throw new Error('nothing was sent');
+    return answer;
+  }
+
+  test('a job that has waited for a slot is no repeated one', async () => {
+    const path = join(folder, 'lock');
+    writeFileSync(path, 'mine');
+    const taken = await sendWaiting('write-file', () =>
+      put(path, 'mine', { 'If-None-Match': '*' }),
+    );
+    await expectProblem(taken, 412, 'precondition_failed');
+    const gone = `/api/remotes/${sid}/file${join(folder, 'gone')}`;
+    const removed = await sendWaiting('remove-file', () =>
+      client.fetch(gone, { method: 'DELETE' }),
+    );
+    await expectProblem(removed, 404, 'not_found');
   });
 
   test('a file is removed; what is not there is 404, a folder 400', async () => {

@@ -5,8 +5,8 @@ import { withSession } from '../ssh/reconnect.ts';
 
 /** Removes a file of the session's host. One that is gone when this is tried again was removed by the first try. */
 const removeFile: Handler<'remove-file'> = async context => {
-  const { job, payload, signal } = context;
-  let isRepeated = job.epoch > 1;
+  const { payload, signal } = context;
+  let isRepeated = context.isRetaken;
   await withSession(context, async session => {
     await session.requireSftp(signal);
     try {

@@ -11,8 +11,8 @@ const MOST_STALE = 20;
 
 /** Writes what the request has stored to a file of the session's host; again from its beginning after a lost link or worker. */
 const writeFile: Handler<'write-file'> = async context => {
-  const { job, payload } = context;
-  let isRepeated = job.epoch > 1;
+  const { payload } = context;
+  let isRepeated = context.isRetaken;
   const result = await withSession(context, session => {
     const tried = writeOnce(context, session, isRepeated);
     isRepeated = true;
