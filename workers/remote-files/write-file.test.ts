@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -71,6 +71,25 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     bytes.destroy();
     await expect(written).rejects.toThrow();
     expect(left()).toEqual([]);
+  });
+
+  test('a private file is private from its first byte', async () => {
+    const cancel = new AbortController();
+    const bytes = new Readable({ read() {} });
+    bytes.push(Buffer.alloc(100_000));
+    const temporary = join(sshd.home, '.windlass-private');
+    const written = write(join(sshd.home, 'private'), 'x', {
+      ...{ bytes, size: 200_000, isRepeated: false, signal: cancel.signal, mode: 0o640 },
+      temporary: 'private',
+    });
+    written.catch(() => {});
+    await waitFor(() => existsSync(temporary), { what: 'the temporary file' });
+    expect(statSync(temporary).mode & 0o777).toBe(0o600);
+    cancel.abort(new Error('cancelled'));
+    bytes.destroy();
+    await expect(written).rejects.toThrow();
+    await write(join(sshd.home, 'shared'), 'x', { mode: 0o640 });
+    expect(statSync(join(sshd.home, 'shared')).mode & 0o777).toBe(0o640);
   });
 
   test('removes the temporary files of earlier tries', async () => {

@@ -220,7 +220,9 @@ async function writeTemporary(
   path: string,
   { bytes, size, mode }: { bytes: Readable; size: number; mode?: number },
 ): Promise<void> {
-  const handle = await request<Buffer>(done => sftp.open(path, 'w', done));
+  // Nobody else reads it before it has the mode that was asked for; without one it has the account's.
+  const attributes = mode === undefined ? {} : { mode: 0o600 };
+  const handle = await request<Buffer>(done => sftp.open(path, 'w', attributes, done));
   const under = new Set<Promise<void>>();
   let failed: unknown;
   let written = 0;
