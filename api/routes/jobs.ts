@@ -122,7 +122,8 @@ export default routes('json-body', (router, api) => {
         await db.transaction(async tx => {
           await detachJobs(tx, [row.id]);
           await lockUnchanged(tx, req, row.id);
-          await removeJobs(tx, [row.id]);
+          const removed = await removeJobs(tx, [row.id]);
+          if (removed.length === 0) throw leftOnHost();
         });
         api.notifications.publish('job', row.id);
         res.status(204).end();
@@ -237,6 +238,12 @@ function chooseOwner(user: User, query: JobsQuery): string | null {
     );
   return owner === '*' ? null : owner;
 }
+
+const leftOnHost = () =>
+  conflict(
+    'what the job has left on its host is not removed yet.',
+    'Try again in some seconds; where the host cannot be reached, close the session first.',
+  );
 
 /** Locks the job until `tx` ends, so that of two requests with one tag in If-Match the second fails. */
 async function lockUnchanged(tx: Tx, req: Request, id: string): Promise<void> {

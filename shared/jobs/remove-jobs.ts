@@ -17,19 +17,20 @@ import { resultObjects } from './result-objects.ts';
  * Removes the rows of those of these jobs that have ended and that nobody else has locked, with their output, and schedules
  * the deletion of their objects. Returns the ids that it removed.
  *
- * The run of a job may still be on its host: what removes it there is kept as a leftover run, so that its id stays known.
+ * The run of a job may still be on its host: what removes it there is kept as a leftover run, so that its id stays known. A batch
+ * job stays while its files are to be removed from its host, and itself from the batch system: its row alone says what they are.
  * The caller has called detachJobs() in the same transaction.
  */
 export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
-  const free = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null order by ${jobs.id} for update skip locked`;
+  const free = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null and not ${isOnItsHost} order by ${jobs.id} for update skip locked`;
   const removed = await tx.execute<{ id: string; object: string | null }>(sql`
     with removed as (
       delete from ${jobs} where id = any(array(${free}))
-      returning id, session, run_at, run_removed, array[${resultObjects(sql`result`)}] as objects,
+      returning id, kind, session, run_at, run_removed, array[${resultObjects(sql`result`)}] as objects,
         kind = 'command' and cancel_requested is null and coalesce(error ->> 'code' = 'outcome_unknown', false) as may_keep_running
     ), leftover as (
       insert into ${leftoverRuns} (id, session, run_at, may_keep_running)
-      select id, session, run_at, may_keep_running from removed where run_at is not null and not run_removed
+      select id, session, run_at, may_keep_running from removed where run_at is not null and not run_removed and kind <> 'batch'
       on conflict do nothing
     )
     select id, object from removed, unnest(objects) as object`);
@@ -91,5 +92,9 @@ async function touchSessions(tx: Tx, ids: string[]): Promise<void> {
         .set({ accessed: sql`${finished}::timestamptz` })
         .where(sql`${sessions.sid} = ${sid} and ${sessions.accessed} < ${finished}::timestamptz`);
 }
+
+/** Of a batch job: its host will be visited again, which wants credentials. */
+const isOnItsHost = sql`(${jobs.kind} = 'batch' and ${jobs.runAt} is not null and not ${jobs.runRemoved}
+  and exists (select from ${sessions} where ${sessions.sid} = ${jobs.session} and ${sessions.ended} is null))`;
 
 const among = (ids: string[]) => sql`${jobs.id} = ${anyOf(ids)}`;

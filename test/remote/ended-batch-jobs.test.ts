@@ -1,8 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { eq } from 'drizzle-orm';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
-import { jobs, sessions } from '../../shared/database/schema.ts';
+import { batchPolls, jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
+import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { pollBatchHosts } from '../../workers/batch/poller.ts';
 import { followHost } from '../../workers/batch/polls.ts';
@@ -63,6 +65,13 @@ async function makeJob(id: string, { hasEnded = false, number = '7' } = {}): Pro
     });
 }
 
+async function removeRecord(id: string): Promise<string[]> {
+  return db().transaction(async tx => {
+    await detachJobs(tx, [id]);
+    return removeJobs(tx, [id]);
+  });
+}
+
 async function poll(): Promise<void> {
   const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
   const host = new LocalExec({ home, shell: '/bin/sh', env });
@@ -108,4 +117,36 @@ test('many that have ended are ended on their host in one request, each by its n
   );
   expect(ids.some(id => existsSync(join(home, '.windlass/batch', `${id}-1`)))).toBe(false);
   expect(channels).toBeLessThan(5);
+});
+
+test('the record of a job stays while its files are on its host', async () => {
+  offer('');
+  const id = newId();
+  await makeJob(id, { hasEnded: true });
+  expect(await removeRecord(id)).toEqual([]);
+  await poll();
+  await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: `the end of ${id}` });
+  expect(existsSync(join(home, '.windlass/batch', `${id}-1`))).toBe(false);
+  expect(await removeRecord(id)).toEqual([id]);
+});
+
+test('of a session that is closed a record goes, and nothing is left to be swept as a run', async () => {
+  const id = newId();
+  await makeJob(id, { hasEnded: true });
+  await db().update(sessions).set({ ended: new Date(), sealed: null }).where(eq(sessions.sid, sid));
+  expect(await removeRecord(id)).toEqual([id]);
+  expect(await db().select().from(leftoverRuns).where(eq(leftoverRuns.id, id))).toEqual([]);
+});
+
+test('a worker that has no connection to a host leaves its poll to the one that has', async () => {
+  await makeJob(newId());
+  const holder = newId();
+  await db().update(sessions).set({ interactive: true, holder }).where(eq(sessions.sid, sid));
+  await poll();
+  const isPassed = async () => {
+    const [row] = await db().select().from(batchPolls).where(eq(batchPolls.hostname, sid));
+    if (!row) throw new Error('the poll is gone');
+    return row.worker === holder;
+  };
+  await waitFor(isPassed, { what: 'the poll to be passed' });
 });

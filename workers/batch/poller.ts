@@ -1,4 +1,4 @@
-import { and, asc, eq, isNotNull, or, sql } from 'drizzle-orm';
+import { and, asc, eq, or, sql } from 'drizzle-orm';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
@@ -6,7 +6,7 @@ import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';
 import { LoginNode } from './login-node.ts';
-import { endPoll, forgetHost, type HostPoll, takePolls } from './polls.ts';
+import { endPoll, type HostPoll, isFollowed, passPoll, takePolls } from './polls.ts';
 
 const ROUND_MS = 1_000;
 /** For one account: its files, and one call of its batch system. */
@@ -46,7 +46,7 @@ export async function pollBatchHosts(context: Context): Promise<void> {
 async function pollHost(context: Context, { hostname, turn }: HostPoll): Promise<void> {
   const { db } = context.database;
   const rows = await readJobs(context, hostname);
-  if (rows.length === 0) return forgetHost(db, hostname);
+  if (rows.length === 0) return passPoll(db, hostname);
   const accounts = new Map<string, Row[]>();
   for (const row of rows) {
     const account = `${row.username} ${row.owner}`;
@@ -89,11 +89,9 @@ async function readJobs({ database, id }: Context, hostname: string) {
     .where(
       and(
         eq(sessions.hostname, hostname),
-        isNotNull(sessions.sealed),
+        isFollowed,
         // Of a session that its user logged in to with a code, one worker has the only connection.
         or(eq(sessions.interactive, false), eq(sessions.holder, id)),
-        eq(jobs.kind, 'batch'),
-        sql`run_at is not null and not run_removed`,
       ),
     )
     .orderBy(asc(jobs.id))

@@ -1,6 +1,6 @@
-import { eq, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
-import { batchPolls, sessions } from '../../shared/database/schema.ts';
+import { batchPolls, jobs, sessions } from '../../shared/database/schema.ts';
 import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
 
 /** From the end of one poll of a host to the start of the next, over all workers. */
@@ -50,7 +50,28 @@ export async function endPoll(db: Db, { hostname, turn }: HostPoll): Promise<voi
     .where(eq(batchPolls.hostname, hostname));
 }
 
-/** Nothing is left to follow there; whoever has something says so again within a minute. */
-export async function forgetHost(db: Db, hostname: string): Promise<void> {
-  await db.delete(batchPolls).where(eq(batchPolls.hostname, hostname));
+/**
+ * This worker has nothing to follow there. The poll is that worker's which has the only connection of a session with a batch job; where
+ * there is none, it ends: whoever has something says so again within a minute.
+ */
+export async function passPoll(db: Db, hostname: string): Promise<void> {
+  const [job] = await db
+    .select({ holder: sessions.holder })
+    .from(jobs)
+    .innerJoin(sessions, eq(sessions.sid, jobs.session))
+    .where(and(eq(sessions.hostname, hostname), isFollowed))
+    .limit(1);
+  const isOfHost = eq(batchPolls.hostname, hostname);
+  if (!job) return void (await db.delete(batchPolls).where(isOfHost));
+  await db
+    .update(batchPolls)
+    .set({ due: sql`now() + ${EVERY}`, worker: job.holder })
+    .where(isOfHost);
 }
+
+/** A job that is open, or has left its files on the host; and its session can be used. */
+export const isFollowed = and(
+  isNotNull(sessions.sealed),
+  eq(jobs.kind, 'batch'),
+  sql`run_at is not null and not run_removed`,
+);
