@@ -199,18 +199,19 @@ export class BatchRun {
   }
 
   async #takeOutput(): Promise<void> {
+    const { LIMIT_OUTPUT_BYTES: most } = this.#context.worker.config;
     for (;;) {
+      // Before the host is asked: an earlier visit may have read too much, and nothing more comes.
+      if (most > 0 && this.#taken.stdout + this.#taken.stderr > most) {
+        this.#limit = exceeded(most);
+        return;
+      }
       const { stdout, stderr } = await this.#node.readOutput(this.#folder, this.#taken);
       if (stdout.length + stderr.length === 0) return;
       this.#taken.stdout += stdout.length;
       this.#taken.stderr += stderr.length;
       if (stdout.length > 0) await this.#output.append('stdout', stdout);
       if (stderr.length > 0) await this.#output.append('stderr', stderr);
-      const { LIMIT_OUTPUT_BYTES: most } = this.#context.worker.config;
-      if (most > 0 && this.#taken.stdout + this.#taken.stderr > most) {
-        this.#limit = exceeded(most);
-        return;
-      }
     }
   }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/payloads/batch.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
@@ -148,7 +149,11 @@ export class LoginNode {
 
   async #look(name: string, before: string): Promise<Look> {
     const look = parseLooks(await this.#ask(`${before}\nlook ${name}`)).get(name);
-    if (!look) throw new Error(`the host says nothing of the batch job ${name}`);
+    // A home on the network may be away for a moment, and the job goes on.
+    if (!look)
+      throw new WindlassError('remote_connection_failed', {
+        detail: `The host says nothing of the batch job ${name}: ~/.windlass/batch is not there.`,
+      });
     return look;
   }
 

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -86,6 +87,23 @@ test('what the start-up files set does not come before what was asked for', asyn
     ...{ code: 0, err: '' },
     out: "o'wn rc x\n",
   });
+});
+
+test('a home that is away for a moment is no end of the job', async () => {
+  const home = join(directory.path, 'away');
+  mkdirSync(home);
+  const env = { PATH: `${bin}:${process.env.PATH}`, JOB_SHELL: '/bin/sh' };
+  const node = new LoginNode(
+    new LocalExec({ home, shell: '/bin/sh', env }),
+    new AbortController().signal,
+  );
+  await node.prepare('job-1', { command: 'echo here' }, 'slurm');
+  await node.submit('job-1', { command: 'echo here' }, 'slurm');
+  const folder = join(home, '.windlass');
+  renameSync(folder, `${folder}-away`);
+  await expect(node.look('job-1')).rejects.toMatchObject({ code: 'remote_connection_failed' });
+  renameSync(`${folder}-away`, folder);
+  expect((await node.look('job-1')).end?.code).toBe(0);
 });
 
 test('its standard input is what its options name', async () => {

@@ -42,7 +42,9 @@ export default batch;
 
 function toLater(since: Date | null): unknown {
   if (!since || Date.now() - since.getTime() < UNREACHABLE_FOR_MS)
-    return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS);
+    return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {
+      unreachableSince: since ?? new Date(),
+    });
   return new WindlassError('outcome_unknown', {
     detail: 'Outcome unknown: the host could not be reached for too long.',
     hint: 'Look on the host what the job did before you submit it again.',
