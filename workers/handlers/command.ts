@@ -27,6 +27,7 @@ const command: Handler<'command'> = async context => {
       if (taken.length > 0) await output.append(stream, taken).catch(limits.endIfFull);
     },
     limit: limits.signal,
+    begun: limits.begun,
     stored: async () => {
       // What is not stored yet would come from the host a second time.
       await output.flush();

@@ -21,8 +21,13 @@ function watch(timeout: number, outputBytes: number) {
   return limits;
 }
 
+function watchBegun(timeout: number, outputBytes: number) {
+  watch(timeout, outputBytes).begun();
+  return limits;
+}
+
 test('output that comes after the time limit is kept: the command may have ended by itself', async () => {
-  const { signal, take, assertKept } = watch(0.001, 10);
+  const { signal, take, assertKept } = watchBegun(0.001, 10);
   await once(signal, 'abort');
   expect(signal.reason).toMatchObject({ code: 'time_limit' });
   expect(take(Buffer.from('kept')).toString()).toBe('kept');
@@ -30,7 +35,7 @@ test('output that comes after the time limit is kept: the command may have ended
 });
 
 test('output beyond its limit is left out, which is told, also after the time limit', async () => {
-  const { signal, take, assertKept } = watch(0.001, 10);
+  const { signal, take, assertKept } = watchBegun(0.001, 10);
   await once(signal, 'abort');
   expect(take(Buffer.from('0123456789abc')).toString()).toBe('0123456789');
   expect(take(Buffer.from('more')).length).toBe(0);
@@ -38,7 +43,7 @@ test('output beyond its limit is left out, which is told, also after the time li
 });
 
 test('before the time limit, output beyond its limit ends the command', () => {
-  const { signal, take, assertKept } = watch(3_600, 3);
+  const { signal, take, assertKept } = watchBegun(3_600, 3);
   expect(take(Buffer.from('abc')).toString()).toBe('abc');
   assertKept();
   expect(signal.aborted).toBe(false);
@@ -47,11 +52,21 @@ test('before the time limit, output beyond its limit ends the command', () => {
   expect(assertKept).toThrow(expect.objectContaining({ code: 'output_limit' }));
 });
 
+test('a command that has not started yet has used none of its time', async () => {
+  const { signal, begun } = watch(0.05, 10);
+  const until = performance.now() + 200;
+  await vi.waitUntil(() => performance.now() > until, { timeout: 1_000 });
+  expect(signal.aborted).toBe(false);
+  begun();
+  await once(signal, 'abort');
+  expect(signal.reason).toMatchObject({ code: 'time_limit' });
+});
+
 test('a time limit of a month is one of a month', () => {
   vi.useFakeTimers();
   try {
     const day = 86_400;
-    const { signal } = watch(30 * day, 0);
+    const { signal } = watchBegun(30 * day, 0);
     vi.advanceTimersByTime(29.9 * day * 1_000);
     expect(signal.aborted).toBe(false);
     vi.advanceTimersByTime(0.2 * day * 1_000);

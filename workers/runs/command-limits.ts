@@ -12,15 +12,19 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
   const limit = new AbortController();
   // All that was taken, not what is stored by now: after a burst nothing more may come for long.
   let taken = output.stored.stdout + output.stored.stderr;
-  const left = seconds * 1_000 - (Date.now() - Number(job.runAt ?? Date.now()));
-  const until = performance.now() + left;
+  let until: number | undefined;
   let timer: NodeJS.Timeout | undefined;
   const look = () => {
-    const wait = until - performance.now();
-    if (wait > 0) timer = setTimeout(look, Math.min(wait, LONGEST_TIMER_MS));
-    else limit.abort(timeLimit(seconds));
+    const wait = Math.max(0, (until ?? 0) - performance.now());
+    if (wait === 0) limit.abort(timeLimit(seconds));
+    else timer = setTimeout(look, Math.min(wait, LONGEST_TIMER_MS));
   };
-  if (seconds < Infinity) timer = setTimeout(look, Math.min(Math.max(0, left), LONGEST_TIMER_MS));
+  const begin = (runAt: Date) => {
+    if (until !== undefined || seconds === Infinity) return;
+    until = performance.now() + seconds * 1_000 - (Date.now() - runAt.getTime());
+    timer = setTimeout(look, 0);
+  };
+  if (job.runAt) begin(job.runAt);
   /** Why output was left out. */
   let cut: WindlassError | undefined;
   const cutFor = (reason: WindlassError) => {
@@ -30,6 +34,8 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
   return {
     /** Aborted, with the error as its reason, when the command has used up its time or the room for its output. */
     signal: limit.signal,
+    /** The command is about to start: a login may take longer than it may. */
+    begun: () => begin(job.runAt ?? new Date()),
     /**
      * What of this output is to be stored: nothing beyond a limit of bytes. What comes after the time limit is, because the
      * command may have ended by itself before it could be stopped.

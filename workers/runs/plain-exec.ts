@@ -18,6 +18,8 @@ interface Sink {
   take(stream: OutputStream, bytes: Buffer): Promise<void>;
   /** Aborted, with a WindlassError as its reason, when the command must be ended. */
   limit: AbortSignal;
+  /** Called when the command is about to start. */
+  begun?(): void;
 }
 
 /**
@@ -34,6 +36,7 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
   const recordIntent = async () => {
     context.pin();
     if (!job.runAt) await update({ runAt: new Date(), runRemoved: true });
+    sink.begun?.();
   };
   const withdrawIntent = async () => {
     await update({ runAt: null, runRemoved: false });

@@ -52,6 +52,8 @@ export interface RunSink {
   acknowledge?(ack: (stored: OutputOffsets) => void): void;
   /** Aborted, with a WindlassError as its reason, when the run must be stopped for a limit. */
   limit?: AbortSignal;
+  /** Called when the command is about to start. */
+  begun?(): void;
 }
 
 /**
@@ -210,6 +212,7 @@ class Run {
       case 'recordingIntent':
         // Committed before the host is asked for the first time: the next worker then knows that it may have been.
         await this.#update({ runAt: new Date(), runPlace: placeOf(agent) });
+        this.#sink.begun?.();
         return this.#dispatch({ type: 'intentRecorded' });
       case 'requesting':
         // The host keeps a fence for as long as an older connection could deliver a late request. Whether this connection is
