@@ -35,7 +35,9 @@ export const readable = (text: string) => harmless(text).trim();
 
 /** The same with the space around it, as of a prompt. */
 export function harmless(text: string): string {
-  return text.slice(0, MAX_CHARACTERS).replace(/\r\n?/g, '\n').replace(CONTROLS, '');
+  // Half of a character would be no text that the database takes.
+  const cut = text.slice(0, MAX_CHARACTERS).replace(/[\ud800-\udbff]$/, '');
+  return cut.replace(/\r\n?/g, '\n').replace(CONTROLS, '');
 }
 
 /** The host's words as the end of an error's detail. */
