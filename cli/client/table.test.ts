@@ -30,3 +30,8 @@ test.each([
   const now = Date.parse('2030-01-01T00:00:00Z');
   expect(formatAge(new Date(now - seconds * 1_000).toISOString(), now)).toBe(text);
 });
+
+test('a table may have very many rows', () => {
+  const text = formatTable(['a', 'b'], Array(200_000).fill(['long', 'x']));
+  expect(text.slice(0, 24)).toBe('a     b\nlong  x\nlong  x\n');
+});

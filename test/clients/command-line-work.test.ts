@@ -83,6 +83,16 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await print(['rows', model, 'years', '--json'])).toBe(
       '{"time":1,"2020":20.5,"2019":19.5}\n',
     );
+    const wide = join(line.home, 'wide.csv');
+    const names = Array.from({ length: 101 }, (_, n) => `c${n}`);
+    const cells = Array.from({ length: 1_200 }, (_, row) => names.map((_, n) => row * n).join(','));
+    writeFileSync(wide, [names.join(','), ...cells, ''].join('\n'));
+    await print(['upload', wide, '--model', model, '--aid', 'wide']);
+    const all = await print(['rows', model, 'wide', '--limit', '10000', '--json']);
+    expect(all.split('\n').map(text => text && Object.values(JSON.parse(text)).join())).toEqual([
+      ...cells,
+      '',
+    ]);
     const none = ['--filter', 'time:gt:1'];
     expect(await print(['rows', model, 'years', ...none])).toBe('time  2020  2019\n');
   });

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { type CommandLine, startCommandLine } from '../harness/command-line.ts';
@@ -322,5 +322,20 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     });
     expect((await mine()).status).toBe(401);
     expect((await windlass(['jobs'], { env })).stderr).toContain('You are not logged in.');
+  });
+
+  test('a logout works where the token was ended elsewhere', async () => {
+    const env = { XDG_CONFIG_HOME: join(line.home, 'ended') };
+    const login = ['login', url, '--user', stack.username, '--password-stdin'];
+    await windlass(login, { env, input: stack.password });
+    const path = join(env.XDG_CONFIG_HOME, 'windlass/login.json');
+    const { tokenId } = JSON.parse(readFileSync(path, 'utf8'));
+    const Authorization = `Basic ${btoa(`${stack.username}:${stack.password}`)}`;
+    await fetch(`${stack.url}/api/users/-/tokens/${tokenId}`, {
+      method: 'DELETE',
+      headers: { Authorization },
+    });
+    const { code } = await windlass(['logout', '--password-stdin'], { env, input: stack.password });
+    expect([code, existsSync(path)]).toEqual([0, false]);
   });
 });

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { CommandError } from '../../command-error.ts';
 import { checkToken, connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
 import { printDone, printRecord } from '../print-records.ts';
@@ -50,7 +51,10 @@ export async function logOut(options: PasswordOptions & { json?: boolean }): Pro
     const password = await readPassword(user, options.passwordStdin);
     const { api } = connectTo({ url, user, password });
     const params = { path: { id: tokenId } };
-    await unwrap(api.DELETE('/api/users/-/tokens/{id}', { params }));
+    await unwrap(api.DELETE('/api/users/-/tokens/{id}', { params })).catch((error: unknown) => {
+      // It has been ended elsewhere.
+      if (!(error instanceof WindlassError && error.status === 404)) throw error;
+    });
   }
   await removeProfile(process.env);
   await printDone({ url, username: user, loggedOut: true }, options);

@@ -1,5 +1,5 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
-import type { RowsPage, Value } from '../../../clients/typescript/src/rows.ts';
+import { type RowsPage, rowsOfAnswer, type Value } from '../../../clients/typescript/src/rows.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { connect } from '../connect.ts';
 import { write } from '../print-output.ts';
@@ -16,9 +16,6 @@ export interface RowsOptions {
 }
 
 type Query = Omit<RowsOptions, 'csv' | 'json'>;
-
-/** Of an answer. */
-const MOST_ROWS = 10_000;
 
 /** `windlass rows`: rows of a table of a model. */
 export async function printRows(
@@ -61,11 +58,13 @@ async function* readPages(
   { offset = 0, limit, ...view }: Query,
 ): AsyncGenerator<RowsPage> {
   let tag: string | undefined;
+  let most = rowsOfAnswer();
   for (let at = offset, end = offset + limit; at < end; ) {
-    const query = { ...view, offset: at, limit: Math.min(MOST_ROWS, end - at), tag };
+    const query = { ...view, offset: at, limit: Math.min(most, end - at), tag };
     const page = await windlass.rowsPage(mid, aid, query);
     yield page;
     tag = page.tag;
+    most = rowsOfAnswer(page.columns.length);
     at += page.rows.length;
     end = Math.min(end, page.total);
   }

@@ -137,6 +137,13 @@ def test_an_orderly_end_of_a_stream_is_none_of_the_job() -> None:
         assert [line.text for line in client.follow("j1")] == ["a", "b"]
 
 
+def test_a_redirect_of_a_write_is_no_success() -> None:
+    with server((308, {"Location": "https://elsewhere/"}, b"")) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError, match="https://elsewhere/") as raised:
+            client.cancel("j1")
+    assert raised.value.code == "not_the_service"
+
+
 def test_what_is_not_the_service_is_named() -> None:
     page = (200, {"Content-Type": "text/html"}, b"<title>Log in</title>")
     with server(page, page) as (url, seen), Client(url, token="t") as client:

@@ -72,17 +72,19 @@ export interface ReadOptions {
 }
 
 /** Bytes of a file on the host, as they come; where the connection is lost, the rest is asked for. */
-export function readFile(
+export async function* readFile(
   { http }: Connection,
   { sid, path }: { sid: string; path: string },
   { start = 0, length, ...options }: ReadOptions = {},
 ): AsyncGenerator<Uint8Array> {
+  // There is no range of no bytes: the service would send all of them.
+  if (length === 0) return;
   const last = length === undefined ? '' : start + length - 1;
   const ask = (at: number) => ({
     path: filePath(sid, path),
     headers: start + at > 0 || last !== '' ? { Range: `bytes=${start + at}-${last}` } : undefined,
   });
-  return readBytes(http, ask, options);
+  yield* readBytes(http, ask, options);
 }
 
 /**

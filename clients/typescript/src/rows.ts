@@ -17,8 +17,15 @@ export interface RowsOptions extends Query {
   signal?: AbortSignal;
 }
 
-/** The most rows of an answer. */
+/** The most rows, columns and values of an answer. */
 const PAGE = 10_000;
+const COLUMNS = 2_500;
+const VALUES = 1_000_000;
+
+/** How many rows to ask for of a table of so many columns; of one that is not known, few enough. */
+export const rowsOfAnswer = (columns = COLUMNS): number =>
+  Math.min(PAGE, Math.floor(VALUES / columns));
+
 /** How long to wait for a view that another user's job makes. */
 const LOOK_AGAIN_MS = 500;
 
@@ -32,11 +39,13 @@ export async function* readRows(
   { signal, offset = 0, limit = Infinity, ...view }: RowsOptions,
 ): AsyncGenerator<Row> {
   let tag: string | undefined;
+  let most = rowsOfAnswer();
   for (let at = offset, end = offset + limit; at < end; ) {
-    const query = { ...view, offset: at, limit: Math.min(PAGE, end - at) };
+    const query = { ...view, offset: at, limit: Math.min(most, end - at) };
     const page = await readPage(connection, table, { ...query, signal, tag });
     const { columns, rows, total } = page;
     tag = page.tag;
+    most = rowsOfAnswer(columns.length);
     for (const row of rows)
       yield Object.fromEntries(columns.map((column, n) => [column, row[n] ?? null]));
     at += rows.length;

@@ -63,11 +63,13 @@ export const lookAgain = ({ mid, aid }: TableKey) =>
 
 /** Rows of a view, once it is made. */
 export const readRowsOf = (
-  { mid, aid }: TableKey,
+  { mid, aid, tag }: TableKey,
   view: View,
   query: RowsQuery,
   signal: AbortSignal,
-): Promise<RowsPage> => windlass.rowsPage(mid, aid, { ...query, ...view, signal });
+): Promise<RowsPage> =>
+  // Of that table alone: another one may have its place, with other columns. A proxy that compresses makes the tag weak.
+  windlass.rowsPage(mid, aid, { ...query, ...view, signal, ...(tag.startsWith('"') && { tag }) });
 
 /** What is in a column, of the rows that pass all filters. */
 export const useHistogram = (

@@ -130,9 +130,14 @@ class Api:
             raise self.not_the_service() from cause
 
     def require_service(self, response: httpx.Response) -> httpx.Response:
-        """Raises for a page, such as a proxy's login: none of the service's answers here is HTML, not even a file's."""
+        """Raises for a page, such as a proxy's login: none of the service's answers here is HTML, not even a file's.
+
+        Likewise for a redirect that is not followed, such as that of a proxy to https: nothing was done.
+        """
         if response.headers.get("Content-Type", "").startswith("text/html"):
             raise self.not_the_service()
+        if 300 <= response.status_code < 400 and response.status_code != 304:
+            raise self.not_the_service(response.headers.get("Location"))
         return response
 
     @asynccontextmanager
@@ -164,10 +169,11 @@ class Api:
         failure.__cause__ = cause
         return failure
 
-    def not_the_service(self) -> WindlassError:
+    def not_the_service(self, elsewhere: Optional[str] = None) -> WindlassError:
         """Something else has answered, such as the login page of a proxy."""
+        says = f" It says to ask {elsewhere} instead." if elsewhere else ""
         return WindlassError(
-            f"What answers at {self.url} is not Windlass.",
+            f"What answers at {self.url} is not Windlass.{says}",
             code="not_the_service",
             hint="Is this its address, and does a proxy let programs through?",
         )
