@@ -214,7 +214,8 @@ describeStack(missing, 'jobs of a Slurm', form => {
 
   test('one that runs is cancelled with all that it started', async () => {
     const ledger = join(sshd.home, `ledger-${randomUUID()}`);
-    const { id } = await submit({ command: `echo $$ >${ledger}; sleep 600 & wait` });
+    // Its child may be ended first, whose status is then its own: one of 0 would be an end by itself.
+    const { id } = await submit({ command: `echo $$ >${ledger}; sleep 600 & wait $!` });
     await waitFor(() => existsSync(ledger), { what: 'it to begin', timeoutMs: 60_000 });
     await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
     expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
