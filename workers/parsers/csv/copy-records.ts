@@ -16,7 +16,7 @@ interface Copy {
   onBytes?(bytes: number): void;
 }
 
-/** Copies the well-formed records of a file, each as it is and with LF: no comments, no malformed rows, no blank lines. */
+/** Copies the well-formed records of a file, each as it is and with LF: no comments, no malformed rows, no blank lines that are none. */
 export async function copyRecords(
   dialect: Dialect,
   { from, to, without, quotesBlank, onBytes }: Copy,
