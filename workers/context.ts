@@ -37,8 +37,6 @@ export interface JobContext<K extends JobKind = JobKind> {
   worker: WorkerContext;
   job: JobRow;
   payload: Payload<K>;
-  /** Whether it was claimed before, by an attempt that may have done its work. Of kinds whose state is not their handlers'. */
-  isRetaken: boolean;
   /** This attempt's token. */
   token: string;
   log: Logger;

@@ -185,6 +185,20 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     await expectProblem(removed, 404, 'not_found');
   });
 
+  test('a job that has waited for its host is no repeated one', async () => {
+    const path = join(folder, 'lock');
+    proxy.refuse();
+    const kept = put(path, 'mine', { 'If-None-Match': '*' });
+    const gone = `/api/remotes/${sid}/file${join(folder, 'gone')}`;
+    const removed = client.fetch(gone, { method: 'DELETE' });
+    const released = () => database`
+      select from jobs where finished is null and lease_token is null and unreachable_since is not null`;
+    await waitFor(async () => (await released()).length === 2, { what: 'both to be released' });
+    proxy.heal();
+    await expectProblem(await kept, 412, 'precondition_failed');
+    await expectProblem(await removed, 404, 'not_found');
+  });
+
   test('a file is removed; what is not there is 404, a folder 400', async () => {
     const remove = (path: string) =>
       client.fetch(`/api/remotes/${sid}/file${path}`, { method: 'DELETE' });

@@ -99,7 +99,6 @@ class Attempt {
     this.context = {
       worker,
       job: row,
-      isRetaken: row.ranSeconds > 0,
       // work() parses it, which may fail: the row may be from a newer version.
       payload: row.payload as Payload<JobKind>,
       token: lease.token,

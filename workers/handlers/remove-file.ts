@@ -1,21 +1,20 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Handler } from '../context.ts';
+import { recordIntent } from '../remote-files/record-intent.ts';
 import { removeRemoteFile } from '../remote-files/remove-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 
-/** Removes a file of the session's host. One that is gone when this is tried again was removed by the first try. */
+/** Removes a file of the session's host. One that was there and is gone when this is tried again was removed by the first try. */
 const removeFile: Handler<'remove-file'> = async context => {
-  const { payload, signal } = context;
-  let isRepeated = context.isRetaken;
+  const { job, payload, signal } = context;
+  const options = { path: payload.path, confirm: () => recordIntent(context), signal };
   await withSession(context, async session => {
     await session.requireSftp(signal);
     try {
-      await removeRemoteFile(session, payload.path, signal);
+      await removeRemoteFile(session, options);
     } catch (error) {
       const isGone = error instanceof WindlassError && error.code === 'not_found';
-      if (!isGone || !isRepeated) throw error;
-    } finally {
-      isRepeated = true;
+      if (!isGone || !job.runAt) throw error;
     }
   });
   return { result: {} };

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
+import { recordIntent } from '../remote-files/record-intent.ts';
 import { writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
@@ -12,22 +13,14 @@ const MOST_STALE = 20;
 /** Writes what the request has stored to a file of the session's host; again from its beginning after a lost link or worker. */
 const writeFile: Handler<'write-file'> = async context => {
   const { payload } = context;
-  let isRepeated = context.isRetaken;
-  const result = await withSession(context, session => {
-    const tried = writeOnce(context, session, isRepeated);
-    isRepeated = true;
-    return tried;
-  });
+  let tries = 0;
+  const result = await withSession(context, session => writeOnce(context, session, tries++));
   return { result, promote: tx => scheduleDeletion(tx, [payload.object]) };
 };
 
 export default writeFile;
 
-async function writeOnce(
-  context: JobContext<'write-file'>,
-  session: RemoteSession,
-  isRepeated: boolean,
-) {
+async function writeOnce(context: JobContext<'write-file'>, session: RemoteSession, tries: number) {
   const { worker, job, payload, signal, cleanupSignal } = context;
   const { path, object, size, digest, mode, parents, exclusive } = payload;
   await session.requireSftp(signal);
@@ -35,7 +28,9 @@ async function writeOnce(
   const meter = new PartMeter({ limit: size, expected: Buffer.from(digest, 'base64') });
   // Its error reaches whoever reads the meter.
   pipeline(stored, meter, () => {});
+  const temporary = `${job.id}-${job.epoch}`;
   const earlier = Array.from({ length: Math.min(MOST_STALE, job.epoch - 1) }, (_, n) => n + 1);
+  const stale = earlier.map(back => `${job.id}-${job.epoch - back}`);
   return writeRemoteFile(session, {
     ...{
       path,
@@ -45,13 +40,13 @@ async function writeOnce(
       mode,
       parents,
       exclusive,
-      isRepeated,
       signal,
       cleanupSignal,
     },
-    temporary: `${job.id}-${job.epoch}`,
-    stale: earlier.map(back => `${job.id}-${job.epoch - back}`),
+    mayBeNamed: job.runAt !== null,
+    temporary,
+    stale: tries > 0 ? [...stale, temporary] : stale,
     // Another worker may have taken the job over, and have been told of its end.
-    confirm: () => context.assertLeased(),
+    confirm: () => recordIntent(context),
   });
 }

@@ -4,18 +4,18 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 import { isDirectory, STATUS, statusOf, withSftp } from './sftp-requests.ts';
 
 /**
- * Removes a file, or a link, on the session's host. Throws `not_found`, `forbidden`, `invalid_input` (a directory),
+ * Removes a file, or a link, on the session's host; `confirm` is called before. Throws `not_found`, `forbidden`, `invalid_input` (a directory),
  * `remote_connection_failed`, or the signal's reason.
  */
 export async function removeRemoteFile(
   session: RemoteSession,
-  path: string,
-  signal: AbortSignal,
+  { path, confirm, signal }: { path: string; confirm(): Promise<void>; signal: AbortSignal },
 ): Promise<void> {
   try {
     await withSftp(session, signal, async ({ sftp, request, act }) => {
       const found = await request<ssh2.Stats>(done => sftp.lstat(path, done));
       if (isDirectory(found)) throw isFolder(path);
+      await confirm();
       await act(done => sftp.unlink(path, done));
     });
   } catch (error) {

@@ -34,9 +34,9 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     writeRemoteFile(session, {
       ...{ path, bytes: Readable.from([Buffer.from(text)]), size: text.length },
       digest: createHash('sha256').update(text).digest('base64'),
-      ...{ parents: false, exclusive: true, isRepeated: true, temporary: 'job-2' },
+      ...{ parents: false, exclusive: true, mayBeNamed: true, temporary: 'job-2' },
       ...{
-        stale: ['job-1'],
+        stale: ['job-1', 'job-2'],
         confirm: async () => {},
         signal: patient,
         cleanupSignal: patient,
@@ -48,7 +48,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     const path = join(sshd.home, 'made');
     const text = 'x'.repeat(100_000);
     writeFileSync(path, text);
-    await expect(write(path, text, { isRepeated: false })).rejects.toMatchObject({
+    await expect(write(path, text, { mayBeNamed: false })).rejects.toMatchObject({
       code: 'precondition_failed',
     });
     expect(await write(path, text)).toEqual({ created: true });
@@ -63,7 +63,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     const bytes = new Readable({ read() {} });
     bytes.push(Buffer.alloc(100_000));
     const written = write(join(sshd.home, 'third'), 'x', {
-      ...{ bytes, size: 200_000, isRepeated: false, signal: cancel.signal },
+      ...{ bytes, size: 200_000, mayBeNamed: false, signal: cancel.signal },
     });
     written.catch(() => {});
     await waitFor(() => left().length > 0, { what: 'the temporary file' });
@@ -79,7 +79,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     bytes.push(Buffer.alloc(100_000));
     const temporary = join(sshd.home, '.windlass-private');
     const written = write(join(sshd.home, 'private'), 'x', {
-      ...{ bytes, size: 200_000, isRepeated: false, signal: cancel.signal, mode: 0o640 },
+      ...{ bytes, size: 200_000, mayBeNamed: false, signal: cancel.signal, mode: 0o640 },
       temporary: 'private',
     });
     written.catch(() => {});

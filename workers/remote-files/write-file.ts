@@ -29,7 +29,7 @@ export interface WriteFileOptions {
   /** Throws `precondition_failed` where there is such a file. */
   exclusive: boolean;
   /** Whether an earlier try may have given the file its name. */
-  isRepeated: boolean;
+  mayBeNamed: boolean;
   /** Ends the names of temporary files beside it; those of `stale` are removed. */
   temporary: string;
   stale: string[];
@@ -66,9 +66,9 @@ export async function writeRemoteFile(
 }
 
 async function write(channel: Sftp, options: WriteFileOptions): Promise<{ created: boolean }> {
-  const { exclusive, isRepeated } = options;
+  const { exclusive, mayBeNamed } = options;
   const { present, path, folder } = await findPlace(channel, options.path);
-  if (present && exclusive && !isRepeated) throw isThere(options.path);
+  if (present && exclusive && !mayBeNamed) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
   const inFolder = (end: string) => posix.join(folder, temporaryName(end));
   const temporary = inFolder(options.temporary);
@@ -77,8 +77,7 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
       throw isUnexplained(error) ? new FailedWrite(temporary, error) : error;
     });
   else if (!(await find(channel, folder))) throw noFolder(folder);
-  if (isRepeated)
-    for (const stale of [...options.stale.map(inFolder), temporary]) await remove(channel, stale);
+  for (const stale of options.stale) await remove(channel, inFolder(stale));
   if (present && exclusive) {
     if (!(await holds(channel, path, options))) throw isThere(options.path);
     return { created: true };

@@ -83,7 +83,7 @@ async function awaitReconnect(context: JobContext, error: WindlassError): Promis
   const place = await worker.sessions.placeOfLogin(job.session ?? '');
   if (place === 'elsewhere') return new ReleaseJob('another worker has the connection', 0.5);
   // What runs on the host goes on, and its follower knows for how long.
-  if (job.runAt) return error;
+  if (job.runAt && !job.runRemoved) return error;
   const since = job.unreachableSince ?? new Date();
   if (Date.now() - since.getTime() > RECONNECT_FOR_MS) return error;
   if (!job.unreachableSince) await setUnreachableSince(context, since);
