@@ -30,5 +30,8 @@ export const isWaiting = sql.raw(IS_WAITING);
 export const isHeld = sql.raw(IS_HELD);
 export const isNotLeased = sql.raw(NOT_LEASED);
 
+/** How long an ended session keeps its sealed credential, with which its runs and batch jobs are removed from their host. */
+export const CLEAN_UP = sql.raw(`interval '10 minutes'`);
+
 /** Ids as one parameter, so that a statement's text is the same for any number of them. */
 export const anyOf = (ids: string[]) => sql`any(${sql.param(`{${ids.join(',')}}`)}::text[])`;

@@ -10,7 +10,7 @@ import {
   webhookDeliveries,
 } from '../database/schema.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
-import { anyOf } from './job-conditions.ts';
+import { anyOf, CLEAN_UP } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
 
 /**
@@ -93,8 +93,9 @@ async function touchSessions(tx: Tx, ids: string[]): Promise<void> {
         .where(sql`${sessions.sid} = ${sid} and ${sessions.accessed} < ${finished}::timestamptz`);
 }
 
-/** Of a batch job: its host will be visited again, which wants credentials. */
+/** Of a batch job: its host will be visited again while there are credentials for that. */
 const isOnItsHost = sql`(${jobs.kind} = 'batch' and ${jobs.runAt} is not null and not ${jobs.runRemoved}
-  and exists (select from ${sessions} where ${sessions.sid} = ${jobs.session} and ${sessions.ended} is null))`;
+  and exists (select from ${sessions} where ${sessions.sid} = ${jobs.session} 
+    and (${sessions.ended} is null or ${sessions.ended} > now() - ${CLEAN_UP})))`;
 
 const among = (ids: string[]) => sql`${jobs.id} = ${anyOf(ids)}`;

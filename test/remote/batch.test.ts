@@ -7,7 +7,7 @@ import { describeStack } from '../harness/forms.ts';
 import { type Job, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { startSlurm } from '../harness/slurm.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { useRemoteStack, useStackDatabase, useStarted } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 interface BatchJob extends Job {
@@ -24,6 +24,7 @@ const missing = missingPrograms('sshd', 'slurmctld', 'slurmd', 'sbatch', 'munged
 
 describeStack(missing, 'jobs of a Slurm', form => {
   const { stack, client, sshd } = useRemoteStack(form);
+  const database = useStackDatabase(stack);
   const slurm = useStarted(startSlurm);
   const line = useStarted(startCommandLine);
   let sid: string;
@@ -237,5 +238,17 @@ describeStack(missing, 'jobs of a Slurm', form => {
     const { id } = await submit({ command: 'true' });
     await waitForEnd(client, id);
     await waitUntilRemoved(id);
+  });
+
+  test('one that is cancelled and cannot be ended for half a day is given up as cancelled', async () => {
+    const { id } = await submit({ command: 'true', options: ['--hold'] });
+    await waitUntil(id, job => job.batch?.state === 'PENDING', 'to wait');
+    await sshd.stop();
+    await database`update jobs set unreachable_since = now() - interval '13 hours' where id = ${id}`;
+    await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'cancelled',
+      error: { detail: expect.stringContaining('may run on') },
+    });
   });
 });

@@ -130,10 +130,24 @@ test('the record of a job stays while its files are on its host', async () => {
   expect(await removeRecord(id)).toEqual([id]);
 });
 
-test('of a session that is closed a record goes, and nothing is left to be swept as a run', async () => {
+test('the record stays while the files of a session that was just closed are to be removed', async () => {
+  offer('');
   const id = newId();
   await makeJob(id, { hasEnded: true });
-  await db().update(sessions).set({ ended: new Date(), sealed: null }).where(eq(sessions.sid, sid));
+  await db().update(sessions).set({ ended: new Date() }).where(eq(sessions.sid, sid));
+  expect(await removeRecord(id)).toEqual([]);
+  await poll();
+  await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: `the end of ${id}` });
+  expect(await removeRecord(id)).toEqual([id]);
+});
+
+test('of a session that was closed long ago a record goes, and nothing is left to be swept as a run', async () => {
+  const id = newId();
+  await makeJob(id, { hasEnded: true });
+  await db()
+    .update(sessions)
+    .set({ ended: new Date(Date.now() - 3_600_000), sealed: null })
+    .where(eq(sessions.sid, sid));
   expect(await removeRecord(id)).toEqual([id]);
   expect(await db().select().from(leftoverRuns).where(eq(leftoverRuns.id, id))).toEqual([]);
 });

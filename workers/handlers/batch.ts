@@ -3,6 +3,7 @@ import { folderOf } from '../../shared/jobs/payloads/batch.ts';
 import { BatchRun } from '../batch/batch-run.ts';
 import { cwdNotFound } from '../batch/errors.ts';
 import type { Handler } from '../context.ts';
+import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { explainAccessDenied, isUnreachable } from '../runs/run-errors.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -31,7 +32,8 @@ const batch: Handler<'batch'> = async context => {
     signal: () => (job.runAt ? context.cleanupSignal : context.signal),
   }).catch(async (error: unknown) => {
     await output.flush();
-    if (job.runAt && isUnreachable(error)) throw toLater(job.unreachableSince);
+    if (job.runAt && isUnreachable(error))
+      throw toLater(job.unreachableSince, wasCancelled(context));
     throw explainAccessDenied(context, error);
   });
   if (code === 'cwd') throw cwdNotFound(folderOf(payload));
@@ -40,10 +42,16 @@ const batch: Handler<'batch'> = async context => {
 
 export default batch;
 
-function toLater(since: Date | null): unknown {
+function toLater(since: Date | null, isCancelled: boolean): unknown {
   if (!since || Date.now() - since.getTime() < UNREACHABLE_FOR_MS)
     return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {
       unreachableSince: since ?? new Date(),
+    });
+  if (isCancelled)
+    return new WindlassError('cancelled', {
+      detail:
+        'Cancelled, but the host could not be reached for too long to end the job there, so that it may run on.',
+      hint: 'Look on the host.',
     });
   return new WindlassError('outcome_unknown', {
     detail: 'Outcome unknown: the host could not be reached for too long.',

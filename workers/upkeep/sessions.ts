@@ -2,10 +2,8 @@ import { and, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
 import { recordAudit } from '../../shared/audit/audit.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
+import { CLEAN_UP } from '../../shared/jobs/job-conditions.ts';
 import type { WorkerContext } from '../context.ts';
-
-/** How long an ended session keeps its sealed credential for cleaning up on its host. */
-const CLEAN_UP = sql`interval '10 minutes'`;
 
 const openJobs = (context: WorkerContext) =>
   context.database.db
