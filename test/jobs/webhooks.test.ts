@@ -194,6 +194,19 @@ describeStack(missingPrograms('sshd'), 'webhooks', form => {
     expect(await deliveriesOf(receiver.id)).toHaveLength(1);
   });
 
+  test('one whose key was lost says so, and is disabled as one whose receiver takes nothing', async () => {
+    const receiver = await receive();
+    await database`update webhooks set sealed = 'of another key' where id = ${receiver.id}`;
+    await run();
+    const { problem } = await delivery(receiver.id, one => one.attempts > 0);
+    expect(problem).toContain('add it anew');
+    expect(receiver.received).toEqual([]);
+    expect(await client.get(`/api/webhooks/${receiver.id}`)).toMatchObject({
+      failing: expect.any(String),
+      problem,
+    });
+  });
+
   test('ends with its user, and is of no other user', async () => {
     const username = 'hooked';
     await client.post('/api/users', { username, password: 'a long password' });

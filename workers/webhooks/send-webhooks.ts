@@ -56,7 +56,10 @@ async function serve(context: Context, webhook: WebhookRow): Promise<void> {
   const until = performance.now() + ROUND_MS;
   let isFailing = webhook.failingSince !== null;
   try {
-    const secret = await openSecret(context, webhook);
+    const secret = await openSecret(context, webhook).catch((err: unknown) => {
+      log.warn({ err, webhook: webhook.id }, 'the key of a webhook does not open');
+      return undefined;
+    });
     do {
       const due = await findDue(database.db, webhook.id, isFailing ? 1 : SIDE_BY_SIDE);
       if (due.length === 0) return;
@@ -80,7 +83,7 @@ async function serve(context: Context, webhook: WebhookRow): Promise<void> {
 async function attempt(
   { config, log, stopping }: Context,
   webhook: WebhookRow,
-  secret: string,
+  secret: string | undefined,
   { job, attempts, row, now }: DueDelivery,
 ): Promise<Attempted | undefined> {
   const failed = (problem: string, status: number | null = null) => {
@@ -88,6 +91,10 @@ async function attempt(
     return { job, attempts, status, problem };
   };
   if (!row) return { ...failed('The record of the job is gone.'), isLost: true };
+  if (secret === undefined)
+    return failed(
+      'The key of its signatures cannot be opened any more: remove the webhook and add it anew.',
+    );
   const message = toMessage(webhook.id, row);
   try {
     const status = await postMessage(webhook.url, {
