@@ -9,7 +9,7 @@ import { from } from 'pg-copy-streams';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
 import { installation } from '../../shared/database/schema.ts';
-import { OF_ANOTHER, readMarker } from '../../shared/installation/store-marker.ts';
+import { listObjects, OF_ANOTHER, readMarker } from '../../shared/installation/store-marker.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { CommandError } from '../command-error.ts';
 import { listSummed, notWhole, verifySums } from './checksums.ts';
@@ -90,12 +90,30 @@ async function requireOwnStore({ tables }: Manifest, { folder, objects }: Restor
   // Makes a bucket that is not there.
   await objects.check();
   const marker = await readMarker(objects);
-  if (marker === undefined) return;
+  if (marker === undefined) return requireKnownObjects(folder, objects);
   const name = getTableName(installation);
   // A release that knew no markers made the backup.
   const hasOwn = tables.some(table => table.name === name);
   const own = hasOwn && gunzipSync(await readFile(join(folder, tableFile(name)))).toString();
   if (own !== `${marker}\n`) throw new CommandError(OF_ANOTHER.problem, OF_ANOTHER);
+}
+
+/** A store without a marker may hold what a restore that was cut off has put there, and nothing else. */
+async function requireKnownObjects(folder: string, objects: ObjectStore) {
+  let known: Set<string> | undefined;
+  for await (const key of listObjects(objects)) {
+    known ??= await readObjectNames(folder);
+    if (!known.has(objectFile(key)))
+      throw new CommandError('The object store holds objects that are not in the backup.', {
+        hint: 'Correct S3_BUCKET or DATA_DIR: what no row refers to would be removed. If nobody needs those objects, remove them.',
+      });
+  }
+}
+
+async function readObjectNames(folder: string): Promise<Set<string>> {
+  const names = new Set<string>();
+  for await (const name of listSummed(folder)) if (name.startsWith(OBJECT)) names.add(name);
+  return names;
 }
 
 async function requireEmpty(client: pg.Client, { when, tag }: Manifest['migration']) {

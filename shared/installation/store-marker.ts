@@ -76,8 +76,13 @@ async function isNew(db: Db): Promise<boolean> {
 }
 
 async function holdsObjects(objects: ObjectStore): Promise<boolean> {
-  for (const prefix of OBJECT_PREFIXES) for await (const _ of objects.list(prefix)) return true;
+  for await (const _ of listObjects(objects)) return true;
   return false;
+}
+
+/** The keys of all that Windlass stores: a bucket may hold other things, too. */
+export async function* listObjects(objects: ObjectStore): AsyncGenerator<string> {
+  for (const prefix of OBJECT_PREFIXES) for await (const { key } of objects.list(prefix)) yield key;
 }
 
 /** Some of the objects that rows refer to for as long as they are there. */

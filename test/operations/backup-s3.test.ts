@@ -108,6 +108,16 @@ describeStack(missingPrograms('sshd') ?? missingMinio(), 'a backup of objects in
     ]);
     expect(await listKeys()).toEqual([MARKER]);
     await objects.remove(MARKER);
+
+    const foreign = 'artifacts/of-another/installation';
+    await objects.put(foreign, Buffer.from('theirs'));
+    const mixed = await windlass('restore', folder);
+    expect([mixed.code, mixed.stderr]).toEqual([
+      1,
+      expect.stringContaining('holds objects that are not in the backup'),
+    ]);
+    expect(await listKeys()).toEqual([foreign]);
+    await objects.remove(foreign);
     await removeBucket();
 
     const restored = await windlass('restore', folder, '--json');
