@@ -152,6 +152,19 @@ describeStack(undefined, '@windlass/client uploads', form => {
     expect(String(await fileOf('changed'))).toBe('new words');
   });
 
+  test('of a file that is written meanwhile nothing is made', async () => {
+    const path = join(directory.path, 'written.bin');
+    writeFileSync(path, randomBytes(6 * MB));
+    const file = await openFile(path);
+    const begun = windlass.upload(file, {
+      ...{ mid, parser: 'blob', partSize: MB, parallel: 1 },
+      onProgress: ({ sent }) => sent === 3 * MB && writeFileSync(path, randomBytes(6 * MB)),
+    });
+    await expect(begun).rejects.toMatchObject({ code: 'changed' });
+    await file.close();
+    expect((await client.fetch(`/api/models/${mid}/files/written.bin`)).status).toBe(404);
+  });
+
   test('a part that was stored late, after all were compared, is sent again', async () => {
     const { id } = await client.post<{ id: string }>('/api/uploads', {
       ...{ mid, input: false, parser: 'blob', aids: ['late'] },

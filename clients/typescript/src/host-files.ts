@@ -140,7 +140,11 @@ function streamOf(source: Source, onProgress: WriteOptions['onProgress']): Reada
   let sent = 0;
   return new ReadableStream({
     async pull(controller) {
-      if (sent >= total) return controller.close();
+      if (sent >= total) {
+        // The file on the host is as before unless its body ends.
+        await source.check?.();
+        return controller.close();
+      }
       const end = Math.min(total, sent + CHUNK);
       controller.enqueue(new Uint8Array(await source.slice(sent, end).arrayBuffer()));
       sent = end;

@@ -23,14 +23,16 @@ export async function openFile(path: string): Promise<OpenedFile> {
   const handle = await open(path);
   const stateOf = (stats: BigIntStats) =>
     [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
+  /** Who renames or removes the file meanwhile changes nothing of what is read here. */
+  const contentOf = (stats: BigIntStats) => [stats.size, stats.mtimeNs].join(' ');
   const stats = await handle.stat({ bigint: true });
-  const state = stateOf(stats);
+  const content = contentOf(stats);
   return {
     name: basename(path),
     size: Number(stats.size),
-    state,
+    state: stateOf(stats),
     async check() {
-      if (stateOf(await handle.stat({ bigint: true })) !== state) throw hasChanged(path);
+      if (contentOf(await handle.stat({ bigint: true })) !== content) throw hasChanged(path);
     },
     slice: (start, end) => ({
       async arrayBuffer() {

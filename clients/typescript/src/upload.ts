@@ -98,6 +98,8 @@ async function sendAll(
     const params = { path: { uid: id }, header: { 'If-Match': sender.tag } };
     const body = { uploaded: plan.counts };
     const { api } = connection;
+    // Of two states nothing is made.
+    for (const file of files) await file.check?.();
     try {
       return (
         await unwrap(
