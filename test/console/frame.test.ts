@@ -160,6 +160,10 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
     await page.getByText('First steps').or(page.locator('.steps')).first().waitFor();
     expect(await page.locator('main').textContent()).not.toContain('of the first user');
     await second.close();
+    await page.context().setOffline(true);
+    await page.getByRole('button', { name: 'Log out', exact: true }).click();
+    await page.locator('main').getByRole('alert').waitFor();
+    await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Log out', exact: true }).click();
     await logInToConsole(page, stack);
   });

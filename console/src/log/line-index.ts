@@ -1,11 +1,19 @@
 import { readStyle, type Style } from './ansi.ts';
-import type { ByteBlocks } from './byte-blocks.ts';
+import { BLOCK_BYTES, type ByteBlocks } from './byte-blocks.ts';
 import { GrowingNumbers } from './growing-numbers.ts';
 
 /** The offset of every such line is kept; between two of them line breaks are looked for. */
 export const LINES_PER_MARK = 64;
+/** Where longer lines begin and end is kept, so that none has to be read to find the lines behind it. */
+export const LONG_LINE_BYTES = BLOCK_BYTES;
 const LINE_FEED = 10;
 const ESCAPE = 27;
+
+/** Where a line begins, and where its line break is, or where the stream ends so far. */
+interface Place {
+  start: number;
+  end: number;
+}
 
 /** Where the lines of one stream begin, and which colours are set there: 8 bytes for 64 lines. */
 export class LineIndex {
@@ -16,7 +24,9 @@ export class LineIndex {
   #style: Style = {};
   /** The tail of a chunk in which an escape sequence may have begun. */
   #cut: Uint8Array | undefined;
+  readonly #long = new Map<number, Place>();
   #lines = 0;
+  #lastStart = 0;
   #isAtStart = true;
   #hasEscapes = false;
 
@@ -39,6 +49,8 @@ export class LineIndex {
     const before = this.#lines;
     let styled = 0;
     const begin = (at: number) => {
+      if (this.#lines > 0) this.#keepLong({ start: this.#lastStart, end: offset + at - 1 });
+      this.#lastStart = offset + at;
       if (this.#lines % LINES_PER_MARK === 0) {
         this.#followStyle(bytes.subarray(styled, at));
         styled = at;
@@ -58,15 +70,31 @@ export class LineIndex {
     return this.#lines - before;
   }
 
-  /** Where the line begins, and where its line break is, or where the stream ends so far. Undefined: dropped bytes. */
-  locate(line: number): { start: number; end: number } | undefined {
+  /** Or where a line begins that stands before it, or itself, whose bytes were dropped: at most LONG_LINE_BYTES of them. */
+  locate(line: number): Place | { lost: number } {
+    const known = this.#placeOfLong(line);
+    if (known) return known;
     let start = this.#marks.at(Math.floor(line / LINES_PER_MARK));
     for (let n = line - (line % LINES_PER_MARK); ; n++) {
-      const end = this.#findBreak(start);
-      if (end === undefined) return undefined;
+      const end = this.#placeOfLong(n)?.end ?? this.#findBreak(start);
+      if (end === undefined) return { lost: start };
       if (n === line) return { start, end };
       start = end + 1;
     }
+  }
+
+  isLong(line: number): boolean {
+    return this.#placeOfLong(line) !== undefined;
+  }
+
+  #keepLong(place: Place): void {
+    if (place.end - place.start > LONG_LINE_BYTES) this.#long.set(this.#lines - 1, place);
+  }
+
+  #placeOfLong(line: number): Place | undefined {
+    if (line !== this.#lines - 1) return this.#long.get(line);
+    const end = this.#blocks.length - (this.#isAtStart ? 1 : 0);
+    return end - this.#lastStart > LONG_LINE_BYTES ? { start: this.#lastStart, end } : undefined;
   }
 
   /** What is set where the mark of the line stands, and the first line after it. */

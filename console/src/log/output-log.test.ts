@@ -88,6 +88,47 @@ test('what is too much is dropped, asked for where it is looked at, and put back
   expect(textOf(log, last)).toBe(line.trim());
 });
 
+test('a line of more than is kept is shown by its beginning, and what stands behind it too', () => {
+  const log = new OutputLog({ keep: 4 * BLOCK_BYTES });
+  const all = encode(
+    `first\n${'z'.repeat(20 * BLOCK_BYTES)}\nbehind\n${'w'.repeat(9 * BLOCK_BYTES)}`,
+  );
+  for (let at = 0; at < all.length; at += 100_000)
+    log.append('stdout', all.subarray(at, at + 100_000));
+  const asked: number[] = [];
+  log.onMissing = ({ stream, block }) => {
+    asked.push(block);
+    const start = block * BLOCK_BYTES;
+    log.restore({ stream, block }, all.slice(start, start + BLOCK_BYTES));
+  };
+  const look = (n: number) => {
+    for (let tries = 0; tries < 5; tries++) {
+      const line = log.line(n);
+      if (line) return [line.spans[0]?.text.slice(0, 6), line.hidden];
+    }
+    throw new Error(`line ${n} is not shown after blocks ${asked} came`);
+  };
+  const shown = 16 << 10;
+  expect(look(1)).toEqual(['zzzzzz', 20 * BLOCK_BYTES - shown]);
+  expect(look(3)).toEqual(['wwwwww', 9 * BLOCK_BYTES - shown]);
+  expect(look(2)).toEqual(['behind', 0]);
+  expect(look(0)).toEqual(['first', 0]);
+  expect(asked.length).toBeLessThan(8);
+});
+
+test('a text is found before, behind and in the beginning of a line that is too long to be read', () => {
+  const log = new OutputLog();
+  log.append('stdout', encode('needle 0\n'.repeat(30)));
+  log.append('stdout', encode(`needle ${'z'.repeat(80 << 20)}`));
+  log.append('stdout', encode('\nneedle\n'));
+  log.isWhole = true;
+  log.onMissing = ({ stream, block }) =>
+    log.restore({ stream, block }, encode('needle 0\n'.repeat(30_000)).slice(0, BLOCK_BYTES));
+  const find = new FindLines(log, 'needle');
+  for (let n = 0; n < 10 && !find.isDone; n++) find.step(1_000);
+  expect(find.matches).toHaveLength(32);
+});
+
 test('a text is found in any case, in lines that come later too, and not in escape sequences', () => {
   const log = new OutputLog();
   const find = new FindLines(log, 'eRR');

@@ -1,6 +1,6 @@
 import { plainText, readSpans, type Span, type Style } from './ansi.ts';
 import { BLOCK_BYTES, ByteBlocks } from './byte-blocks.ts';
-import { LINES_PER_MARK, LineIndex } from './line-index.ts';
+import { LINES_PER_MARK, LineIndex, LONG_LINE_BYTES } from './line-index.ts';
 import { LineTimes } from './line-times.ts';
 import { MergedLines, STREAMS, type StreamName } from './merged-lines.ts';
 
@@ -8,6 +8,8 @@ import { MergedLines, STREAMS, type StreamName } from './merged-lines.ts';
 const SHOWN_BYTES = 16 << 10;
 /** Bytes that are kept of both streams; older ones are read again where they are looked at. */
 const KEPT_BYTES = 64 << 20;
+/** Of a longer line no more than what is shown is looked through and copied. */
+const WHOLE_BYTES = 16 << 20;
 /** Fewer are looked for one by one. */
 const FEW_LINES = 16;
 
@@ -125,28 +127,35 @@ export class OutputLog {
   #textOf(stream: StreamName, line: number): { text: string; hidden: number } | undefined {
     const { blocks, index } = this.#streams[stream];
     const place = index.locate(line);
-    if (!place) return this.#miss(stream, line);
+    if ('lost' in place) return this.#missLine(stream, place.lost);
     const { start, end } = place;
     const size = end - start;
-    const tail = size > SHOWN_BYTES ? blocks.read(end - SHOWN_BYTES, end) : undefined;
-    const overwrites = tail?.includes(13) ?? false;
-    const shown =
-      tail && overwrites ? tail : blocks.read(start, Math.min(end, start + SHOWN_BYTES));
-    if (!shown) return this.#miss(stream, line);
-    const text = afterReturns(this.#decoder.decode(shown));
-    return { text, hidden: overwrites ? 0 : size - Math.min(size, SHOWN_BYTES) };
+    const decode = (shown: Uint8Array) => afterReturns(this.#decoder.decode(shown));
+    if (size > SHOWN_BYTES) {
+      const tail = blocks.read(end - SHOWN_BYTES, end);
+      if (!tail) return this.#miss(stream, end - SHOWN_BYTES, end);
+      if (tail.includes(13)) return { text: decode(tail), hidden: 0 };
+    }
+    const shown = Math.min(size, SHOWN_BYTES);
+    const head = blocks.read(start, start + shown);
+    if (!head) return this.#miss(stream, start, start + shown);
+    return { text: decode(head), hidden: size - shown };
   }
 
-  /** Asks for the first block that is missing from the line's mark on. */
-  #miss(stream: StreamName, line: number): undefined {
-    const { blocks, index } = this.#streams[stream];
-    const from = index.offsetOfMark(line - (line % LINES_PER_MARK));
-    for (let block = Math.floor(from / BLOCK_BYTES); block < blocks.blockCount; block++) {
+  /** Asks for the first block that is missing of a stream's bytes. */
+  #miss(stream: StreamName, from: number, to: number): undefined {
+    const { blocks } = this.#streams[stream];
+    const end = Math.min(to, blocks.length);
+    for (let block = Math.floor(from / BLOCK_BYTES); block * BLOCK_BYTES < end; block++) {
       if (blocks.has(block)) continue;
       this.onMissing?.({ stream, block });
       return undefined;
     }
     return undefined;
+  }
+
+  #missLine(stream: StreamName, start: number): undefined {
+    return this.#miss(stream, start, start + LONG_LINE_BYTES + 1);
   }
 
   /**
@@ -156,12 +165,24 @@ export class OutputLog {
   plainLines(from: number): string[] | undefined {
     const { stream, line, left } = this.#merged.at(from);
     const { blocks, index } = this.#streams[stream];
-    const count = Math.min(left + 1, LINES_PER_MARK - (line % LINES_PER_MARK));
     const first = index.locate(line);
-    const last = count < FEW_LINES ? index.locate(line + count - 1)?.end : undefined;
-    const end = last ?? index.offsetOfMark(line - (line % LINES_PER_MARK) + LINES_PER_MARK);
-    const bytes = first && blocks.read(first.start, end);
-    if (!bytes) return this.#miss(stream, line);
+    if ('lost' in first) return this.#missLine(stream, first.lost);
+    const { start } = first;
+    if (first.end - start > WHOLE_BYTES) {
+      const shown = this.#textOf(stream, line);
+      return shown && [plainText(shown.text)];
+    }
+    const most = Math.min(left + 1, LINES_PER_MARK - (line % LINES_PER_MARK));
+    let count = 1;
+    while (count < most && !index.isLong(line) && !index.isLong(line + count)) count++;
+    let end = index.offsetOfMark(line - (line % LINES_PER_MARK) + LINES_PER_MARK);
+    if (count < FEW_LINES || end - start > LONG_LINE_BYTES) {
+      const last = index.locate(line + count - 1);
+      if ('lost' in last) return this.#missLine(stream, last.lost);
+      ({ end } = last);
+    }
+    const bytes = blocks.read(start, end);
+    if (!bytes) return this.#miss(stream, start, end);
     const lines = this.#decoder.decode(bytes).split('\n').slice(0, count);
     return lines.map(text => plainText(afterReturns(text)));
   }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { apiPath } from '../service/place.ts';
 import { type CurrentUser, logOut } from '../service/user.ts';
@@ -17,6 +17,7 @@ import {
   TerminalIcon,
 } from './icons.tsx';
 import { PageBoundary } from './page-boundary.tsx';
+import { Problem } from './problem.tsx';
 import { ThemeButton } from './theme.tsx';
 import { useArrival } from './use-arrival.ts';
 import { useKeptFocus } from './use-kept-focus.ts';
@@ -33,6 +34,7 @@ const PAGES = [
 export function Shell({ user, children }: { user: CurrentUser; children: ComponentChildren }) {
   const [path] = useLocation();
   const main = useRef<HTMLElement>(null);
+  const [failure, setFailure] = useState<unknown>();
   useArrival(path, main);
   useKeptFocus(main);
   return (
@@ -79,16 +81,27 @@ export function Shell({ user, children }: { user: CurrentUser; children: Compone
             </span>
           </Link>
           <ThemeButton />
-          <Button look="quiet" size="icon" aria-label="Log out" title="Log out" onClick={logOut}>
-            <LeaveIcon />
-          </Button>
+          <LogOutButton onFailed={setFailure} />
         </div>
       </header>
       <AnnouncedPage path={path} />
       <AnnouncedWork />
       <main class="main" ref={main} tabIndex={-1}>
+        {failure !== undefined && <Problem error={failure} />}
         <PageBoundary>{children}</PageBoundary>
       </main>
     </div>
+  );
+}
+
+function LogOutButton({ onFailed }: { onFailed: (error: unknown) => void }) {
+  const leave = () => {
+    onFailed(undefined);
+    logOut().catch(onFailed);
+  };
+  return (
+    <Button look="quiet" size="icon" aria-label="Log out" title="Log out" onClick={leave}>
+      <LeaveIcon />
+    </Button>
   );
 }
