@@ -51,7 +51,8 @@ export const convertFile =
       for (const { name } of made) checkName(name ? `${aid}/${name}` : aid);
       for (const { name, path, ...artifact } of made) {
         const object = newKey();
-        const stored = await storeScratch(objects, object, { path, signal: job.signal });
+        const written = { path, within: scratch, signal: job.signal };
+        const stored = await storeScratch(objects, object, written);
         artifacts.push({ ...artifact, aid: name ? `${aid}/${name}` : aid, object, size: stored });
       }
       return artifacts;

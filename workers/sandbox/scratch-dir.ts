@@ -1,6 +1,20 @@
 import { execFile } from 'node:child_process';
-import { constants, createWriteStream } from 'node:fs';
-import { chown, mkdtemp, open, readdir, rm, rmdir, statfs } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import {
+  chmod,
+  type FileHandle,
+  lchown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readlink,
+  realpath,
+  rm,
+  rmdir,
+  statfs,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -13,6 +27,9 @@ import { findIsolation } from './confine.ts';
 const CHECK_MS = 500;
 const run = promisify(execFile);
 
+/** The folder in the temporary one that confined programs write to: they cannot put another one in its place. */
+const INSIDE = 'files';
+
 /**
  * Creates a temporary folder and removes it after use. Also removes the folders of workers that have died, which packages
  * for temporary files do not.
@@ -23,13 +40,23 @@ export async function withScratch<T>(
 ): Promise<T> {
   const prefix = `windlass-${purpose}-`;
   await removeOrphans(prefix);
-  const path = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)).catch(throwDiskError);
+  const folder = await realpath(tmpdir());
+  const path = await mkdtemp(join(folder, `${prefix}${process.pid}-`)).catch(throwDiskError);
   try {
-    await giveToDecoder(path);
-    return await use(path);
+    await chmod(path, 0o711);
+    const inside = join(path, INSIDE);
+    await mkdir(inside, { mode: 0o700 }).catch(throwDiskError);
+    await giveToDecoder(inside);
+    return await use(inside);
   } finally {
     await removeScratch(path);
   }
+}
+
+/** Removes what is in a scratch folder, but for this file. */
+export async function emptyScratch(scratch: string, kept: string): Promise<void> {
+  for (const name of await readdir(scratch))
+    if (name !== kept) await removeAsDecoder(join(scratch, name));
 }
 
 interface WriteOptions {
@@ -50,14 +77,21 @@ export async function writeScratch(
   const watch = watchScratch(keepFree, () => full.abort(diskFull()));
   try {
     if ((await freeForScratch(keepFree)) < size) full.abort(diskFull());
-    const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-    await pipeline(bytes, file, { signal: AbortSignal.any([signal, full.signal]) });
+    const file = await open(path, 'wx', 0o600);
+    try {
+      // By its descriptor: who may write to the folder could put a link in its place.
+      await giveToDecoder(file);
+      const stream = file.createWriteStream();
+      await pipeline(bytes, stream, { signal: AbortSignal.any([signal, full.signal]) });
+    } finally {
+      await file.close();
+    }
   } catch (error) {
+    bytes.destroy();
     throwDiskError(full.signal.aborted ? full.signal.reason : error);
   } finally {
     clearInterval(watch);
   }
-  await giveToDecoder(path);
 }
 
 /** A file in the scratch folder, or a part of one. */
@@ -68,18 +102,22 @@ export interface ScratchFile {
 }
 
 /**
- * Stores a file of the scratch folder as an object; returns its size in bytes. A confined program made it, so that it may
- * be a link to a file that only this process may read: links are not followed.
+ * Stores a file of the scratch folder as an object; returns its size in bytes. `within`: the folder, where the path is a
+ * program's word. A confined program made it, so that it, or a
+ * folder on the way, may be a link to what only this process may read: links are not followed.
  */
 export async function storeScratch(
   objects: ObjectStore,
   key: string,
-  { path, part, signal }: ScratchFile & { signal: AbortSignal },
+  { path, part, within, signal }: ScratchFile & { within?: string; signal: AbortSignal },
 ): Promise<number> {
+  if (within !== undefined && !path.startsWith(`${within}/`))
+    throw new Error('a confined program names a file outside its folder');
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
-    if (!found.isFile() || found.nlink !== 1)
+    const opened = process.platform === 'linux' ? await readlink(`/proc/self/fd/${file.fd}`) : path;
+    if (!found.isFile() || found.nlink !== 1 || opened !== path)
       throw new Error('a confined program left something else than a file');
     const { start, bytes: size } = part ?? { start: 0, bytes: found.size };
     const end = start + size - 1;
@@ -91,9 +129,11 @@ export async function storeScratch(
 }
 
 /** Programs that run as another user read and write there. */
-export async function giveToDecoder(path: string): Promise<void> {
+export async function giveToDecoder(given: string | FileHandle): Promise<void> {
   const { user } = await findIsolation();
-  if (user) await chown(path, user.uid, user.gid);
+  if (!user) return;
+  if (typeof given === 'string') await lchown(given, user.uid, user.gid);
+  else await given.chown(user.uid, user.gid);
 }
 
 /** The most that a program may write beside what is kept free: of a small disk, a twentieth of it. */
@@ -127,26 +167,42 @@ export function diskFull(cause?: unknown): WindlassError {
   });
 }
 
-/**
- * Removes a folder with what confined programs wrote, as their user: while root removed it, who may write there could put a
- * link to files of others in the place of a folder.
- */
 async function removeScratch(path: string): Promise<void> {
+  for (const folder of [join(path, INSIDE), path]) {
+    await removeAsDecoder(folder);
+    // Nobody but this process may remove these from the folders that they are in.
+    await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+  }
+}
+
+/**
+ * Removes what confined programs wrote, as their user: while root removed it, who may write there could put a link to files of
+ * others in the place of a folder.
+ */
+async function removeAsDecoder(path: string): Promise<void> {
   const { user } = await findIsolation();
   if (!user) return rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
-  // It may not remove the folder itself from every folder of temporary files.
   const env = { PATH: process.env.PATH };
   await run('rm', ['-rf', '--', path], { ...user, cwd: '/', env }).catch(() => {});
-  await rmdir(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
 }
 
 async function removeOrphans(prefix: string): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];
-    if (pid && !isAlive(Number(pid))) await removeScratch(join(tmpdir(), name)).catch(() => {});
+    if (!pid || isAlive(Number(pid))) continue;
+    const path = join(tmpdir(), name);
+    if (await isOurs(path)) await removeScratch(path).catch(() => {});
   }
+}
+
+/** Anybody may make a folder of such a name, and put links in it while it is removed. */
+async function isOurs(path: string): Promise<boolean> {
+  const { user } = await findIsolation();
+  const found = await lstat(path).catch(() => undefined);
+  const isOwn = found?.uid === process.getuid?.() || found?.uid === user?.uid;
+  return found?.isDirectory() === true && isOwn;
 }
 
 function isAlive(pid: number): boolean {

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdir, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors/errors.ts';
 import { packageRoot } from '../../../shared/process/package-root.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
-import { diskFull, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
+import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
 import { watchMemory } from '../../sandbox/watch-memory.ts';
 import { type AttemptResources, afterLackOfMemory, LackOfMemory } from './lack-of-memory.ts';
 import { type Made, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
@@ -18,6 +17,8 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', pac
 const MAX_ATTEMPTS = 3;
 /** V8 reserves 10 GB of addresses for a WebAssembly memory, unless it checks its bounds itself. */
 const NO_WASM_CAGE = '--disable-wasm-trap-handler';
+/** Of what the child tells: the statistics of 10,000 columns are some MB. */
+const MAX_TOLD_BYTES = 128 << 20;
 /** V8's share of the limit. */
 const HEAP_MB = 96;
 
@@ -55,14 +56,9 @@ export async function runTableChild<K extends keyof Made>(
       if (tries === MAX_ATTEMPTS || !next) throw tooLarge(options.memory);
       resources = next;
     }
-    await removeLeftovers(request);
+    // What the ended attempt has written.
+    await emptyScratch(request.scratch, basename(request.input));
   }
-}
-
-/** What an ended attempt has written. */
-async function removeLeftovers({ scratch, input }: { scratch: string; input: string }) {
-  for (const name of await readdir(scratch))
-    if (name !== basename(input)) await rm(join(scratch, name), { recursive: true, force: true });
 }
 
 async function runOnce(
@@ -134,6 +130,12 @@ async function readAnswer(
     stderr = (stderr + piece).slice(-4_000);
   });
   if (!child.stdout) return { answer: undefined, stderr };
+  let told = 0;
+  child.stdout.on('data', ({ length }: Buffer) => {
+    told += length;
+    // A child that was taken over by a file.
+    if (told > MAX_TOLD_BYTES) child.stdout?.destroy(new Error('the table process tells too much'));
+  });
   for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
     const answer = JSON.parse(line) as TableAnswer;
     if ('progress' in answer) onProgress(answer.progress);
