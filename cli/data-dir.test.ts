@@ -47,14 +47,30 @@ describe('any user', () => {
     }
     fs.writeFileSync(join(others, 'a file of others'), 'x', { mode: 0o644 });
     fs.symlinkSync(join(others, 'a file of others'), join(others, 'postgres.port'));
+    expect(() => chooseDataDir({ given: others, checkout, systemDir })).toThrow(
+      'Every user may write to',
+    );
+    expect(chooseDataDir({ given, checkout, systemDir })).toEqual({ dataDir: given });
     for (const folder of [given, others]) {
-      expect(chooseDataDir({ given: folder, checkout, systemDir })).toEqual({ dataDir: folder });
       for (const name of ['objects', 'secrets.json', 'postgres.log', 'postgres.password'])
         expect([name, modeOf(join(folder, name)) & 0o077]).toEqual([name, 0]);
     }
     expect(modeOf(given) & 0o066).toBe(0);
     expect(modeOf(others)).toBe(0o777);
     expect(modeOf(join(others, 'a file of others'))).toBe(0o644);
+    fs.chmodSync(others, 0o1777);
+    expect(chooseDataDir({ given: others, checkout, systemDir })).toEqual({ dataDir: others });
+  });
+
+  test('takes neither a folder nor keys of another user', context => {
+    if (process.geteuid?.() !== 0) return context.skip('needs root, to give files to others');
+    for (const name of ['', 'secrets.json']) {
+      const given = fs.mkdtempSync(join(scratch.path, 'of-another-'));
+      fs.chmodSync(given, 0o711);
+      fs.writeFileSync(join(given, 'secrets.json'), '{}');
+      fs.chownSync(join(given, name), 12_345, 12_345);
+      expect(() => chooseDataDir({ given, checkout, systemDir })).toThrow('another user (12345)');
+    }
   });
 
   test('names a file in the way', () => {

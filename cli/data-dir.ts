@@ -43,7 +43,9 @@ export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
   if (/[\n\r\0]/.test(wanted)) throw new CommandError('DATA_DIR must not contain a line break.');
   try {
     const chosen = choose(wanted, options);
+    requireOwn(chosen.dataDir);
     closeToOthers(chosen.dataDir);
+    requireClosed(chosen.dataDir);
     return chosen;
   } catch (error) {
     throw translateError(error, wanted);
@@ -118,6 +120,29 @@ function closeToOthers(directory: string): void {
   }
   // Its user must be able to enter: Postgres runs as another one where we are root.
   if (names.every(name => OWN.test(name))) restrict(directory, 0o066);
+}
+
+/** Who owns the folder, or the file of keys, chooses the keys that the service uses. Root is everybody's master anyhow. */
+function requireOwn(directory: string): void {
+  const own = process.geteuid?.();
+  if (own === undefined) return;
+  for (const path of [directory, join(directory, 'secrets.json')]) {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (!found || found.uid === own || found.uid === 0) continue;
+    throw new CommandError(
+      `${path} belongs to another user (${found.uid}), who could put other keys in the place of this service's.`,
+      { hint: 'Start the service as that user, or use another DATA_DIR.' },
+    );
+  }
+}
+
+/** Where other things are in it its mode stays, and then nobody else may replace what is in it. */
+function requireClosed(directory: string): void {
+  const { uid, mode } = statSync(directory);
+  if (uid !== process.geteuid?.() || (mode & 0o1002) !== 0o002) return;
+  throw new CommandError(`Every user may write to ${directory}, where other things are, too.`, {
+    hint: `Use a DATA_DIR of its own, or run: chmod o-w '${directory}'`,
+  });
 }
 
 function restrict(path: string, taken: number): void {
