@@ -28,6 +28,11 @@ export const LIMITS = {
     meaning:
       'memory in bytes of an ffmpeg that encodes a video; frames of 8192×8192 pixels need 2 GB',
   },
+  LIMIT_FRAME_PIXELS: {
+    schema: whole(1, 2 ** 26),
+    default: String(2 ** 26),
+    meaning: 'pixels of the largest frame of a video; 8192×8192 at most',
+  },
   LIMIT_VIDEO_SECONDS: {
     schema: whole(1, 2_000_000),
     default: '86400',

@@ -6,4 +6,5 @@ export const AMPLE: VideoLimits = {
   seconds: 600,
   fileBytes: 2 ** 30,
   keepFree: 0,
+  framePixels: 2 ** 26,
 };

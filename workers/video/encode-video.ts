@@ -63,7 +63,7 @@ export interface EncodedVideo {
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
   const { frames, outputPath, stillPaths, limits, onProgress, signal, ...settings } = options;
   const total = () => (typeof options.total === 'number' ? options.total : options.total());
-  const source = new FrameNormalizer(frames, new FrameValidator(), options);
+  const source = new FrameNormalizer(frames, new FrameValidator(limits.framePixels), options);
   const progress = new FfmpegProgress();
   const close = () => source.close();
   signal?.addEventListener('abort', close, { once: true });

@@ -64,3 +64,16 @@ describe('FrameValidator', () => {
     expect(() => validator.assertUsable()).toThrow(error.message);
   });
 });
+
+it('names a frame of more pixels than are allowed, whose size is not that of the others', () => {
+  const validator = new FrameValidator(100);
+  expect(validator.add({ index: 0, path: '/large' }, { kind: 'png', width: 11, height: 10 })).toBe(
+    false,
+  );
+  expect(validator.add({ index: 1, path: '/fits' }, { kind: 'png', width: 10, height: 10 })).toBe(
+    true,
+  );
+  expect(validator.problems).toEqual([
+    { index: 0, path: '/large', reason: expect.stringContaining('at most 100') },
+  ]);
+});

@@ -1,4 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { MAX_PIXELS } from './frame-header.ts';
 import type { FrameInfo, FrameKind, Size } from './frame-info.ts';
 import { showPath } from './frame-path.ts';
 
@@ -27,7 +28,13 @@ export class FrameValidator {
   /** Whether a worker must decode frames: they are of several kinds, or of one that ffmpeg does not read as it is. */
   needsDecode = false;
   readonly #reasons = new Map<number, FrameProblem>();
+  readonly #pixels: number;
   #size: Size | undefined;
+
+  /** `pixels`: of the largest frame. */
+  constructor(pixels = MAX_PIXELS) {
+    this.#pixels = pixels;
+  }
 
   /** That of the first frame of which it is known. */
   get size(): Size | undefined {
@@ -67,6 +74,11 @@ export class FrameValidator {
 
   /** Checks the size of a frame; for one that was added before and has been decoded since. */
   addSize(frame: Place, { width, height }: Size): boolean {
+    if (width * height > this.#pixels)
+      return this.addProblem(
+        frame,
+        `is too large: ${width}×${height} pixels, at most ${this.#pixels} (LIMIT_FRAME_PIXELS)`,
+      );
     this.#size ??= { width, height };
     const wanted = this.#size;
     if (width === wanted.width && height === wanted.height) return true;

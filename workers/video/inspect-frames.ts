@@ -28,9 +28,9 @@ export function inspectFrames(
   context: VideoContext,
   frames: readonly Place[],
 ): Promise<FrameValidator> {
-  const { signal } = context;
+  const { signal, worker } = context;
   return withSession(context, async session => {
-    const validator = new FrameValidator();
+    const validator = new FrameValidator(worker.config.LIMIT_FRAME_PIXELS);
     const open = (script: string) => openFrameStream(session, script, signal);
     await validateFrames({ frames, validator, open, signal });
     return validator;
@@ -42,9 +42,9 @@ export function examineFrames(
   context: VideoContext,
   frames: readonly Place[],
 ): Promise<FrameValidator> {
-  const { signal } = context;
+  const { signal, worker } = context;
   return withSession(context, async session => {
-    const validator = new FrameValidator();
+    const validator = new FrameValidator(worker.config.LIMIT_FRAME_PIXELS);
     const decoders = new DecoderPool();
     const begin = (frame: Frame | FrameFailure): KnownFrame => {
       const known = readInfo(frame);

@@ -10,6 +10,8 @@ export interface VideoLimits {
   fileBytes: number;
   /** LIMIT_FREE_BYTES. */
   keepFree: number;
+  /** Of the largest frame. */
+  framePixels: number;
 }
 
 export const videoLimits = (config: Config): VideoLimits => ({
@@ -17,6 +19,7 @@ export const videoLimits = (config: Config): VideoLimits => ({
   seconds: config.LIMIT_VIDEO_SECONDS,
   fileBytes: config.LIMIT_OUTPUT_BYTES || Number.MAX_SAFE_INTEGER,
   keepFree: config.LIMIT_FREE_BYTES,
+  framePixels: config.LIMIT_FRAME_PIXELS,
 });
 
 export function tooLarge(memory: number): WindlassError {
