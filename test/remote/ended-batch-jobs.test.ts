@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { eq } from 'drizzle-orm';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
@@ -7,7 +15,7 @@ import { newId } from '../../shared/ids.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { pollBatchHosts } from '../../workers/batch/poller.ts';
-import { followHost } from '../../workers/batch/polls.ts';
+import { endPoll, followHost } from '../../workers/batch/polls.ts';
 import { LocalExec } from '../harness/local-exec.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
@@ -51,6 +59,9 @@ function offer(scancel: string): void {
 }
 
 /** A job whose submission stands in the account's home; one that has ended was cancelled. */
+/** Where it is not that of the test. */
+let sessionOfJob: string | undefined;
+
 async function makeJob(id: string, { hasEnded = false, number = '7' } = {}): Promise<void> {
   const folder = join(home, '.windlass/batch', `${id}-1`);
   mkdirSync(folder, { recursive: true });
@@ -59,7 +70,14 @@ async function makeJob(id: string, { hasEnded = false, number = '7' } = {}): Pro
   await db()
     .insert(jobs)
     .values({
-      ...{ id, kind: 'batch', queue: 'remote', owner: 'u', payload: {}, session: sid },
+      ...{
+        id,
+        kind: 'batch',
+        queue: 'remote',
+        owner: 'u',
+        payload: {},
+        session: sessionOfJob ?? sid,
+      },
       ...{ runAt: new Date(), runPlace: `${id}-1`, batch: { ...batch, overFor: 0 } },
       ...(hasEnded ? { state: 'cancelled' as const, finished: new Date() } : {}),
     });
@@ -150,6 +168,55 @@ test('of a session that was closed long ago a record goes, and nothing is left t
     .where(eq(sessions.sid, sid));
   expect(await removeRecord(id)).toEqual([id]);
   expect(await db().select().from(leftoverRuns).where(eq(leftoverRuns.id, id))).toEqual([]);
+});
+
+test('where the home is away, files of ended jobs are removed when it is back', async () => {
+  offer('');
+  const id = newId();
+  await makeJob(id, { hasEnded: true });
+  const folder = join(home, '.windlass');
+  renameSync(folder, `${folder}-away`);
+  await poll();
+  const polled = async () =>
+    (await db().select().from(batchPolls)).find(
+      row => row.hostname === sid && row.due > new Date(),
+    );
+  await waitFor(async () => (await polled()) !== undefined, { what: 'the poll' });
+  stop.abort();
+  await polling;
+  expect((await rowOf(id))?.runRemoved).toBe(false);
+  renameSync(`${folder}-away`, folder);
+  await db()
+    .update(batchPolls)
+    .set({ due: new Date(0) });
+  stop = new AbortController();
+  await poll();
+  await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: 'their removal' });
+});
+
+test('workers that have the only connections of sessions on one host poll it in turn', async () => {
+  const holders = [newId(), newId()].sort();
+  for (const holder of holders) {
+    const own = newId();
+    await db()
+      .insert(sessions)
+      .values({
+        ...{ sid: own, owner: 'u', hostname: sid, username: 'u', agent: false },
+        ...{ sealed: Buffer.from('sealed'), interactive: true, holder },
+      });
+    sessionOfJob = own;
+    await makeJob(newId());
+  }
+  sessionOfJob = undefined;
+  await followHost(db(), sid);
+  const turns: (string | null)[] = [];
+  for (let n = 0; n < 4; n++) {
+    await endPoll(db(), { hostname: sid, turn: '' });
+    const [row] = await db().select().from(batchPolls).where(eq(batchPolls.hostname, sid));
+    turns.push(row?.worker ?? null);
+  }
+  expect(turns).toEqual([...holders, ...holders]);
+  stop.abort();
 });
 
 test('a worker that has no connection to a host leaves its poll to the one that has', async () => {

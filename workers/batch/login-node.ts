@@ -141,10 +141,16 @@ export class LoginNode {
     };
   }
 
-  /** Removes all submissions of these jobs, once those that are `unended` are ended. */
-  async remove(jobs: string[], unended: Submission[]): Promise<void> {
+  /**
+   * Removes all submissions of these jobs, once those that are `unended` are ended. False where the home is away: they may be
+   * there still.
+   */
+  async remove(jobs: string[], unended: Submission[]): Promise<boolean> {
     const ends = unended.flatMap(one => [`withdraw ${one.name}`, one.id ? cancelling(one) : '']);
-    await this.#ask([...ends, ...jobs.map(id => `remove ${id}`)].join('\n'));
+    const answer = await this.#ask(
+      [...ends, ...jobs.map(id => `remove ${id}`), 'say_home'].join('\n'),
+    );
+    return /^home$/m.test(answer);
   }
 
   async #look(name: string, before: string): Promise<Look> {

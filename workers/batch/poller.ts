@@ -170,11 +170,8 @@ async function removeEnded({ database }: Context, node: LoginNode, ended: Row[])
   const unended = gone.flatMap(({ state, folder, batch }) =>
     state === 'succeeded' || !folder || !batch ? [] : [{ ...batch, name: folder }],
   );
-  if (gone.length > 0)
-    await node.remove(
-      gone.map(row => row.id),
-      unended,
-    );
+  const ids = gone.map(row => row.id);
+  if (gone.length > 0 && !(await node.remove(ids, unended))) return;
   await database.db
     .update(jobs)
     .set({ runRemoved: true })

@@ -42,13 +42,22 @@ export async function takePolls(db: Db, worker: string): Promise<HostPoll[]> {
     .returning({ hostname: batchPolls.hostname, turn: batchPolls.turn });
 }
 
-/** The next poll of this host is due later. */
+/** The next poll of this host is due later, for the next worker that has the only connection of a session there, in turn. */
 export async function endPoll(db: Db, { hostname, turn }: HostPoll): Promise<void> {
   await db
     .update(batchPolls)
-    .set({ due: sql`now() + ${EVERY}`, turn })
+    .set({
+      due: sql`now() + ${EVERY}`,
+      turn,
+      worker: sql`coalesce(${nextHolder(hostname)}, worker)`,
+    })
     .where(eq(batchPolls.hostname, hostname));
 }
+
+const nextHolder = (hostname: string) => sql`(
+  select holder from ${sessions} where hostname = ${hostname} and sealed is not null and interactive and holder is not null
+    and exists (select from ${jobs} where session = sid and ${isFollowed})
+  order by holder > coalesce(${batchPolls.worker}, '') desc, holder limit 1)`;
 
 /**
  * This worker has nothing to follow there. The poll is that worker's which has the only connection of a session with a batch job; where

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -102,8 +103,11 @@ test('a home that is away for a moment is no end of the job', async () => {
   const folder = join(home, '.windlass');
   renameSync(folder, `${folder}-away`);
   await expect(node.look('job-1')).rejects.toMatchObject({ code: 'remote_connection_failed' });
+  expect(await node.remove(['job'], [])).toBe(false);
   renameSync(`${folder}-away`, folder);
   expect((await node.look('job-1')).end?.code).toBe(0);
+  expect(await node.remove(['job'], [])).toBe(true);
+  expect(existsSync(join(folder, 'batch/job-1'))).toBe(false);
 });
 
 test('its standard input is what its options name', async () => {

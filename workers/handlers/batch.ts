@@ -19,6 +19,8 @@ const batch: Handler<'batch'> = async context => {
   const { job, payload } = context;
   if (!job.runAt) context.signal.throwIfAborted();
   const output = await context.output();
+  // A connection ends it, and the home may be away all the same.
+  const { unreachableSince } = job;
   const visit = async (session: RemoteSession) => {
     // Over a new connection it is read on from what is stored.
     await output.flush();
@@ -32,8 +34,7 @@ const batch: Handler<'batch'> = async context => {
     signal: () => (job.runAt ? context.cleanupSignal : context.signal),
   }).catch(async (error: unknown) => {
     await output.flush();
-    if (job.runAt && isUnreachable(error))
-      throw toLater(job.unreachableSince, wasCancelled(context));
+    if (job.runAt && isUnreachable(error)) throw toLater(unreachableSince, wasCancelled(context));
     throw explainAccessDenied(context, error);
   });
   if (code === 'cwd') throw cwdNotFound(folderOf(payload));

@@ -43,8 +43,8 @@ export async function removeOldJobs(context: Context): Promise<void> {
       removeBatch(tx, sql`${due} and ${jobs.finished} >= ${begin}::timestamptz`),
     );
     metrics.jobsRemoved(removed);
-    // All were locked by others: the next run tries them again.
-    if (removed === 0) return;
+    // Those that are locked by others, or whose files are on their hosts, are tried again by the next run.
+    if (removed === 0 && next === begin) return;
     from = next;
     if (next) await sleep(stopping, REST * (performance.now() - began));
   }

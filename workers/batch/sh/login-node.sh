@@ -118,3 +118,5 @@ read_output() {
 # remove JOB: all of its submissions. A job that begins later finds no fence, and so runs nothing.
 remove() { rm -rf "$windlass_base/$1"-*; }
 
+# say_home: whether what the functions above did was done in the home, and not where it will be again.
+say_home() { if [ -d "$windlass_base/." ]; then echo home; fi; }
