@@ -35,7 +35,7 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
     /** Aborted, with the error as its reason, when the command has used up its time or the room for its output. */
     signal: limit.signal,
     /** The command is about to start: a login may take longer than it may. */
-    begun: () => begin(job.runAt ?? new Date()),
+    begun: (at = job.runAt ?? new Date()) => begin(at),
     /**
      * What of this output is to be stored: nothing beyond a limit of bytes. What comes after the time limit is, because the
      * command may have ended by itself before it could be stopped.

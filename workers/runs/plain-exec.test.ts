@@ -40,7 +40,7 @@ class Channel {
 type Exec = (before: () => Promise<void>) => Promise<Channel>;
 
 /** Starts a command; `exec` opens its channel. The outcome is what run-job takes for the cause. */
-function begin(given: { exec?: Exec; job?: Partial<JobRow> } = {}) {
+function begin(given: { exec?: Exec; job?: Partial<JobRow>; begun?: () => void } = {}) {
   const stop = new AbortController();
   const signals = new JobSignals(stop.signal);
   const limit = new AbortController();
@@ -72,11 +72,10 @@ function begin(given: { exec?: Exec; job?: Partial<JobRow> } = {}) {
       },
     },
   } as unknown as JobContext<'command'>;
-  const outcome = runPlainExec(context, { take: async () => {}, limit: limit.signal }).catch(
-    (error: unknown) => {
-      throw causeOf(error, signals);
-    },
-  );
+  const sink = { take: async () => {}, limit: limit.signal, begun: given.begun };
+  const outcome = runPlainExec(context, sink).catch((error: unknown) => {
+    throw causeOf(error, signals);
+  });
   outcome.catch(() => {});
   return { stop, signals, limit, channel, running, job, outcome };
 }
@@ -143,4 +142,20 @@ test('a command that was not sent is released when the worker stops, and may run
   });
   await expect(outcome).rejects.toBeInstanceOf(ReleaseJob);
   expect(job).toMatchObject({ runAt: null, runRemoved: false });
+});
+
+test('its time runs from when its channel is open, which may have been waited for', async () => {
+  const told: string[] = [];
+  const channel = new Channel();
+  const exec: Exec = async before => {
+    await before();
+    told.push('refused');
+    await before();
+    told.push('open');
+    return channel;
+  };
+  const { outcome } = begin({ exec, begun: () => told.push('begun') });
+  channel.end(0);
+  expect(await outcome).toBe(0);
+  expect(told).toEqual(['refused', 'open', 'begun']);
 });

@@ -18,8 +18,8 @@ interface Sink {
   take(stream: OutputStream, bytes: Buffer): Promise<void>;
   /** Aborted, with a WindlassError as its reason, when the command must be ended. */
   limit: AbortSignal;
-  /** Called when the command is about to start. */
-  begun?(): void;
+  /** Called when the command has started: its channel may have been waited for. */
+  begun?(at: Date): void;
 }
 
 /**
@@ -36,7 +36,6 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
   const recordIntent = async () => {
     context.pin();
     if (!job.runAt) await update({ runAt: new Date(), runRemoved: true });
-    sink.begun?.();
   };
   const withdrawIntent = async () => {
     await update({ runAt: null, runRemoved: false });
@@ -56,6 +55,7 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
         if (job.runAt) await withdrawIntent();
         throw error;
       });
+    sink.begun?.(new Date());
     // The shell reads the script to its end before it runs anything of it.
     const script = () => `{\n${launchScript(launch, job.id, 'each')}\n}\n`;
     channel.stdin.end(isPlain(launch) ? undefined : script());
