@@ -133,14 +133,14 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
   const version = await readFile(join(path, 'PG_VERSION'), 'utf8').catch(ifMissing(undefined));
   if (version === undefined) {
     throw new CommandError(`${path} is not a database: it contains files, but no PG_VERSION.`, {
-      hint: 'Move it away to start with an empty database, or restore it from a backup.',
+      hint: 'Run: windlass restore FOLDER, with a new DATA_DIR that has the secrets.json of this one.',
     });
   }
   if (Number(version) !== major) {
     throw new CommandError(
       `The database in ${path} was made by PostgreSQL ${version.trim()}, and this is ${major}.`,
       {
-        hint: 'Start the Windlass that made it, dump it (pg_dumpall), move it away, start this one, load the dump.',
+        hint: 'Start the Windlass that made it and run its: windlass backup FOLDER. Then run this one: windlass restore FOLDER, with a new DATA_DIR that has the secrets.json of this one.',
       },
     );
   }

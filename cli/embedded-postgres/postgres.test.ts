@@ -196,7 +196,7 @@ describe.each(accounts)('run by $as', ({ as }) => {
     fs.writeFileSync(join(owners.dataDir, 'postgres', 'PG_VERSION'), '16\n');
     const second = await owners.refuse({ as });
     expect(second.error).toMatch(/was made by PostgreSQL 16, and this is 18\.$/);
-    expect(second.hint).toMatch(/pg_dumpall/);
+    expect(second.hint).toMatch(/windlass backup FOLDER.*windlass restore FOLDER/);
   });
 
   test('logins need the password', async () => {

@@ -82,6 +82,7 @@ async function rotateStoredKeys(
   await writeSecrets(dataDir, { ...used, SEAL_PRIVATE_KEYS: [current, ...before].join(',') });
   const next = [
     'The key before stays second until the next rotation, for sessions that were being opened. SECRET_KEY is new, too.',
+    'Where the service runs on several machines, copy secrets.json to the others now.',
   ];
   return { ...rotated, next };
 }

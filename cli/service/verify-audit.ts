@@ -21,10 +21,11 @@ export async function verifyAuditChain(
       await database.close();
     }
   });
-  const { problem, entries, first, last, pending } = verdict;
+  const { problem, entries, first, last, beforeHash, lastHash, pending } = verdict;
   if (json) await printRecord(verdict, { json });
   if (problem) exitWith(`windlass: The audit was changed. ${problem}`);
   const range = entries > 0 ? `, ${first} to ${last}` : '';
-  const sentence = `The audit is whole: ${entries} entries${range}; ${pending} are not chained yet.`;
+  const whole = `The audit is whole: ${entries} entries${range}; ${pending} are not chained yet.`;
+  const sentence = `${whole}\nBefore ${first}: ${beforeHash}\nOf ${last}: ${lastHash}`;
   if (!json) await printRecord(verdict, { sentence });
 }

@@ -13,9 +13,16 @@ export interface TestNginx {
   stop(): Promise<void>;
 }
 
-/** Starts nginx on 127.0.0.1 with the configuration of docs/fleet.md, before the APIs on these ports. */
-export async function startNginx(port: number, apis: [number, number]): Promise<TestNginx> {
-  const nginx = runNginx(port, readServer(port, apis));
+/**
+ * Starts nginx on 127.0.0.1 with the configuration of docs/fleet.md, before the APIs on these ports. `patience`: in the place of
+ * the time that it waits for most answers.
+ */
+export async function startNginx(
+  port: number,
+  apis: [number, number],
+  patience = '150s',
+): Promise<TestNginx> {
+  const nginx = runNginx(port, readServer(port, apis, patience));
   await waitFor(async () => (await fetch(`${nginx.url}/healthz`)).ok, {
     what: 'nginx to pass requests on',
     signal: nginx.signal,
@@ -73,8 +80,9 @@ function runNginx(port: number, http: string): TestNginx & { signal: AbortSignal
 }
 
 /** The block of the guide, with the ports of this test in the place of its own. */
-function readServer(port: number, [first, second]: [number, number]): string {
+function readServer(port: number, [first, second]: [number, number], patience: string): string {
   return readBlock('fleet', [
+    ['proxy_read_timeout 150s;', `proxy_read_timeout ${patience};`],
     ['listen 80;', `listen 127.0.0.1:${port};`],
     ['server 127.0.0.1:8080 ', `server 127.0.0.1:${first} `],
     ['server 127.0.0.1:8081 ', `server 127.0.0.1:${second} `],

@@ -81,6 +81,16 @@ describeUnless(missingPrograms('docker-compose'), 'docker-compose.yml', () => {
     expect(outside.sort()).toEqual(['api', 'remote', 'video']);
   });
 
+  test('what the documents have set for logins and new keys reaches the API', () => {
+    const given = Object.fromEntries(
+      [...Object.keys(SETTINGS).filter(name => /^OIDC_/.test(name)), 'SECRET_KEY_BEFORE'].map(
+        name => [name, `of-${name}`],
+      ),
+    );
+    expect(Object.keys(given).length).toBeGreaterThan(6);
+    expect(readCompose({ ...VARIABLES, ...given }).api?.environment).toMatchObject(given);
+  });
+
   test.each(Object.keys(VARIABLES))('without %s it names the guide and starts nothing', name => {
     const { [name as keyof typeof VARIABLES]: _, ...others } = VARIABLES;
     expect(() => readCompose(others)).toThrow('docs/fleet.md');
