@@ -1,6 +1,4 @@
-import { and, eq } from 'drizzle-orm';
 import type { Request, RequestHandler, Response } from 'express';
-import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { findToken } from '../identity/api-tokens.ts';
@@ -11,6 +9,7 @@ import { findLink } from '../identity/links.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { extendLogin, findLogin } from '../identity/logins.ts';
 import { findTokenUser, isJwt } from '../identity/oidc/access-tokens.ts';
+import { hasEndedByItself } from '../identity/spent-credential.ts';
 import { isForeignPage } from './allow-origins.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 import { addressOf, linkOf } from './take-link.ts';
@@ -52,20 +51,19 @@ export function authenticateLateBody(api: Authenticator): RequestHandler {
 
 /**
  * Identifies the user again where the body was not there yet: whoever holds back its last byte could else use what was taken
- * from them meanwhile. A token that has ended by itself while a long body came was good when it began.
+ * from them meanwhile. A token, or a login, that has ended by itself while a long body came was good when it began.
  */
 export async function identifyLateSender(
   api: Authenticator,
   req: Request,
   res: Response,
 ): Promise<void> {
-  const { isBodyLate, ends, user } = res.locals;
+  const { isBodyLate, ends, loginEnds } = res.locals;
   if (!isBodyLate) return;
-  if (ends === undefined || ends > new Date()) return identifySender(api, req, res);
-  const { db } = api.database;
-  const isEnabled = and(eq(users.username, user.username), eq(users.disabled, false));
-  const [found] = await db.select({ username: users.username }).from(users).where(isEnabled);
-  if (!found) throw refusal(req, res, 'the user has been disabled.');
+  const until = ends ?? loginEnds;
+  if (until === undefined || until > new Date()) return identifySender(api, req, res);
+  if (await hasEndedByItself(api.database.db, req, res)) return;
+  throw refusal('they were ended while the body came.');
 }
 
 async function useLink(
@@ -101,7 +99,7 @@ async function identify(
   if (basic) {
     const { requestId } = res.locals;
     const user = await passwords.check({ ...basic, address: clientAddress(req), requestId });
-    if (!user) throw wrongPassword(req, res);
+    if (!user) throw wrongPassword();
     return { user, by: 'password' };
   }
   const bearer = /^Bearer +([\w.~+/=-]+) *$/i.exec(authorization)?.[1];
@@ -112,8 +110,6 @@ async function identify(
   const token = bearer && (await findToken(database.db, bearer));
   if (token) return { ...token, by: 'token' };
   throw refusal(
-    req,
-    res,
     bearer
       ? 'the token is wrong or has ended.'
       : 'the Authorization header is neither Basic nor Bearer.',
@@ -125,13 +121,13 @@ async function useCookie(
   req: Request,
   res: Response,
 ): Promise<void> {
-  if (isForeignPage(res)) throw refusal(req, res, 'a page of another origin needs a token.');
+  if (isForeignPage(res)) throw refusal('a page of another origin needs a token.');
   const secret = readLoginCookie(req);
-  if (!secret) throw refusal(req, res);
+  if (!secret) throw refusal();
   const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
-  if (!login) throw refusal(req, res, 'the login has ended.');
+  if (!login) throw refusal('the login has ended.');
   requireSameOrigin(req, config);
-  Object.assign(res.locals, { user: login.user, by: 'cookie' });
+  Object.assign(res.locals, { user: login.user, by: 'cookie', loginEnds: login.expires });
   if (!login.due) return;
   const expires = await extendLogin(db, secret, config.LOGIN_TIMEOUT);
   if (expires) setLoginCookies(req, res, { config, secret, expires });
@@ -164,8 +160,8 @@ const badLink = () =>
     headers: { 'WWW-Authenticate': 'Bearer' },
   });
 
-export function wrongPassword(req: Request, res: Response): WindlassError {
-  return refusal(req, res, 'the user name or password is wrong.');
+export function wrongPassword(): WindlassError {
+  return refusal('the user name or password is wrong.');
 }
 
 /** Else such a page could try passwords, and read what a password opens. */
@@ -175,14 +171,9 @@ const noPassword = () =>
     hint: 'Send a token (Authorization: Bearer), or use a link of POST /api/links.',
   });
 
-function refusal(req: Request, res: Response, why?: string): WindlassError {
-  // For a page's script: browsers show no dialog for Bearer.
-  const scripted = req.get('X-Requested-With') !== undefined || isForeignPage(res);
+function refusal(why?: string): WindlassError {
   return new WindlassError('unauthorized', {
     detail: why ? `Credentials required: ${why}` : 'Credentials required.',
     hint: 'Send a user name and password (HTTP Basic), a token (Bearer), or POST /api/login first.',
-    headers: {
-      'WWW-Authenticate': scripted ? 'Bearer' : 'Basic realm="Windlass", charset="UTF-8"',
-    },
   });
 }

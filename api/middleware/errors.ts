@@ -4,6 +4,7 @@ import { notFound } from '../../shared/errors/errors.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { sendProblem } from '../http/problem.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
+import { challengeFor } from './authentication-challenge.ts';
 
 export const refuseUnknownPath: RequestHandler = req => {
   throw notFound(`there is no ${req.path}.`, 'GET / says where to begin.');
@@ -20,6 +21,7 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
       );
     // The status is sent already: only a truncated answer can tell the client.
     if (res.headersSent) return void res.destroy();
+    if (error.status === 401) res.set('WWW-Authenticate', challengeFor(req, res));
     sendProblem(res, error);
   };
 }

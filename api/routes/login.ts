@@ -63,14 +63,14 @@ export default routes('login', (router, api) => {
         if (passwords.isFlood(address)) throw tooManyRefused();
         const { requestId } = res.locals;
         const user = await passwords.check({ username, password, address, requestId });
-        if (!user) throw wrongPassword(req, res);
+        if (!user) throw wrongPassword();
         res.locals.user = user;
         const login = await beginLogin(database.db, user, {
           timeout: config.LOGIN_TIMEOUT,
           instead: readLoginCookie(req),
           audit: auditOf(req, res),
         });
-        if (!login) throw wrongPassword(req, res);
+        if (!login) throw wrongPassword();
         setLoginCookies(req, res, { config, ...login });
         res
           .set('Cache-Control', 'no-store')

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { type BrowserLogin, logIn } from '../harness/browser-login.ts';
 import { describeStack } from '../harness/forms.ts';
 import { RawConnection } from '../harness/raw-http.ts';
 import { openSession } from '../harness/remote.ts';
@@ -6,10 +7,12 @@ import { missingPrograms } from '../harness/skip.ts';
 import { TusClient } from '../harness/tus.ts';
 import { beginUpload, makeModel } from '../harness/uploads.ts';
 import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
-import { addUser } from '../harness/users.ts';
+import { addUser, PASSWORD } from '../harness/users.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const JSON_BODY = 'Content-Type: application/json';
+const cookieOf = ({ cookies }: BrowserLogin) =>
+  `Cookie: ${[...cookies].map(([name, value]) => `${name}=${value}`).join('; ')}`;
 const BYTES = 'Content-Type: application/octet-stream';
 
 /** Bodies that are stored as they come: their senders lose what they had while the last byte is held back. */
@@ -65,6 +68,23 @@ describeStack(missingPrograms('sshd'), 'a body of somebody who loses the right t
     'a token that is deleted': ({ client, token }) => client.delete(`/api/users/-/tokens/${token}`),
   };
 
+  /** A part of 4 bytes, of which the last one is to be sent. */
+  async function beginPart(uid: string, ...credentials: string[]): Promise<RawConnection> {
+    const connection = new RawConnection(stack.url);
+    const head = [
+      `PUT /api/uploads/${uid}/files/0/parts/0 HTTP/1.1`,
+      `Host: ${new URL(stack.url).host}`,
+      ...credentials,
+      'Content-Length: 4',
+      BYTES,
+      'Expect: 100-continue',
+    ];
+    connection.write([...head, '', ''].join('\r\n'));
+    expect((await connection.next({ bare: true }))?.status).toBe(100);
+    connection.write('abc');
+    return connection;
+  }
+
   for (const [what, ask] of Object.entries(asks))
     for (const [loss, lose] of Object.entries(losses))
       test(`${loss}: not ${what}`, async () => {
@@ -96,22 +116,40 @@ describeStack(missingPrograms('sshd'), 'a body of somebody who loses the right t
         expect(left).toEqual({ artifacts: 0, bookmarks: 0, parts: 0, files: 0 });
       });
 
+  test('one that was deleted before it would have ended by itself was not good', async () => {
+    const { client, mid, token, bearer } = await begin();
+    const uid = await beginUpload(client, mid, ['deleted']);
+    const connection = await beginPart(uid, `Authorization: ${bearer}`);
+    await database`update tokens set expires = now() + interval '1 second' where id = ${token}`;
+    await client.delete(`/api/users/-/tokens/${token}`);
+    await database`select pg_sleep(1.2)`;
+    connection.write('d');
+    expect((await connection.next())?.status).toBe(401);
+    connection.end();
+  });
+
+  test('a login that ends by itself while a long body comes was good when it began, unless its user left', async () => {
+    for (const leaves of [false, true]) {
+      const { username, client, mid } = await begin();
+      const login = await logIn(stack, { username, password: PASSWORD });
+      const uid = await beginUpload(client, mid, ['by login']);
+      await database`update users set issuer = 'i', subject = ${username} where username = ${username}`;
+      await database`update logins set expires = now() + interval '3 seconds' where username = ${username}`;
+      const origin = new URL(stack.url).origin;
+      const connection = await beginPart(uid, cookieOf(login), `Origin: ${origin}`);
+      if (leaves) await login.fetch('/api/logout', { method: 'DELETE' });
+      await database`select pg_sleep(3.2)`;
+      connection.write('d');
+      expect((await connection.next())?.status).toBe(leaves ? 401 : 200);
+      connection.end();
+    }
+  });
+
   test('a token that ends by itself while a long body comes was good when it began', async () => {
     const { client, mid, token, bearer } = await begin();
-    const connection = new RawConnection(stack.url);
     const uid = await beginUpload(client, mid, ['long']);
-    const head = [
-      `PUT /api/uploads/${uid}/files/0/parts/0 HTTP/1.1`,
-      `Host: ${new URL(stack.url).host}`,
-      `Authorization: ${bearer}`,
-      'Content-Length: 4',
-      BYTES,
-      'Expect: 100-continue',
-    ];
     await database`update tokens set expires = now() + interval '2 seconds' where id = ${token}`;
-    connection.write([...head, '', ''].join('\r\n'));
-    expect((await connection.next({ bare: true }))?.status).toBe(100);
-    connection.write('abc');
+    const connection = await beginPart(uid, `Authorization: ${bearer}`);
     const look = () => stack.api('/api/users/-', { headers: { Authorization: bearer } });
     await waitFor(async () => (await look()).status === 401, { what: 'the token to end' });
     connection.write('d');

@@ -55,10 +55,13 @@ export async function removeExpiredIdempotencyKeys({ database: { db } }: Context
     .where(lt(idempotencyKeys.created, sql`now() - interval '24 hours'`));
 }
 
+/** Longer than a body takes that was begun with one: identifyLateSender() asks whether it was ended before. */
+const KEPT = sql`now() - interval '1 day'`;
+
 /** Removes logins, tokens, states of logins and counts of failed logins, which had no effect since they expired. */
 export async function removeExpiredLogins({ database: { db } }: Context): Promise<void> {
-  await db.delete(logins).where(lt(logins.expires, sql`now()`));
-  await db.delete(tokens).where(lt(tokens.expires, sql`now()`));
+  await db.delete(logins).where(lt(logins.expires, KEPT));
+  await db.delete(tokens).where(lt(tokens.expires, KEPT));
   await db.delete(spentOidcStates).where(lt(spentOidcStates.expires, sql`now()`));
   const window = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
   await db.delete(failedLogins).where(lt(failedLogins.began, sql`now() - ${window}`));
