@@ -4,6 +4,7 @@ import { logins, sessions, tokens, webhooks } from '../../shared/database/schema
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { endSessions } from '../remote/sessions.ts';
+import type { WriteAudit } from './audit.ts';
 
 /** Whom to notify once the transaction has committed. */
 export interface EndedAccess {
@@ -12,14 +13,16 @@ export interface EndedAccess {
 }
 
 /**
- * Ends all that lets a user in but the password, the remote sessions, and the webhooks: nothing is sent for them any more. The user's row must be locked: what is created
- * for a user locks it too.
+ * Ends all that lets a user in but the password, the remote sessions, and the webhooks: nothing is sent for them any more. The
+ * user's row must be locked: what is created for a user locks it too.
  */
-export async function endAccess(tx: Tx, username: string): Promise<EndedAccess> {
+export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Promise<EndedAccess> {
   await tx.delete(logins).where(eq(logins.username, username));
   await tx.delete(tokens).where(eq(tokens.username, username));
   await tx.delete(webhooks).where(eq(webhooks.owner, username));
-  return endSessions(tx, and(eq(sessions.owner, username), isNull(sessions.ended)));
+  const ended = await endSessions(tx, and(eq(sessions.owner, username), isNull(sessions.ended)));
+  for (const sid of ended.opened) await audit(tx, 'session.close', sid);
+  return ended;
 }
 
 /** Notifies workers, streams and caches of all processes. */

@@ -1,5 +1,6 @@
 import { parse } from 'node:querystring';
 import { and, eq } from 'drizzle-orm';
+import { commandDigest } from '../../shared/audit/audit.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
@@ -36,7 +37,7 @@ export async function makeLink(
       .from(users)
       .where(and(eq(users.username, username), eq(users.version, version)));
     if (!row) throw new WindlassError('unauthorized');
-    await audit(tx, 'link', address.path);
+    await audit(tx, 'link', auditedPath(address.path));
     return row.created.getTime();
   });
   const parameters = Object.keys(parse(address.query));
@@ -86,3 +87,10 @@ export async function findLink(
   const administrator = row.administrator && claims.administrator;
   return { user: { username, version, administrator }, scope: row.scope ?? undefined, ends };
 }
+
+/** The names of files on hosts are their users' own: of these a digest is told, as of commands. */
+const auditedPath = (path: string) =>
+  path.replace(
+    /^((?:\/api)?\/remotes\/[^/]+\/file\/)(.*)$/,
+    (_, before: string, file: string) => before + commandDigest(file),
+  );

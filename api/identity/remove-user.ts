@@ -11,6 +11,7 @@ import {
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
+import type { WriteAudit } from './audit.ts';
 import { type EndedAccess, endAccess } from './end-access.ts';
 
 /** Jobs of one statement, which may take 10 s: each has many indexes, and its bytes change hands too. */
@@ -21,7 +22,11 @@ const BATCH = 5_000;
  * lists of hosts, and gives what remains an owner that nobody is, so that a later user of the same name inherits nothing. Lock
  * order everywhere: users, hosts, sessions, projects, uploads, jobs.
  */
-export async function removeUser(tx: Tx, username: string): Promise<EndedAccess> {
+export async function removeUser(
+  tx: Tx,
+  username: string,
+  audit: WriteAudit,
+): Promise<EndedAccess> {
   await tx.delete(users).where(eq(users.username, username));
   await tx
     .update(hosts)
@@ -30,7 +35,7 @@ export async function removeUser(tx: Tx, username: string): Promise<EndedAccess>
       version: sql`${hosts.version} + 1`,
     })
     .where(sql`${username} = any(${hosts.users})`);
-  const ended = await endAccess(tx, username);
+  const ended = await endAccess(tx, username, audit);
   const emptied = await leaveProjects(tx, username);
   const nobody = `${username} (removed ${newId()})`;
   // An upload may have too many parts for one statement: upkeep removes it as an idle one.

@@ -85,6 +85,20 @@ export async function explainNoSession(tx: Tx, key: SessionKey): Promise<Windlas
   return new WindlassError('session_not_found', { hint: 'Open a session with POST /api/remotes.' });
 }
 
+/** Whether a first login of the user's session waited for answers that did not come in time. */
+export async function hasMissedChallenge(db: Tx, { sid, owner }: SessionKey): Promise<boolean> {
+  const missed = and(
+    eq(sessions.sid, sid),
+    eq(sessions.owner, owner),
+    isNull(sessions.opened),
+    sql`${sessions.challengeExpires} <= least(now(), ${sessions.ended})`,
+  );
+  const [row] = isId(sid)
+    ? await db.select({ sid: sessions.sid }).from(sessions).where(missed)
+    : [];
+  return row !== undefined;
+}
+
 /** The user's session, for reading. Throws `session_not_found`, for another user's session too, or `host_changed`. */
 export async function findSession(db: Tx, key: SessionKey): Promise<SessionRecord> {
   const [row] = isId(key.sid) ? await selectUsable(db).execute({ ...key }) : [];
@@ -158,18 +172,19 @@ export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
   return ended.jobs;
 }
 
-/** Ends the sessions and cancels their jobs. */
+/** Ends the sessions and cancels their jobs; `opened` of those that ever were. */
 export async function endSessions(
   tx: Tx,
   which: SQL | undefined,
-): Promise<{ jobs: string[]; sessions: string[] }> {
+): Promise<{ jobs: string[]; sessions: string[]; opened: string[] }> {
   const ended = await tx
     .update(sessions)
     .set({ ended: sql`coalesce(${sessions.ended}, now())`, endReason: null })
     .where(which)
-    .returning({ sid: sessions.sid });
+    .returning({ sid: sessions.sid, opened: sessions.opened });
   const sids = ended.map(({ sid }) => sid);
-  if (sids.length === 0) return { jobs: [], sessions: [] };
+  const opened = ended.flatMap(({ sid, opened }) => (opened ? [sid] : []));
+  if (sids.length === 0) return { jobs: [], sessions: [], opened };
   // An array is one parameter; a statement takes at most 65,535.
   const isAmong = (column: typeof jobs.session | typeof leftoverRuns.session) =>
     sql`${column} = any(${sql.param(`{${sids.join(',')}}`)}::text[])`;
@@ -186,5 +201,5 @@ export async function endSessions(
       ),
     );
   await tx.update(leftoverRuns).set({ mayKeepRunning: false }).where(isAmong(leftoverRuns.session));
-  return { jobs: await cancelJobs(tx, isAmong(jobs.session)), sessions: sids };
+  return { jobs: await cancelJobs(tx, isAmong(jobs.session)), sessions: sids, opened };
 }

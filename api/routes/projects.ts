@@ -132,7 +132,7 @@ export default routes('json-body', (router, api) => {
       details: 'Its creator is one of its administrators.',
       body: newProject(longest),
       answers: { 201: answerWithLocation('Made.', 'The project.') },
-      handle: async ({ res, body }) => {
+      handle: async ({ req, res, body }) => {
         const { acl, ...given } = body();
         const user = currentUser(res).username;
         const named = acl?.administrators ?? [];
@@ -147,6 +147,7 @@ export default routes('json-body', (router, api) => {
           await lockNamedUsers(tx, { ...acl, administrators: [...named, { user }] });
           await tx.insert(projects).values({ pid, ...given });
           await insertAcl(tx, pid, whole);
+          if (acl) await auditOf(req, res)(tx, 'project.acl', pid);
         });
         res.status(201).location(`/api/projects/${pid}`).json({ id: pid });
       },

@@ -191,7 +191,7 @@ export default routes('json-body', (router, api) => {
           checkVersion(req, await lockWithAdministrator(tx, res, name));
           if (name === me.username) throw notOnYourself('delete yourself');
           await auditOf(req, res)(tx, 'user.delete', name);
-          return removeUser(tx, name);
+          return removeUser(tx, name, auditOf(req, res));
         });
         publishEndedAccess(api, name, gone);
         res.status(204).end();
@@ -236,7 +236,7 @@ export default routes('json-body', (router, api) => {
       if (passwordHash) await audit(tx, 'password', name);
       if (Object.keys(rights).length > 0) await audit(tx, 'user.update', name);
       const ends = rights.disabled || (passwordHash && !isOwn);
-      return { written, ended: ends ? await endAccess(tx, name) : NOTHING_ENDED };
+      return { written, ended: ends ? await endAccess(tx, name, audit) : NOTHING_ENDED };
     });
     publishEndedAccess(api, name, ended);
     res.json(view(written));

@@ -11,6 +11,9 @@ export interface AuditVerdict {
   entries: number;
   first: number;
   last: number;
+  /** Before the first entry and of the last one: kept elsewhere, they show a chain that was made anew or cut. */
+  beforeHash: string;
+  lastHash: string;
   pending: number;
 }
 
@@ -22,7 +25,8 @@ export function verifyAudit({ db }: Database): Promise<AuditVerdict> {
 async function verify(tx: Tx): Promise<AuditVerdict> {
   const [chain] = await tx.select().from(auditChain);
   const [waiting] = await tx.select({ n: sql<number>`count(*)::int` }).from(auditPending);
-  const verdict = { entries: 0, first: 0, last: 0, pending: waiting?.n ?? 0 };
+  const ends = { beforeHash: chain?.beforeHash ?? '', lastHash: chain?.lastHash ?? '' };
+  const verdict = { entries: 0, first: 0, last: 0, ...ends, pending: waiting?.n ?? 0 };
   if (!chain) return { ...verdict, problem: 'The beginning and the end of the chain are missing.' };
   let { beforeSeq: seq, beforeHash: hash } = chain;
   verdict.first = seq + 1;

@@ -74,11 +74,10 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
 const hostOf = (session: string) =>
   sql`(select ${sessions.hostname} from ${sessions} where ${sessions.sid} = ${session})`;
 
-/** What the start of a job tells the audit: commands, again and again, and sessions. */
+/** What the start of a job tells the audit: commands, again and again. */
 export function auditOf(request: JobRequest): AuditEvent | undefined {
-  const { kind, owner, session = null, address = null, requestId = null, payload } = request;
+  const { kind, owner, address = null, requestId = null, payload } = request;
   const actor = { user: owner, address, requestId };
-  if (kind === 'connect') return { ...actor, action: 'session.open', target: session };
   if (kind !== 'command' && kind !== 'batch') return undefined;
   const { command, script } = payload as Payload<'command' | 'batch'> & { script?: string };
   return { ...actor, action: 'command', target: commandDigest(command ?? script ?? '') };

@@ -159,6 +159,31 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
       await expectProblem(await admin.fetch(`/api/audit?${query}`), 400, 'invalid_input');
   });
 
+  test('a login that the host refuses opens nothing, and a session that ends with its user is closed', async () => {
+    const { username, client } = await addUser(admin);
+    const refused = await client.fetch('/api/remotes', {
+      method: 'POST',
+      body: JSON.stringify({ hostname: 'host', username: sshd.username, password: 'wrong' }),
+    });
+    await expectProblem(refused, 403, 'remote_authentication_failed');
+    const sid = await openSession(client, sshd, { agent: false });
+    await admin.fetch(`/api/users/${username}`, { method: 'PUT', body: '{"disabled":true}' });
+    const told = (await readAll()).filter(({ action }) => action.startsWith('session.'));
+    const from = { user: username, address: '127.0.0.1', requestId: expect.any(String) };
+    expect(told.slice(-3)).toMatchObject([
+      { ...from, action: 'session.open', outcome: 'refused', target: expect.any(String) },
+      { ...from, action: 'session.open', outcome: 'ok', target: sid },
+      { action: 'session.close', user: stack.username, target: sid },
+    ]);
+  });
+
+  test('a project that is made for others tells whose rights it gives', async () => {
+    const { username } = await addUser(admin);
+    const acl = { readers: [{ user: username }] };
+    const { id } = await admin.post<{ id: string }>('/api/projects', { name: 'theirs', acl });
+    expect((await readAll()).at(-1)).toMatchObject({ action: 'project.acl', target: id });
+  });
+
   test('an entry and what it tells are one: neither is there without the other', async () => {
     await database`alter table audit_pending add constraint none check (action <> 'user.create')`;
     try {
@@ -208,7 +233,8 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
   test('`windlass audit verify` finds an entry that was edited, removed or moved', async () => {
     for (let n = 0; n < 3; n++) await addUser(admin);
     const entries = await readAll();
-    const whole = /^The audit is whole: \d+ entries, 1 to \d+; \d+ are not chained yet\.\n$/;
+    const whole =
+      /^The audit is whole: \d+ entries, 1 to \d+; \d+ are not chained yet\.\nBefore 1: 0{64}\nOf \d+: [0-9a-f]{64}\n$/;
     for (const settings of [byUrl(), { DATA_DIR: stack.dataDir }]) {
       const { code, stdout } = await verify(settings);
       expect([code, stdout]).toEqual([0, expect.stringMatching(whole)]);

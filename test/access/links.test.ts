@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
@@ -219,6 +220,14 @@ describeStack(undefined, 'links', form => {
     expect(items).toEqual([
       expect.objectContaining({ action: 'link', target: parameter, outcome: 'ok' }),
     ]);
+  });
+
+  test('of a file on a host the audit tells a digest, as of a command', async () => {
+    const { username, client } = await addUser();
+    await linkTo('/api/remotes/some/file/home/me/unpublished.csv', client);
+    const { items } = await admin.get<{ items: object[] }>(`/api/audit?user=${username}`);
+    const digest = createHash('sha256').update('home/me/unpublished.csv').digest('hex');
+    expect(items).toMatchObject([{ action: 'link', target: `/api/remotes/some/file/${digest}` }]);
   });
 });
 

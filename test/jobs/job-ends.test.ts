@@ -94,7 +94,7 @@ test('a user who is removed while a job of theirs ends: neither waits for the ot
   let removal: Promise<unknown> | undefined;
   await finishJob(db, claim, { state: 'succeeded' }, async tx => {
     await lockAlive(tx, pid);
-    removal = db.transaction(other => removeUser(other, username));
+    removal = db.transaction(other => removeUser(other, username, async () => {}));
     removal.catch(() => {});
     await untilLocked(db);
   });
@@ -118,7 +118,7 @@ test('a user of many jobs is removed in statements of bounded size', async () =>
   await db.execute(sql`create trigger note_update after update on jobs
     referencing new table as changed for each statement execute function note_update()`);
   try {
-    await db.transaction(tx => removeUser(tx, username));
+    await db.transaction(tx => removeUser(tx, username, async () => {}));
     const [largest] = await db.execute<{ rows: number; all: number }>(
       sql`select max(rows) as rows, sum(rows)::int as all from updates`,
     );

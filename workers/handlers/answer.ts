@@ -1,5 +1,6 @@
 import type { Handler } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
+import { auditRefusal } from '../ssh/audit-login.ts';
 import { challengeExpired } from '../ssh/login-dialogue.ts';
 import { openSession } from '../ssh/open-session.ts';
 
@@ -12,8 +13,10 @@ const answer: Handler<'answer'> = async context => {
   if (place === 'elsewhere') throw new ReleaseJob('the login waits at another worker', 0.3);
   if (place === 'nowhere') throw challengeExpired();
   const answers = await sessions.takeAnswers(sid);
-  const step = await sessions.answer(sid, { challenge: payload.challenge, answers }, signal);
-  return openSession(context, step);
+  const given = { challenge: payload.challenge, answers };
+  return auditRefusal(context, async () =>
+    openSession(context, await sessions.answer(sid, given, signal)),
+  );
 };
 
 export default answer;

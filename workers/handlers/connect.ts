@@ -1,10 +1,13 @@
 import type { Handler } from '../context.ts';
+import { auditRefusal } from '../ssh/audit-login.ts';
 import { openSession } from '../ssh/open-session.ts';
 
 /** Logs in to the host of a session, up to what it asks the user, and makes the session usable. */
 const connect: Handler<'connect'> = async context => {
   const { worker, job, signal } = context;
-  return openSession(context, await worker.sessions.logIn(job.session ?? '', job.id, signal));
+  return auditRefusal(context, async () =>
+    openSession(context, await worker.sessions.logIn(job.session ?? '', job.id, signal)),
+  );
 };
 
 export default connect;

@@ -5,6 +5,7 @@ import { abortable } from '../../shared/process/abort.ts';
 import { LoginNode } from '../batch/login-node.ts';
 import type { JobContext, Outcome } from '../context.ts';
 import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
+import { auditFirstLogin } from './audit-login.ts';
 import { explainAccount } from './login-errors.ts';
 import { hasAgent, withSession } from './reconnect.ts';
 import type { RemoteSession } from './remote-session.ts';
@@ -54,6 +55,7 @@ export async function openSession(
   return {
     result: { ...(banner && { banner }), ...(host?.home && { home: host.home }) },
     promote: async tx => {
+      await auditFirstLogin(context, tx);
       await tx
         .update(sessions)
         .set({

@@ -1,0 +1,39 @@
+import { eq } from 'drizzle-orm';
+import { type AuditEvent, recordAudit } from '../../shared/audit/audit.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { sessions } from '../../shared/database/schema.ts';
+import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
+import type { JobContext } from '../context.ts';
+
+type LoginContext = JobContext<'connect' | 'answer'>;
+
+/** Errors of a login that the host, and not the way to it, refused. */
+const REFUSALS: ErrorCode[] = ['remote_authentication_failed', 'account_unusable'];
+
+/** In the transaction that opens the session. A later login, after a lost connection, opens nothing. */
+export async function auditFirstLogin(context: LoginContext, tx: Tx): Promise<void> {
+  const [row] = await tx
+    .select({ opened: sessions.opened })
+    .from(sessions)
+    .where(eq(sessions.sid, context.job.session ?? ''));
+  if (row?.opened === null) await recordAudit(tx, eventOf(context));
+}
+
+/** Calls `login`, and writes an entry of one that the host refuses. */
+export async function auditRefusal<T>(context: LoginContext, login: () => Promise<T>): Promise<T> {
+  try {
+    return await login();
+  } catch (error) {
+    const isRefused = error instanceof WindlassError && REFUSALS.includes(error.code);
+    if (isRefused)
+      await context.worker.database.db
+        .transaction(tx => recordAudit(tx, { ...eventOf(context), outcome: 'refused' }))
+        .catch(err => context.log.warn({ err }, 'a refused login is not in the audit'));
+    throw error;
+  }
+}
+
+function eventOf({ job, payload }: LoginContext): AuditEvent {
+  const { owner: user, requestId, session: target } = job;
+  return { user, address: payload.address ?? null, requestId, action: 'session.open', target };
+}
