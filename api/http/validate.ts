@@ -20,6 +20,12 @@ export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.outpu
   return parseInput(req.body, schema);
 }
 
+/** As of `{}` where there is none. */
+export function parseOptionalBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
+  const isEmpty = req.body === undefined && req.get('Content-Type') === undefined;
+  return isEmpty ? parseInput({}, schema) : parseBody(req, schema);
+}
+
 export function parseQuery<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
   return parseInput(req.query, schema);
 }

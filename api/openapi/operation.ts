@@ -1,8 +1,9 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors/errors.ts';
+import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
-import { parseBody, parseQuery } from '../http/validate.ts';
+import { parseBody, parseOptionalBody, parseQuery } from '../http/validate.ts';
 import { refuseReadToken, refuseTokenCredentials } from '../identity/current-user.ts';
 import type { Topic } from './topics.ts';
 
@@ -122,7 +123,7 @@ export function operation<Query = undefined, Body = undefined>(
 
 /** Calls an operation's handler with the parsers of its query and body. */
 export function callOperation(
-  { query, body, headers, refusesTokens, reachesHost, handle }: Operation,
+  { query, body, isBodyOptional, headers, refusesTokens, reachesHost, handle }: Operation,
   req: Request,
   res: Response,
 ): Promise<void> | void {
@@ -130,10 +131,12 @@ export function callOperation(
   if (reachesHost) refuseReadToken(res);
   // A malformed key is refused by every operation that takes one.
   if (headers?.includes('Idempotency-Key')) parseIdempotencyKey(req);
+  if ((req.method === 'PUT' || req.method === 'DELETE') && !headers?.includes('If-Match'))
+    refuseIfMatchTag(req);
   return handle({
     req,
     res,
     query: () => query && parseQuery(req, query),
-    body: () => body && parseBody(req, body),
+    body: () => body && (isBodyOptional ? parseOptionalBody : parseBody)(req, body),
   });
 }

@@ -17,6 +17,7 @@ import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import type { User } from '../identity/password-verifier.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { findJobForOperation, findOwnJob, unknownJob } from '../jobs/views/find-job.ts';
@@ -164,6 +165,8 @@ export default routes('json-body', (router, api) => {
       id: 'retryJob',
       topic: 'jobs',
       summary: 'Do a job once more',
+      body: repetition,
+      isBodyOptional: true,
       headers: ['Idempotency-Key'],
       answers: {
         202: answerWithLocation('A new job, linked to the old one.', 'The new job.', jobRecord),
@@ -175,7 +178,8 @@ export default routes('json-body', (router, api) => {
         'conflict',
         'idempotency_conflict',
       ],
-      handle: async ({ req, res }) => {
+      handle: async ({ req, res, body }) => {
+        const { name = undefined } = body();
         const row = await find(req, res);
         const { kind, owner } = row;
         const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
@@ -202,7 +206,7 @@ export default routes('json-body', (router, api) => {
             session: row.session ?? undefined,
             project,
             retryOf: row.id,
-            name: row.name ?? undefined,
+            name: name ?? row.name ?? undefined,
             label: row.label ?? undefined,
           } as RequestedJob;
         });
@@ -214,6 +218,9 @@ export default routes('json-body', (router, api) => {
 
 const viewFor = ({ username }: User, row: JobSummary) =>
   row.owner === username ? jobView(row) : foreignView(row);
+
+/** The same name again, unless another one is given. */
+const repetition = z.strictObject({ name: jobName }).meta({ id: 'Repetition' });
 
 /** Filters that tell what is in somebody's work. */
 const PRIVATE_FILTERS = ['session', 'project', 'model', 'name', 'label'] as const;

@@ -87,7 +87,7 @@ export default routes('raw-body', (router, api) => {
         'The bytes are stored here, then written beside the file and renamed: it is there whole, or as before. Of `Content-Digest` sha-256 is verified. A link is followed.',
       bodies: [{ type: 'application/octet-stream', means: 'The bytes.', schema: z.file() }],
       query: writeQuery,
-      headers: ['Content-Digest', 'If-None-Match', 'Idempotency-Key'],
+      headers: ['Content-Digest', 'If-Match', 'If-None-Match', 'Idempotency-Key'],
       answers: {
         200: { means: 'The file was replaced.', json: writtenFile },
         201: { means: 'The file is new.', json: writtenFile },
@@ -110,6 +110,7 @@ export default routes('raw-body', (router, api) => {
           mode: mode === undefined ? undefined : Number.parseInt(mode, 8),
           parents: parents === 'true',
           exclusive: isNewOnly(req),
+          ifMatch: readIfMatch(req),
         };
         const key = { ...readSessionKey(req, res), idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         // Before the bytes are taken.
@@ -138,14 +139,22 @@ export default routes('raw-body', (router, api) => {
       topic: 'files',
       summary: 'Remove a file on the host',
       details: 'Of a link the link.',
-      headers: ['Idempotency-Key'],
+      headers: ['If-Match', 'Idempotency-Key'],
       answers: { 204: 'Removed.' },
-      errors: [...HOST_FILE_ERRORS, 'idempotency_conflict', 'too_many_requests'],
+      errors: [
+        ...HOST_FILE_ERRORS,
+        'idempotency_conflict',
+        'precondition_failed',
+        'too_many_requests',
+      ],
       reachesHost: true,
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'file');
         const session = pathParameter(req, 'sid');
-        const request = { kind: 'remove-file' as const, payload: { path }, session };
+        const payload = { path, ifMatch: readIfMatch(req) };
+        // An Idempotency-Key is bound to it.
+        if (payload.ifMatch) req.body = payload;
+        const request = { kind: 'remove-file' as const, payload, session };
         const job = await startSessionJob(api, { req, res }, request);
         if (await awaitJob(api, res, job)) res.status(204).end();
       },
@@ -206,3 +215,9 @@ function readTag(req: Request): string | undefined {
 
 /** RFC 9110, 13.1.2. The state of a file is not looked at before it is written: no other value than `*` holds anything back. */
 const isNewOnly = (req: Request): boolean => req.get('If-None-Match')?.trim() === '*';
+
+/** The strong tags of If-Match, or `*`: a weak one never matches (RFC 9110, 13.1.1). */
+function readIfMatch(req: Request): string[] | undefined {
+  const given = req.get('If-Match')?.trim();
+  return given?.split(',').flatMap(tag => /^\s*(\*|"[^"]*")\s*$/.exec(tag)?.[1] ?? []);
+}

@@ -8,24 +8,32 @@ import { readHopsTo } from '../../shared/ssh/hops.ts';
 import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
+import { jobName } from '../jobs/requests/job-name.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
 import { checkCredential, checkJumps, loginFields, readCredential } from '../remote/credential.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
-import { findSession, lockSession, type SessionKey } from '../remote/sessions.ts';
+import {
+  findSession,
+  hasMissedChallenge,
+  lockSession,
+  type SessionKey,
+} from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 
 const answers = z
   .strictObject({
     challenge: z.string().max(100),
     answers: z.array(z.string().max(4_096)).max(100),
+    name: jobName,
   })
   .meta({ id: 'LoginAnswers' });
 const credential = z
-  .strictObject(loginFields)
+  .strictObject({ ...loginFields, name: jobName })
   .superRefine(checkCredential)
   .meta({ id: 'HostCredential' });
 
@@ -53,7 +61,9 @@ export default routes('json-body', (router, api) => {
         const key = keyOf(req, res);
         const given = body();
         const queue = await requireWorker(api, 'answer');
-        const { hostname } = await findSession(api.database.db, key);
+        const { hostname } = await findSession(api.database.db, key).catch(async error => {
+          throw (await hasMissedChallenge(api.database.db, key)) ? challengeExpired() : error;
+        });
         // They go to the host that was connected to, over that connection, and nowhere else: no place is needed.
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
@@ -62,10 +72,10 @@ export default routes('json-body', (router, api) => {
         );
         const job = await startRequestedJob(api, req, res, async tx => {
           const { sid, challengeExpires } = await lockSession(tx, key, 'update');
-          if (!challengeExpires || challengeExpires < new Date())
-            throw new WindlassError('challenge_expired', { hint: 'Begin the login again.' });
+          if (!challengeExpires || challengeExpires < new Date()) throw challengeExpired();
           await tx.update(sessions).set({ answers: sealed }).where(eq(sessions.sid, sid));
-          return { kind: 'answer', queue, payload: { challenge: given.challenge }, session: sid };
+          const payload = { challenge: given.challenge, address: clientAddress(req) };
+          return { kind: 'answer', queue, payload, session: sid, name: given.name };
         });
         const ended = await awaitJob(api, res, job);
         if (ended) sendLogin(res, ended);
@@ -108,7 +118,8 @@ export default routes('json-body', (router, api) => {
               opened ? 'Use it as it is.' : 'Answer its challenge, or open another session.',
             );
           await tx.update(sessions).set({ sealed }).where(eq(sessions.sid, sid));
-          return { kind: 'connect', queue, payload: {}, session: sid };
+          const payload = { address: clientAddress(req) };
+          return { kind: 'connect', queue, payload, session: sid, name: given.name };
         });
         const ended = await awaitJob(api, res, job);
         if (ended) sendLogin(res, ended);
@@ -116,3 +127,6 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
+
+const challengeExpired = () =>
+  new WindlassError('challenge_expired', { hint: 'Begin the login again.' });

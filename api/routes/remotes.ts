@@ -18,8 +18,9 @@ import { publicPath } from '../http/public-url.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
+import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { lockUser } from '../identity/lock-user.ts';
+import { lockUnchangedUser } from '../identity/lock-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
@@ -115,9 +116,8 @@ export default routes('json-body', (router, api) => {
         const owner = currentUser(res).username;
         const given = body();
         const credential = await readCredential(keys, { owner, given });
-        const hops = await findHost(api, given);
+        const hops = await findHost(api, given, owner);
         const host = hostOf(hops);
-        assertHostFor(host, { username: owner });
         checkJumps(given, hops);
         const queue = await requireWorker(api, 'connect');
         const sid = newId();
@@ -129,7 +129,7 @@ export default routes('json-body', (router, api) => {
         checkStartup(given, agent);
         const env = await sealEnv(key, context, given);
         const job = await startRequestedJob(api, req, res, async tx => {
-          await lockUser(tx, owner);
+          await lockUnchangedUser(tx, currentUser(res));
           await lockHost(tx, { name: host.name, place, owner });
           await refuseTooMany(api, tx, owner);
           await tx.insert(sessions).values({
@@ -143,7 +143,8 @@ export default routes('json-body', (router, api) => {
             ...env,
           });
           const label = `${given.username}@${host.name}`;
-          return { kind: 'connect', queue, payload: {}, session: sid, label, name: given.name };
+          const payload = { address: clientAddress(req) };
+          return { kind: 'connect', queue, payload, session: sid, label, name: given.name };
         });
         const ended = await awaitJob(api, res, job);
         if (ended) sendLogin(res, ended);
@@ -209,10 +210,16 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-async function findHost({ database: { db } }: ApiContext, given: NewSession): Promise<Hops> {
+async function findHost(
+  { database: { db } }: ApiContext,
+  given: NewSession,
+  owner: string,
+): Promise<Hops> {
   const hops = await readHopsTo(db, given.hostname);
   if (!hops) throw unknownHost(given.hostname);
   const host = hostOf(hops);
+  // Nothing is told of it to others.
+  assertHostFor(host, { username: owner });
   if (given.port !== undefined && given.port !== host.port) {
     throw new WindlassError('host_not_allowed', {
       detail: `Host not allowed: ${host.name} is set up for port ${host.port}.`,

@@ -74,11 +74,9 @@ export default routes('json-body', (router, api) => {
         const { draining } = body();
         const [worker] = await db.transaction(async tx => {
           await lockAdministrator(tx, currentUser(res));
-          await tx
-            .update(workers)
-            .set({ draining })
-            .where(sql`${workers.id} = ${id} and ${isAlive}`);
-          const found = await readWorkers(tx as Db, eq(workers.id, id));
+          const which = sql`${workers.id} = ${id} and ${isAlive}`;
+          await tx.update(workers).set({ draining }).where(which);
+          const found = await readWorkers(tx as Db, which);
           if (found.length > 0) await auditOf(req, res)(tx, 'worker', id);
           return found;
         });

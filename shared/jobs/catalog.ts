@@ -57,16 +57,20 @@ interface Definition {
   retry?: boolean;
 }
 
+/** Of who asked for it, for the audit. */
+const clientAddress = z.string().nullish();
+/** Entity tags in quotes, or `*`: a file of another state stays as it is. */
+const ifMatch = z.array(z.string()).optional();
+
 /** Every kind of job. The handler of a kind is workers/handlers/(kind).ts, typed from its entry here. */
 export const JOBS = {
   connect: {
     means: 'Logs in to the host and opens the session, up to what the host asks its user.',
     queue: 'interactive',
     session: 'opens',
-    /** Before 2 a worker did not ask the user. */
-    version: 2,
-    versionInNewerSessions: 3,
-    payload: z.object({}),
+    // Before 2 a worker did not ask the user. 4: it writes the audit's entry.
+    version: 4,
+    payload: z.object({ address: clientAddress }),
     result: loginResult,
     endsWithClient: true,
   },
@@ -74,8 +78,9 @@ export const JOBS = {
     means: 'Goes on with a login, by what the user has answered.',
     queue: 'interactive',
     session: 'opens',
-    versionInNewerSessions: 2,
-    payload: z.object({ challenge: z.string() }),
+    // 3: as of connect.
+    version: 3,
+    payload: z.object({ challenge: z.string(), address: clientAddress }),
     result: loginResult,
     endsWithClient: true,
   },
@@ -163,7 +168,8 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     objects: 'files',
-    versionInNewerSessions: 2,
+    // 3: ifMatch.
+    version: 3,
     payload: z.object({
       path: absolutePath,
       /** The bytes, which the request has stored. */
@@ -176,6 +182,7 @@ export const JOBS = {
       parents: z.boolean(),
       /** Refuses a file that is there. */
       exclusive: z.boolean(),
+      ifMatch,
     }),
     result: z.object({ created: z.boolean() }),
     endsWithClient: true,
@@ -184,8 +191,9 @@ export const JOBS = {
     means: 'Removes a file on the host.',
     queue: 'interactive',
     session: 'uses',
-    versionInNewerSessions: 2,
-    payload: z.object({ path: absolutePath }),
+    // 3: ifMatch.
+    version: 3,
+    payload: z.object({ path: absolutePath, ifMatch }),
     result: z.object({}),
     endsWithClient: true,
   },

@@ -59,6 +59,13 @@ describeStack(missingPrograms('sshd'), 'hosts that are for some users', form => 
     for (const user of [bob, admin]) {
       const problem = await expectProblem(await open(user, 'closed'), 403, 'host_not_allowed');
       expect(problem.hint).toMatch(/server administrator adds you to `users`/);
+      // Nothing is told of how it is set up.
+      for (const guess of [{ agent: true }, { port: 1 }]) {
+        const body = JSON.stringify({ hostname: 'closed', username: 'x', password: 'y', ...guess });
+        const guessed = await user.fetch('/api/remotes', { method: 'POST', body });
+        const { detail } = await expectProblem(guessed, 403, 'host_not_allowed');
+        expect(detail).toBe(problem.detail);
+      }
     }
     const sid = await openSession(alice, sshd, { hostname: 'closed' });
 

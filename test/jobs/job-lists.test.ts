@@ -163,7 +163,15 @@ describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
     expect(await user.get<Job>(`/api/jobs/${waiting.id}`)).toMatchObject({ state: 'queued' });
     for (const { id } of remote) await setDraining(id, false);
     expect(await waitForEnd(user, waiting.id)).toMatchObject({ state: 'succeeded' });
-    await expectProblem(await admin.fetch('/api/workers/none', put(true)), 404, 'not_found');
+    const sql = database();
+    await sql`insert into workers (id, host, pid, slots, seen)
+      select 'dead', host, pid, slots, now() - interval '1 minute' from workers limit 1`;
+    await sql.end();
+    for (const id of ['none', 'dead'])
+      await expectProblem(await admin.fetch(`/api/workers/${id}`, put(true)), 404, 'not_found');
+    const stale = { ...put(true), headers: { 'If-Match': '"any"' } };
+    const refused = await admin.fetch(`/api/workers/${remote[0]?.id}`, stale);
+    await expectProblem(refused, 412, 'precondition_failed');
     await expectProblem(await user.fetch('/api/workers'), 403, 'forbidden');
   });
 });

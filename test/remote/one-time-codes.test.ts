@@ -114,7 +114,7 @@ describeStack(skip, 'one-time codes', form => {
       const sql = openStackDatabase(stack);
       await sql`update sessions set challenge_expires = now() - interval '1 second' where sid = ${late.sid}`;
       await sql.end();
-      await expectProblem(await answer(late, nextCode()), 404, 'session_not_found');
+      await expectProblem(await answer(late, nextCode()), 409, 'challenge_expired');
     });
   });
 

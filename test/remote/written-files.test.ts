@@ -95,6 +95,29 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     expect(leftovers()).toEqual([]);
   });
 
+  test('If-Match holds for the state that was read, of PUT and of DELETE', async () => {
+    const path = join(folder, 'tagged');
+    const address = `/api/remotes/${sid}/file${path}`;
+    const read = async () => (await client.fetch(address)).headers.get('ETag') ?? '';
+    const remove = (tag: string) =>
+      client.fetch(address, { method: 'DELETE', headers: { 'If-Match': tag } });
+    const when = (tag: string) => put(path, 'mine', { 'If-Match': tag });
+    writeFileSync(path, 'first');
+    const first = await read();
+    writeFileSync(path, 'other');
+    for (const stale of [first, `W/${await read()}`, '"x"', ''])
+      await expectProblem(await when(stale), 412, 'precondition_failed');
+    await expectProblem(await remove(first), 412, 'precondition_failed');
+    expect(readFileSync(path, 'utf8')).toBe('other');
+    expect((await when(`"x", ${await read()}`)).status).toBe(200);
+    expect((await when('*')).status).toBe(200);
+    expect((await remove(await read())).status).toBe(204);
+    await expectProblem(await when('*'), 412, 'precondition_failed');
+    await expectProblem(await remove('*'), 412, 'precondition_failed');
+    expect(existsSync(path)).toBe(false);
+    expect(leftovers()).toEqual([]);
+  });
+
   test('a missing folder is 404, and made where that is asked for', async () => {
     const path = join(folder, 'new/deep/file');
     await expectProblem(await put(path, 'x'), 404, 'not_found');

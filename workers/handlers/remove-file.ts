@@ -2,6 +2,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Handler } from '../context.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
 import { removeRemoteFile } from '../remote-files/remove-file.ts';
+import { requireState } from '../remote-files/require-state.ts';
 import { withSession } from '../ssh/reconnect.ts';
 
 /** Removes a file of the session's host. One that was there and is gone when this is tried again was removed by the first try. */
@@ -10,6 +11,8 @@ const removeFile: Handler<'remove-file'> = async context => {
   const options = { path: payload.path, confirm: () => recordIntent(context), signal };
   await withSession(context, async session => {
     await session.requireSftp(signal);
+    const { path, ifMatch } = payload;
+    if (ifMatch && !job.runAt) await requireState(session, { path, ifMatch, signal });
     try {
       await removeRemoteFile(session, options);
     } catch (error) {

@@ -3,6 +3,7 @@ import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
+import { requireState } from '../remote-files/require-state.ts';
 import { writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
@@ -22,8 +23,10 @@ export default writeFile;
 
 async function writeOnce(context: JobContext<'write-file'>, session: RemoteSession, tries: number) {
   const { worker, job, payload, signal, cleanupSignal } = context;
-  const { path, object, size, digest, mode, parents, exclusive } = payload;
+  const { path, object, size, digest, mode, parents, exclusive, ifMatch } = payload;
   await session.requireSftp(signal);
+  const mayBeNamed = job.runAt !== null;
+  if (ifMatch && !mayBeNamed) await requireState(session, { path, ifMatch, signal });
   const stored = await worker.objects.get(object, { signal });
   const meter = new PartMeter({ limit: size, expected: Buffer.from(digest, 'base64') });
   // Its error reaches whoever reads the meter.
@@ -43,7 +46,8 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
       signal,
       cleanupSignal,
     },
-    mayBeNamed: job.runAt !== null,
+    mayBeNamed,
+    unchanged: ifMatch !== undefined && !mayBeNamed,
     temporary,
     stale: tries > 0 ? [...stale, temporary] : stale,
     // Another worker may have taken the job over, and have been told of its end.

@@ -34,7 +34,13 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     writeRemoteFile(session, {
       ...{ path, bytes: Readable.from([Buffer.from(text)]), size: text.length },
       digest: createHash('sha256').update(text).digest('base64'),
-      ...{ parents: false, exclusive: true, mayBeNamed: true, temporary: 'job-2' },
+      ...{
+        parents: false,
+        exclusive: true,
+        mayBeNamed: true,
+        unchanged: false,
+        temporary: 'job-2',
+      },
       ...{
         stale: ['job-1', 'job-2'],
         confirm: async () => {},

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
+import { isOther } from './require-state.ts';
 import {
   isDirectory,
   isRegularFile,
@@ -30,6 +31,8 @@ export interface WriteFileOptions {
   exclusive: boolean;
   /** Whether an earlier try may have given the file its name. */
   mayBeNamed: boolean;
+  /** Throws `precondition_failed` where the file is another one in the end than when this began. */
+  unchanged: boolean;
   /** Ends the names of temporary files beside it; those of `stale` are removed. */
   temporary: string;
   stale: string[];
@@ -84,6 +87,7 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
   }
   try {
     await writeTemporary(channel, temporary, { ...options, mode: options.mode ?? present?.mode });
+    if (options.unchanged) await assertUnchanged(channel, options.path, present);
     await options.confirm();
     await giveName(channel, temporary, { path, exclusive });
   } catch (error) {
@@ -93,6 +97,12 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
     throw error;
   }
   return { created: present === undefined };
+}
+
+/** By what SFTP tells: times in seconds. */
+async function assertUnchanged(channel: Sftp, path: string, before: ssh2.Stats | undefined) {
+  const now = await find(channel, path);
+  if (now?.size !== before?.size || now?.mtime !== before?.mtime) throw isOther(path);
 }
 
 /** A write that the host refused without saying why. */

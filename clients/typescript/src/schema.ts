@@ -2161,6 +2161,8 @@ export interface components {
             certificate?: string;
             passphrase?: string;
             jump?: components["schemas"]["JumpCredential"];
+            /** @description The job's name, for lists. */
+            name?: string;
         };
         /**
          * @example {
@@ -2642,6 +2644,8 @@ export interface components {
         LoginAnswers: {
             challenge: string;
             answers: string[];
+            /** @description The job's name, for lists. */
+            name?: string;
         };
         /**
          * @example {
@@ -3366,6 +3370,10 @@ export interface components {
          *     ]
          */
         RemoteHosts: components["schemas"]["RemoteHost"][];
+        Repetition: {
+            /** @description The job's name, for lists. */
+            name?: string;
+        };
         RowError: {
             file?: number;
             row?: number;
@@ -7449,7 +7457,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Repetition"];
+            };
+        };
         responses: {
             /** @description A new job, linked to the old one. */
             202: {
@@ -7516,8 +7528,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `payload_too_large`: Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `address_too_long`: Address too long */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14093,6 +14123,8 @@ export interface operations {
             header?: {
                 /** @description sha-256 of the body, verified (RFC 9530). */
                 "Content-Digest"?: string;
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
                 /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
                 "If-None-Match"?: string;
                 /** @description The same key again gives the same job, for 24 hours. */
@@ -14262,6 +14294,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
                 /** @description The same key again gives the same job, for 24 hours. */
                 "Idempotency-Key"?: string;
             };
@@ -14329,6 +14363,15 @@ export interface operations {
             };
             /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -242,12 +242,14 @@ export const JOB_ROWS: Row[] = [
     async ({ ask, make, ended, world }) => {
       const json = { sid: await make.session(), command: 'true' };
       const { job } = (await make.call('POST', '/remotes/launch', { json })).json();
-      const again = await ask('POST', `/jobs/${job}/retry`);
+      const again = await ask('POST', `/jobs/${job}/retry`, { json: { name: 'again' } });
       expectAnswer(again, 202);
       const { id } = again.json();
       expect(id).not.toBe(job);
       expect(again.headers.location).toBe(`/api/jobs/${id}`);
-      expect(await ended(String(id))).toMatchObject({ retryOf: job, state: 'succeeded' });
+      expect(await ended(String(id))).toMatchObject({
+        ...{ retryOf: job, state: 'succeeded', name: 'again' },
+      });
       const parsed = await make.parse(world.name('once'), 'x', 'blob');
       expectError(await ask('POST', `/jobs/${parsed.id}/retry`), 409, { code: 'conflict' });
     },

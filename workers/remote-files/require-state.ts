@@ -1,0 +1,34 @@
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import { openRemoteFile } from './read-file.ts';
+
+/**
+ * Throws `precondition_failed` where the file has none of these entity tags, which openRemoteFile() tells, in quotes; `*` is
+ * that of any file. Errors besides: those of openRemoteFile().
+ */
+export async function requireState(
+  session: RemoteSession,
+  { path, ifMatch, signal }: { path: string; ifMatch: string[]; signal: AbortSignal },
+): Promise<void> {
+  const tag = await readTag(session, path, signal);
+  if (tag !== undefined && (ifMatch.includes('*') || ifMatch.includes(`"${tag}"`))) return;
+  throw isOther(path);
+}
+
+export const isOther = (path: string) =>
+  new WindlassError('precondition_failed', {
+    detail: `Precondition failed: ${path} has another state, or is not there.`,
+    hint: 'Read it again and repeat the change, or leave out If-Match.',
+  });
+
+/** Undefined where there is no such file; empty where its host tells no state. */
+async function readTag(session: RemoteSession, path: string, signal: AbortSignal) {
+  try {
+    const { tag = '', bytes } = await openRemoteFile(session, { path, length: 0, signal });
+    bytes.destroy();
+    return tag;
+  } catch (error) {
+    if (error instanceof WindlassError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}
