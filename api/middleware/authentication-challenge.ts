@@ -4,6 +4,5 @@ import { isForeignPage } from './allow-origins.ts';
 /** The WWW-Authenticate of a 401 (RFC 9110, 15.5.2). For a page's script `Bearer`: browsers show no dialog for it. */
 export function challengeFor(req: Request, res: Response): string {
   const isScript = req.get('X-Requested-With') !== undefined || isForeignPage(res);
-  const isToken = /^Bearer /i.test(req.get('Authorization') ?? '');
-  return isScript || isToken ? 'Bearer' : 'Basic realm="Windlass", charset="UTF-8"';
+  return isScript ? 'Bearer' : 'Basic realm="Windlass", charset="UTF-8"';
 }

@@ -57,6 +57,7 @@ export const JOB_EXAMPLES = {
   WebhookDelivery: delivery,
   WebhookDeliveryPage: pageOf(delivery),
   NewCommand: { sid: SESSION, command: 'uname -a', timeout: 60 },
+  Repetition: { name: 'once more' },
   Command: {
     command: 'uname -a',
     output: 'Linux lab 6.12.0 #1 SMP x86_64 GNU/Linux\n',

@@ -3370,6 +3370,11 @@ export interface components {
          *     ]
          */
         RemoteHosts: components["schemas"]["RemoteHost"][];
+        /**
+         * @example {
+         *       "name": "once more"
+         *     }
+         */
         Repetition: {
             /** @description The job's name, for lists. */
             name?: string;
