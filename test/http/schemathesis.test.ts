@@ -16,7 +16,7 @@ import { makeSeeds } from './schemathesis/seeds.ts';
 
 /** What is asked of each operation; what `coverage` adds by itself is some 2,000 cases in all. */
 const EXAMPLES = isFull ? 900 : 50;
-const CASES = isFull ? 50_000 : 5_000;
+const CASES = isFull ? 50_000 : 3_000;
 const MINUTES = isFull ? 180 : 25;
 
 // What the service is held against is the same on both forms; this is about what comes in over HTTP.
