@@ -27,13 +27,24 @@ function createBuckets(
 ): Buckets {
   const edges = new Float64Array(points + 1);
   for (let i = 0; i < points; i++) {
-    const edge = from * (1 - i / points) + to * (i / points);
+    const edge = edgeOf({ from, to }, i, points);
     edges[i] = isWhole ? Math.ceil(edge) : edge;
   }
   edges[0] = from;
   edges[points] = end;
   const filled = (value: number) => new Float64Array(points).fill(value);
   return { edges, min: filled(Infinity), max: filled(-Infinity), count: filled(0) };
+}
+
+/** Exact where the edge is a whole number: of the sum of two shares one that is would be missed by a rounding. */
+function edgeOf({ from, to }: Pick<SeriesRange, 'from' | 'to'>, i: number, points: number): number {
+  if (!Number.isFinite((to - from) * points)) return from * (1 - i / points) + to * (i / points);
+  const [width, parts] = [to - from, from + ((to - from) * i) / points];
+  if (!Number.isInteger(from) || !Number.isSafeInteger(width)) return parts;
+  // The product may be past 2^53.
+  const product = BigInt(width) * BigInt(i);
+  const whole = product / BigInt(points);
+  return from + Number(whole) + Number(product - whole * BigInt(points)) / points;
 }
 
 /** Adds rows, given as doubles side by side. Missing values, NaN and the infinities of either count nowhere. */

@@ -147,6 +147,20 @@ test('what precedes the table: sep=, lines to skip, comments, blank lines', asyn
   });
 });
 
+test('a column may be called like what every object has', async () => {
+  const csv = 'race,constructor,__proto__\n1,Lotus,x\n';
+  expect(await look(csv, { types: { race: 'number' } })).toEqual([
+    'race number 1',
+    'constructor text "Lotus"',
+    '__proto__ text "x"',
+  ]);
+});
+
+test('a long unit is cut between characters', async () => {
+  const unit = `${'x'.repeat(99)}😀`;
+  expect(await look(`a\n${unit}\n1\n`, { units: true })).toEqual([`a integer ${unit} 1`]);
+});
+
 test('a row of units', async () => {
   const csv = 't,"v\n",x\ns,"m/s",\n1,2.5,a\n2,,b\n';
   const expected = ['t integer s 1 2', 'v number m/s 2.5 null', 'x text "a" "b"'];
@@ -178,6 +192,9 @@ test('texts that mean a missing value', async () => {
     expect(await look('x\na\nb\n\n', { nulls })).toEqual(['x text "a" "b" ""']);
   }
   expect(await look('x\n1\n\n2\n', { nulls: ['', 'NA'] })).toEqual(['x integer 1 null 2']);
+  await expect(read('a b\n1 2\n', { delimiter: ' ', nulls: ['not there'] })).rejects.toThrow(
+    'has the delimiter',
+  );
 });
 
 test('runs of spaces, named or found', async () => {

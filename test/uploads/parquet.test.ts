@@ -49,6 +49,7 @@ table = pa.table({
   'f32 number': pa.array(many(lambda: r.choice([r.uniform(-9, 9), float('nan'), 1e30])), pa.float32()), 'f64 number': pa.array(floats(), pa.float64()),
   'd9 number': pa.array(many(lambda: decimal.Decimal(r.randint(-10**9, 10**9)).scaleb(-2)), pa.decimal128(12, 2)),
   'd30 text': pa.array(many(lambda: decimal.Decimal(r.randint(10**29, 10**30 - 1)).scaleb(-9)), pa.decimal128(38, 9)),
+  'd25 text': pa.array(many(lambda: decimal.Decimal(r.randint(1, 10**30)).scaleb(-25)), pa.decimal128(38, 25)),
   'd0 integer': pa.array(many(lambda: decimal.Decimal(r.randint(-99, 99))), pa.decimal128(30, 0)),
   'b boolean': pa.array(many(lambda: r.random() < .5)), 's text': pa.array(many(text)), 'ls text': pa.array(many(text), pa.large_string()),
   'dict text': pa.array(many(lambda: r.choice('abc'))).dictionary_encode(), 'bytes text': pa.array(many(lambda: text().encode())),

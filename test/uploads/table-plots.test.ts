@@ -135,6 +135,20 @@ describeStack(undefined, 'series and groups of a table', form => {
     ]);
   });
 
+  test('where each value can have a bucket it has one', async () => {
+    const { mid } = await makeModel(client);
+    const ids = Array.from({ length: 2_000 }, (_, n) => 1_000_000 + n);
+    const csv = `id,v\n${ids.map(id => `${id},1`).join('\n')}\n`;
+    const table = await makeTable(client, { mid, aid: 'ids', csv });
+    for (const points of [2_000, 1_000, 100]) {
+      const query = `x=id&y=v&points=${points}`;
+      const { buckets } = await client.get<Series>(`${table}/series?${query}`);
+      const each = ids.length / points;
+      expect(buckets.count).toEqual(new Array(points).fill(each));
+      expect(buckets.from).toEqual(ids.filter((_, n) => n % each === 0));
+    }
+  });
+
   test('what a series cannot show is refused, and names the field', async () => {
     for (const [query, field] of [
       ['y=y', 'x'],

@@ -64,6 +64,10 @@ test('formats say what a number of days is', async () => {
   });
   const sheet = `<x:row>${row}</x:row>`;
   expect((await read(workbook({ styles, sheet }))).S?.json).toEqual(expected('2020-01-01'));
+  const conditional =
+    '<x:dxfs><x:dxf><x:numFmt numFmtId="200" formatCode="0.00"/></x:dxf><x:dxf><x:numFmt numFmtId="0" formatCode="h:mm"/></x:dxf></x:dxfs>';
+  const both = workbook({ styles: styles + conditional, sheet });
+  expect((await read(both)).S?.json).toEqual(expected('2020-01-01'));
   const book = '<workbookPr date1904="1"/>';
   expect((await read(workbook({ styles, sheet, book }))).S?.json).toEqual(expected('2024-01-02'));
   const first = workbook({ styles, book, sheet: cell('<x:v>0</x:v>', 's="1"') });

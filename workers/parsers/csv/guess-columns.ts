@@ -73,7 +73,10 @@ export async function guessColumns(
   if (hasHeader && !table.types && hasOnlyTrailingDelimiters(first, below)) names.pop();
   refuseUnknownNames(parameters.types ?? {}, names);
   const columns = names.map((name, i) => {
-    const type = parameters.types?.[name] ?? (parameters.text ? 'text' : undefined);
+    const { types = {} } = parameters;
+    // A column may be called `constructor`.
+    const given = Object.hasOwn(types, name) ? types[name] : undefined;
+    const type = given ?? (parameters.text ? 'text' : undefined);
     const asked = table.types?.[i] ?? (type && setOf(...ASKED[type]));
     const set = below[i] ?? 0;
     return { name, asked, type: choose(hasHeader ? set : set & (own[i] ?? set), asked) };

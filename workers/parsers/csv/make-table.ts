@@ -44,7 +44,7 @@ export async function makeTable(
   onProgress: (share: number) => void,
   sample = SAMPLE,
 ): Promise<MadeTable> {
-  refuseQuotesInNulls(request);
+  refuseInNulls(request, 'quote', request.parameters.quote ?? '"');
   const text = await prepareText(request, request.parameters);
   try {
     const made = await convert(request, { text, onProgress, sample });
@@ -57,13 +57,16 @@ export async function makeTable(
 }
 
 /** DuckDB takes none. */
-function refuseQuotesInNulls({ parameters }: CsvRequest): void {
-  const { quote = '"' } = parameters;
-  const bad = nullsOf(parameters).find(text => text.includes(quote));
+function refuseInNulls(
+  { parameters }: CsvRequest,
+  what: 'quote' | 'delimiter',
+  sign: string,
+): void {
+  const bad = nullsOf(parameters).find(text => text.includes(sign));
   if (bad !== undefined)
     throw new TableError({
-      reason: `${JSON.stringify(bad)} of "nulls" has the quote`,
-      hint: 'Leave it out, or name another "quote".',
+      reason: `${JSON.stringify(bad)} of "nulls" has the ${what} ${JSON.stringify(sign)}`,
+      hint: `Leave it out, or name another "${what}".`,
     });
 }
 
@@ -83,6 +86,7 @@ async function convert(request: CsvRequest, conversion: Conversion): Promise<Mad
   const { parameters } = request;
   const hasUnits = parameters.units ?? false;
   const dialect = await detectDialect(text.path, { ...parameters, delimiter: text.delimiter });
+  refuseInNulls(request, 'delimiter', dialect.delimiter);
   const connection = await openDuckdb(request, dialect.first.length);
   const source: Source = { request, dialect, text: text.path, size: (await stat(text.path)).size };
   const { scan, early } = await scanText(connection, source, conversion);

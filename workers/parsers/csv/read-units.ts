@@ -31,7 +31,8 @@ export async function readUnits(
     const delimiter = dialect.delimiter.charCodeAt(0);
     const { end } = walkRecord(bytes, dialect.quote, byte => byte === delimiter);
     return splitRecord(bytes.subarray(0, end), dialect).map(unit =>
-      unit.trim().slice(0, MAX_UNIT_LENGTH),
+      // By characters: half of one could not be stored.
+      Array.from(unit.trim()).slice(0, MAX_UNIT_LENGTH).join(''),
     );
   } finally {
     await file.close();

@@ -77,8 +77,15 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
   if (type === 'FLOAT' || type === 'DOUBLE') return plan('DOUBLE');
   if (decimal?.[2] === '0')
     return plan('BIGINT', orText(`${value} IS NULL OR TRY_CAST(${value} AS BIGINT) IS NOT NULL`));
-  if (decimal)
-    return plan('DOUBLE', orText(`TRY_CAST(CAST(${value} AS DOUBLE) AS ${type}) = ${value}`));
+  if (decimal) {
+    // DuckDB divides by the power of ten, which is no double past 10^22; of a text it finds the nearest one.
+    const digits = Number(decimal[2]) > 22 ? `CAST(${value} AS VARCHAR)` : value;
+    const nearest = `CAST(${digits} AS DOUBLE)`;
+    return plan('DOUBLE', {
+      value: nearest,
+      ...orText(`TRY_CAST(${nearest} AS ${type}) = ${value}`),
+    });
+  }
   if (type === 'DATE')
     return plan('DATE', { faults: [{ when: isOutside(value, 'DATE'), reason: OUT_OF_YEARS }] });
   if (type === 'TIME' || type === 'TIME_NS')

@@ -100,6 +100,13 @@ async function runOnce(
     watchScratch(keepFree, () => end(diskFull())),
   ];
   child.stdin?.on('error', () => {});
+  let told = 0;
+  child.stdout?.on('data', ({ length }: Buffer) => {
+    told += length;
+    // A child that was taken over by a file.
+    if (told > MAX_TOLD_BYTES) end(new Error('the table process tells too much'));
+  });
+  child.stdout?.pause();
   try {
     await input;
     timer = setTimeout(() => end(tooSlow(seconds)), Math.min(seconds * 1_000, 2 ** 31 - 1));
@@ -130,12 +137,6 @@ async function readAnswer(
     stderr = (stderr + piece).slice(-4_000);
   });
   if (!child.stdout) return { answer: undefined, stderr };
-  let told = 0;
-  child.stdout.on('data', ({ length }: Buffer) => {
-    told += length;
-    // A child that was taken over by a file.
-    if (told > MAX_TOLD_BYTES) child.stdout?.destroy(new Error('the table process tells too much'));
-  });
   for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
     const answer = JSON.parse(line) as TableAnswer;
     if ('progress' in answer) onProgress(answer.progress);

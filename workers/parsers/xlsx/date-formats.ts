@@ -20,16 +20,21 @@ export async function readDateFormats(
     for (const id of BUILT_IN[format]) dates.set(id, format);
   const formats: number[] = [];
   let isCellFormats = false;
+  // Those of conditional formats and styles of tables have numbers of their own.
+  let isNumberFormats = false;
   await readWholeXml(bytes, {
     part: 'the list of formats',
     onOpen: ({ name, attributes }) => {
       const id = Number(attributes.numFmtId ?? 0);
-      if (name === 'numFmt') dates.set(id, dateFormatOf(attributes.formatCode ?? ''));
+      if (name === 'numFmts') isNumberFormats = true;
+      else if (name === 'numFmt' && isNumberFormats)
+        dates.set(id, dateFormatOf(attributes.formatCode ?? ''));
       else if (name === 'cellXfs') isCellFormats = true;
       else if (name === 'xf' && isCellFormats && formats.length < MAX_STYLES) formats.push(id);
     },
     onClose: name => {
       if (name === 'cellXfs') isCellFormats = false;
+      else if (name === 'numFmts') isNumberFormats = false;
     },
   });
   return formats.map(id => dates.get(id));

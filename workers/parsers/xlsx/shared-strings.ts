@@ -10,8 +10,11 @@ export class SharedStrings {
   /** Of each text: chunk, begin, end. */
   #places = new Uint32Array(3 * 1_024);
   #count = 0;
+  /** UTF-8 has no half of a surrogate pair: whoever uses such a text refuses it. */
+  readonly #halves = new Map<number, string>();
 
   add(text: string): void {
+    if (/\p{Surrogate}/u.test(text)) this.#halves.set(this.#count, text);
     const length = Buffer.byteLength(text);
     const last = this.#chunks.at(-1);
     if (!last || this.#used + length > last.length) {
@@ -32,6 +35,8 @@ export class SharedStrings {
 
   get(index: number): string | undefined {
     if (!Number.isInteger(index) || index < 0 || index >= this.#count) return undefined;
+    const half = this.#halves.get(index);
+    if (half !== undefined) return half;
     const [chunk = 0, from, to] = this.#places.subarray(index * 3, index * 3 + 3);
     return this.#chunks[chunk]?.toString('utf8', from, to);
   }
