@@ -65,6 +65,7 @@ function findExrDamage(bytes: Buffer): string | undefined {
   const compression = bytes.indexOf('compression\0compression\0');
   const lineOrder = bytes.indexOf('lineOrder\0lineOrder\0');
   if (isTiled || window < 0 || compression < 0 || lineOrder < 0) return undefined;
+  if (window + 37 > bytes.length) return cutShort(bytes);
   const lines = [1, 1, 1, 16, 32, 16, 32, 32, 32, 256][bytes[compression + 28] ?? 0] ?? 1;
   const [top, bottom] = [bytes.readInt32LE(window + 25), bytes.readInt32LE(window + 33)];
   const blocks = Math.ceil((bottom - top + 1) / lines);

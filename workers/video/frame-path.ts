@@ -38,7 +38,8 @@ export function encodePath(path: string): Buffer {
   return Buffer.concat(parts);
 }
 
-const ESCAPED = /[\udc80-\udcff]/;
+/** By characters: it is the second half of others. */
+const ESCAPED = /[\udc80-\udcff]/u;
 const isEscaped = (path: string) => [...path].some(character => ESCAPED.test(character));
 
 /** Quotes a path as one word of POSIX sh. What sh cannot be sent as text, because it is not UTF-8, printf writes there. */

@@ -46,6 +46,8 @@ describe('frames over one channel', () => {
     'with\nnewline',
     `it's "$HOME" \`id\` \\ *`,
     'é\u0081\u{1f600}',
+    // Its second half is one that stands for a byte.
+    '\u{1f4f7}',
     '-n',
     ' ',
     '\udcff\n\n',

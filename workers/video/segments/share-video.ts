@@ -223,8 +223,9 @@ class SharedVideo {
     const { claim } = segment;
     if (!claim) return;
     const { db } = this.#context.worker.database;
-    this.#files.set(claim.id, claim.id);
-    await retry(() => finishSegment(db, claim, null), DATABASE);
+    // Another worker may have taken it, and a part of it another one.
+    if (await retry(() => finishSegment(db, claim, null), DATABASE))
+      this.#files.set(claim.id, claim.id);
   }
 
   #report(encoded: number): void {

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { findDamage } from './find-damage.ts';
+import { parseFrameHeader } from './frame-header.ts';
+
+const attribute = (name: string, type: string, value: number[]) =>
+  Buffer.concat([
+    Buffer.from(`${name}\0${type}\0`),
+    Buffer.from(Int32Array.of(value.length).buffer),
+    Buffer.from(value),
+  ]);
+const window = [0, 0, 0, 0, 0, 0, 0, 0, 63, 0, 0, 0, 63, 0, 0, 0];
+
+test('a picture whose window of data is cut short is damaged', () => {
+  const bytes = Buffer.concat([
+    Buffer.from([0x76, 0x2f, 0x31, 0x01, 2, 0, 0, 0]),
+    attribute('displayWindow', 'box2i', window),
+    attribute('compression', 'compression', [0]),
+    attribute('lineOrder', 'lineOrder', [0]),
+    attribute('dataWindow', 'box2i', []),
+    Buffer.from([0]),
+  ]);
+  expect(parseFrameHeader(bytes)).toMatchObject({ kind: 'exr', width: 64, height: 64 });
+  expect(findDamage(bytes)).toContain('cut short');
+});
