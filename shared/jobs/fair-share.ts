@@ -20,7 +20,8 @@ const HALF = 0.5;
 
 export function shareRules(slots: number, limitShare: number): ShareRules {
   return {
-    share: Math.ceil(slots * limitShare),
+    // As the database computes it: 100 × 0.07 is 7.
+    share: Math.ceil(Number((slots * limitShare).toFixed(6))),
     half: Math.ceil(slots * HALF),
     reserve: Math.max(1, Math.floor(slots / 8)),
   };
@@ -29,6 +30,10 @@ export function shareRules(slots: number, limitShare: number): ShareRules {
 /** SQL for the slots of the queue's live workers, those aside that take no more. */
 export const slotsOf = (queue: QueueName) =>
   `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where not draining and seen > now() - interval '${ALIVE_SECONDS} seconds'`;
+
+/** SQL: neither the slots of a worker that takes no more jobs count, nor those that it still has. */
+export const COUNTS =
+  '(num_nonnulls(lease_token) = 0 or worker is null or worker not in (select id from workers where draining))';
 
 /** SQL for the two numbers of the advisory lock under which slots of a queue are given. */
 export const lockOf = (queue: QueueName) => `${ADVISORY_LOCKS.slots}, ${QUEUES.indexOf(queue)}`;
@@ -46,7 +51,7 @@ export function dispatchedAtOnce(queue: QueueName, limitShare: number): string {
     when (
       select held.n < alive.slots and held.own < ceil(alive.slots * ${Math.min(limitShare, HALF)})
       from (${slotsOf(queue)}) alive(slots), (
-        select count(*) as n, count(*) filter (where owner = asked.owner) as own ${ofQueue} and ${IS_HELD}
+        select count(*) as n, count(*) filter (where owner = asked.owner) as own ${ofQueue} and ${IS_HELD} and ${COUNTS}
       ) held
     ) then now() end`;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Database } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
-import { lockOf } from '../../shared/jobs/fair-share.ts';
+import { lockOf, shareRules } from '../../shared/jobs/fair-share.ts';
 import { IS_HELD } from '../../shared/jobs/job-conditions.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
@@ -155,6 +155,25 @@ describe('slots', () => {
     await startWorker('w3', 8);
     await dispatch();
     expect(await slots()).toEqual({ ann: 8, bob: 8 });
+  });
+
+  test('of a worker that takes no more jobs count neither free nor taken', async () => {
+    await startWorker('w1', 8);
+    await startWorker('w2', 8);
+    await wait('ann', 50);
+    await dispatch();
+    await database.sql`update jobs set lease_token = id, worker = 'w1'
+      where id in (select id from jobs where dispatched is not null order by id limit 8)`;
+    await database.sql`update workers set draining = true where id = 'w1'`;
+    await wait('bob', 50);
+    await database.sql`delete from jobs where owner = 'ann' and dispatched is not null and lease_token is null`;
+    await dispatch();
+    expect((await slots()).bob).toBe(4);
+  });
+
+  test('a share of a hundredth is what it says', () => {
+    expect([shareRules(100, 0.07).share, shareRules(25, 0.28).share]).toEqual([7, 7]);
+    expect(shareRules(10, 0.25).share).toBe(3);
   });
 
   test('are given by LIMIT_SHARE', async () => {

@@ -255,3 +255,19 @@ test('segments of videos go with their objects once the job has ended', async ()
   const due = await db.select({ object: pendingDeletions.object }).from(pendingDeletions);
   expect(due.map(({ object }) => object).sort()).toEqual(['videos/ended/1', 'videos/ended/2']);
 });
+
+test('what cannot be removed from its host yet keeps nothing newer, however large that is', async () => {
+  const { db } = database;
+  const sid = newId();
+  await db.insert(sessions).values({
+    ...{ sid, owner: 'o', hostname: 'h', username: 'u', agent: false, opened: new Date() },
+    sealed: Buffer.from('sealed'),
+  });
+  const stuck = await makeJob({
+    ...{ ...old, finished: ago(DAYS + 3), kind: 'batch', session: sid, runAt: ago(DAYS + 4) },
+  });
+  await makeJob({ ...old, finished: ago(DAYS + 2), stdoutBytes: 100 << 20 });
+  await makeJob({ ...old, finished: ago(DAYS + 1) });
+  await retain();
+  expect(await idsOf()).toEqual([stuck]);
+});

@@ -3,7 +3,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, pendingDeletions } from '../../shared/database/schema.ts';
 import { tryLock } from '../../shared/database/try-lock.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
-import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import { detachJobs, isOnItsHost, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { REST } from './remove-in-batches.ts';
@@ -33,7 +33,7 @@ interface Batch {
 export async function removeOldJobs(context: Context): Promise<void> {
   const { config, database, metrics, stopping } = context;
   if (config.JOB_RETENTION_DAYS === 0) return;
-  const due = sql`${hasEnded} and ${jobs.finished} < now() - make_interval(days => ${config.JOB_RETENTION_DAYS})`;
+  const due = sql`${hasEnded} and ${jobs.finished} < now() - make_interval(days => ${config.JOB_RETENTION_DAYS}) and not ${isOnItsHost}`;
   // The index holds the entries of removed rows until the next vacuum: each batch begins behind those of the batches before.
   let from: string | undefined = '-infinity';
   while (from !== undefined && !stopping.aborted) {
