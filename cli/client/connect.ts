@@ -13,7 +13,9 @@ export async function findService(environment = process.env): Promise<Place> {
   const kept = await readProfile(environment);
   const { WINDLASS_URL: url = kept?.url, WINDLASS_TOKEN } = environment;
   // A token is not sent to another place than the one that it was made for.
-  const token = WINDLASS_TOKEN ?? (url === kept?.url ? kept?.token : undefined);
+  const token =
+    WINDLASS_TOKEN ??
+    (url && kept && normalizeUrl(url) === normalizeUrl(kept.url) ? kept.token : undefined);
   if (url && token) return { url: normalizeUrl(url), token: checkToken(token) };
   throw new CommandError(url ? `There is no login for ${url}.` : 'You are not logged in.', {
     hint: `Run: windlass login ${url ?? 'URL'}`,

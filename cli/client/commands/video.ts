@@ -62,18 +62,26 @@ async function findFrames(
   return { pattern: posix.join(folder, posix.basename(word)) };
 }
 
-/** The files that the shell of the account makes of words such as `~/frames/*.png`, in natural order. */
+/**
+ * The files that the shell of the account makes of words such as `~/frames/*.png`, those of a pattern in natural order. A name
+ * that is no pattern stays, also where there is no such file: the service then says so.
+ */
 async function expandOnHost(session: Session, words: string[]): Promise<string[]> {
   const absolute = `case $f in /*) ;; *) f=$PWD/$f ;; esac`;
-  const print = `[ -e "$f" ] && printf '%s\\0' "$f"`;
-  const list = `cd || exit 1; for f in ${words.join(' ')}; do ${absolute}; ${print}; done; true`;
+  const print = (test: string) => `${absolute}; ${test}printf '%s\\0' "$f"`;
+  const expand = (word: string) =>
+    `for f in ${word}; do ${print(/[*?[]/.test(word) ? '[ -e "$f" ] && ' : '')}; done; printf '\\0'`;
+  const list = `cd || exit 1; ${words.map(expand).join('; ')}; true`;
   // Whatever the account's shell is.
   const { output, truncated } = await session.run(`sh -c ${quoteWord(list)}`).wait();
-  const files = output.split('\0').filter(Boolean);
+  const inOrder = new Intl.Collator('en', { numeric: true }).compare;
+  const files = output
+    .split('\0\0')
+    .flatMap(ofWord => ofWord.split('\0').filter(Boolean).sort(inOrder));
   if (truncated) throw new CommandError('These are too many frames.');
   if (files.length === 0)
     throw new CommandError(`The host has no file like ${words.join(' ')}.`, {
       hint: 'Quote patterns, so that the shell here leaves them as they are.',
     });
-  return files.sort(new Intl.Collator('en', { numeric: true }).compare);
+  return files;
 }

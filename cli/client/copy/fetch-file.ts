@@ -1,4 +1,4 @@
-import { mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
@@ -85,12 +85,14 @@ async function fetchOnce(
     // Until this one has come, it is not known of which state they are.
     const first = await bytes.next();
     temporary ??= partials.pathFor(tag);
-    const file = await open(temporary, kept ? 'r+' : 'wx', mode);
+    // Whoever goes on with it may write to it, also where nobody may write to the file.
+    const file = await open(temporary, kept ? 'r+' : 'wx', mode && mode | 0o600);
     const all = async function* () {
       if (!first.done) yield first.value;
       yield* bytes;
     };
     await pipeline(all, file.createWriteStream({ start, flush: true }));
+    if (mode !== undefined) await chmod(temporary, mode & 0o7777 & ~process.umask());
     await rename(temporary, target);
     return at;
   } catch (error) {

@@ -232,3 +232,25 @@ def test_a_certificate_that_is_refused_is_told_at_once() -> None:
         with pytest.raises(windlass.Unreachable, match="set SSL_CERT_FILE"):
             client.request("GET", "/jobs")
         assert time.monotonic() - before < 1
+
+        for ask in (lambda: client.output("j"), lambda: list(client.follow("j"))):
+            before = time.monotonic()
+            with pytest.raises(windlass.Unreachable, match="set SSL_CERT_FILE"):
+                ask()
+            assert time.monotonic() - before < 1
+
+
+def test_addresses_that_lead_to_each_other_are_not_the_service() -> None:
+    loop = (302, {"Location": "/api/jobs"}, b"")
+    with server(always=loop) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError) as raised:
+            client.request("GET", "/jobs")
+    assert raised.value.code == "not_the_service"
+
+
+def test_a_broken_encoding_is_not_the_services() -> None:
+    broken = (200, {"Content-Encoding": "gzip"}, b"no gzip")
+    with server(always=broken) as (url, _seen), Client(url, token="t") as client:
+        with pytest.raises(windlass.WindlassError) as raised:
+            client.request("GET", "/jobs")
+    assert raised.value.code == "not_the_service"

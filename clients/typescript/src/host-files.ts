@@ -111,7 +111,11 @@ export async function writeFile(
   if (resume && !exclusive && size > PIECE_BYTES) return sendInPieces(large);
   const losses = new Losses(http);
   for (let attempt = 0; ; attempt++) {
-    const body = source instanceof Blob ? source : streamOf(source, onProgress);
+    let changed: unknown;
+    const onChanged = (error: unknown) => {
+      changed = error;
+    };
+    const body = source instanceof Blob ? source : streamOf(source, { onProgress, onChanged });
     const begun = performance.now();
     try {
       const written = await putFile(
@@ -122,6 +126,7 @@ export async function writeFile(
       onProgress?.({ sent: size, total: size });
       return written;
     } catch (error) {
+      if (changed) throw changed;
       const isLost = error instanceof WindlassError && (error.status === 0 || error.status >= 502);
       // A file that is there now may be the one that was sent.
       if (!isLost || exclusive || attempt >= attempts) throw error;
@@ -135,14 +140,24 @@ export async function writeFile(
 const blobOf = (bytes: Uint8Array | string) =>
   new Blob([bytes as Uint8Array<ArrayBuffer> | string]);
 
-function streamOf(source: Source, onProgress: WriteOptions['onProgress']): ReadableStream {
+/** `onChanged` is told why it does not end: the error of a request says that it was cut. */
+function streamOf(
+  source: Source,
+  {
+    onProgress,
+    onChanged,
+  }: Pick<WriteOptions, 'onProgress'> & { onChanged: (error: unknown) => void },
+): ReadableStream {
   const { size: total } = source;
   let sent = 0;
   return new ReadableStream({
     async pull(controller) {
       if (sent >= total) {
         // The file on the host is as before unless its body ends.
-        await source.check?.();
+        await source.check?.().catch(error => {
+          onChanged(error);
+          throw error;
+        });
         return controller.close();
       }
       const end = Math.min(total, sent + CHUNK);

@@ -2,6 +2,7 @@ import type { Connection } from './connection.ts';
 import { requireJson } from './foreign-answer.ts';
 import { ANSWER_MS, isPassing } from './http.ts';
 import { Losses } from './losses.ts';
+import { createSha256 } from './sha256.ts';
 import { strongTag } from './strong-tag.ts';
 import { Turns } from './turns.ts';
 import { isStored, keyOf, type Part, type StoredPart, type UploadPlan } from './upload-plan.ts';
@@ -193,8 +194,17 @@ export class PartSender {
   }
 }
 
-/** SHA-256 in base64; undefined in a page that was not loaded by https, where a browser computes none. */
-export async function digestOf(bytes: ArrayBuffer): Promise<string | undefined> {
-  if (!crypto.subtle) return undefined;
-  return btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))));
+/** SHA-256 in base64. */
+export async function digestOf(bytes: ArrayBuffer): Promise<string> {
+  const digest = crypto.subtle
+    ? new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+    : digestHere(bytes);
+  return btoa(String.fromCharCode(...digest));
+}
+
+/** In a page that was not loaded by https, where browsers compute none. */
+function digestHere(bytes: ArrayBuffer): Uint8Array {
+  const hash = createSha256();
+  hash.update(new Uint8Array(bytes));
+  return hash.digest();
 }

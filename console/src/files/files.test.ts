@@ -44,6 +44,8 @@ test('a numbered file belongs to the longest row of numbers that it is in', () =
   const suffixed = ['t001_v2.png', 't002_v2.png', 't003_v2.png'];
   expect(findPattern('t002_v2.png', suffixed)).toBe('t%03d_v2.png');
   expect(findPattern('alone1.png', ['alone1.png', 'alone3.png'])).toBe(undefined);
+  const nanoseconds = 'f_1704067200000000000.png';
+  expect(findPattern(nanoseconds, [nanoseconds])).toBe(undefined);
   expect(findPattern('no number.png', ['no number.png'])).toBe(undefined);
   expect(findPattern('100%1.png', ['100%1.png', '100%2.png'])).toBe(undefined);
 });

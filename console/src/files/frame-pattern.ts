@@ -28,6 +28,8 @@ export function findPattern(name: string, names: string[]): string | undefined {
     const write = (number: number, width: number) =>
       `${before}${String(number).padStart(width, '0')}${after}`;
     const number = Number(digits);
+    // Of larger ones the next has the same digits, for ever.
+    if (number >= Number.MAX_SAFE_INTEGER / 2) return { pattern: name, length: 1 };
     const isPadded = digits.startsWith('0') && digits.length > 1;
     const widths = isPadded ? [digits.length] : [0, digits.length];
     const lengths = widths.map(width => {

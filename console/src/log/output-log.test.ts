@@ -116,6 +116,23 @@ test('a line of more than is kept is shown by its beginning, and what stands beh
   expect(asked.length).toBeLessThan(8);
 });
 
+test('lines that are nearly long are shown, whatever of them was dropped', () => {
+  const log = new OutputLog({ keep: 16 * BLOCK_BYTES });
+  const all = encode(
+    Array.from({ length: 100 }, (_, n) => `${n} ${'v'.repeat(200_000)}\n`).join(''),
+  );
+  for (let at = 0; at < all.length; at += 100_000)
+    log.append('stdout', all.subarray(at, at + 100_000));
+  log.onMissing = ({ stream, block }) => {
+    const start = block * BLOCK_BYTES;
+    log.restore({ stream, block }, all.slice(start, start + BLOCK_BYTES));
+  };
+  for (let n = 0; n < 4; n++) {
+    for (let tries = 0; tries < 10 && !log.line(n); tries++);
+    expect(textOf(log, n)?.slice(0, 3)).toBe(`${n} v`);
+  }
+});
+
 test('a text is found before, behind and in the beginning of a line that is too long to be read', () => {
   const log = new OutputLog();
   log.append('stdout', encode('needle 0\n'.repeat(30)));

@@ -155,7 +155,8 @@ export class OutputLog {
   }
 
   #missLine(stream: StreamName, start: number): undefined {
-    return this.#miss(stream, start, start + LONG_LINE_BYTES + 1);
+    // It is looked through in pieces that grow, the last of which may reach behind it.
+    return this.#miss(stream, start, start + 2 * LONG_LINE_BYTES);
   }
 
   /**

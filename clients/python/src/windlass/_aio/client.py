@@ -9,7 +9,7 @@ from .._core import jobs, links, login, projects, sessions
 from .._core.api import Api
 from .._core.ids import JobLike, job_id
 from .._core.profile import read_access
-from .._core.transport import AsyncTransport
+from .._core.transport import LIMITS, AsyncTransport
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
 from ..records import Job, SessionInfo, Upload, UploadProgress
 from .run import AsyncRun
@@ -31,7 +31,7 @@ class AsyncClient:
         http: Optional[httpx.AsyncClient] = None,
     ) -> None:
         address, authorization = read_access(url, token, user, password)
-        transport = AsyncTransport(http or httpx.AsyncClient())
+        transport = AsyncTransport(http or httpx.AsyncClient(limits=LIMITS))
         self._api = Api(transport, url=address, authorization=authorization, patience=patience)
 
     def __repr__(self) -> str:

@@ -97,7 +97,7 @@ class Api:
             response: Optional[httpx.Response] = None
             try:
                 response = await self._send_once(call)
-            except httpx.TransportError as cause:
+            except httpx.RequestError as cause:
                 failure = self.explain(cause)
                 if lost_once or not (repeatable or isinstance(cause, _NOT_SENT)) or is_certain(cause):
                     raise failure from cause
@@ -158,7 +158,11 @@ class Api:
         finally:
             await self.transport.close(response)
 
-    def explain(self, cause: httpx.TransportError) -> WindlassError:
+    def explain(self, cause: httpx.RequestError) -> WindlassError:
+        if isinstance(cause, _NO_SERVICE):
+            foreign = self.not_the_service()
+            foreign.__cause__ = cause
+            return foreign
         what = "did not answer in time" if isinstance(cause, httpx.TimeoutException) else "cannot be reached"
         said = f": {cause}" if str(cause) else ""
         failure = Unreachable(
@@ -235,9 +239,13 @@ def find_job(response: httpx.Response) -> Optional[str]:
     return found.group(1) if found else None
 
 
+#: Addresses that lead to each other, and bodies that are not in the encoding that they say.
+_NO_SERVICE = (httpx.TooManyRedirects, httpx.DecodingError)
+
+
 def is_certain(cause: BaseException) -> bool:
-    """True for failures that stay: a certificate that is refused, or an address of another protocol."""
-    return isinstance(cause, httpx.UnsupportedProtocol) or is_certificate(cause)
+    """True for failures that stay: a refused certificate, an address of another protocol, what is not the service."""
+    return isinstance(cause, (httpx.UnsupportedProtocol, *_NO_SERVICE)) or is_certificate(cause)
 
 
 def is_certificate(cause: BaseException) -> bool:

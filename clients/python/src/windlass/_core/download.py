@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 import httpx
 
 from ..errors import WindlassError
-from .api import Api, is_passing, to_error
+from .api import FIRST_CONTACT_SECONDS, Api, is_certain, is_passing, to_error
 
 Sink = Callable[[bytes], object]
 
@@ -59,8 +59,12 @@ async def download(
                 failure = to_error(response)
                 if not is_passing(response):
                     raise failure
-        except httpx.TransportError as cause:
+        except httpx.RequestError as cause:
             failure = api.explain(cause)
+            if is_certain(cause):
+                raise failure from cause
+            if not api.was_reached:
+                patience.shorten(FIRST_CONTACT_SECONDS)
         seconds = patience.pause(response)
         if seconds is None:
             raise failure

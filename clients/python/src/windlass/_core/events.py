@@ -7,7 +7,7 @@ from typing import Any, AsyncGenerator, Dict, Optional
 import httpx
 
 from ..records import Event, JobError, Line, OutputEvent, ProgressEvent, StateEvent, read_optional_time
-from .api import Api, escape, is_passing, to_error
+from .api import FIRST_CONTACT_SECONDS, Api, escape, is_certain, is_passing, to_error
 from .lines import LineAssembler
 from .sse import EventDecoder, ServerSentEvent
 
@@ -51,8 +51,12 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
                                 yield event
                 finally:
                     await chunks.aclose()
-        except httpx.TransportError as cause:
+        except httpx.RequestError as cause:
             failure = api.explain(cause)
+            if is_certain(cause):
+                raise failure from cause
+            if not api.was_reached:
+                patience.shorten(FIRST_CONTACT_SECONDS)
         if ended:
             return
         # A server that stops ends its streams in order; another one goes on with them.

@@ -37,5 +37,5 @@ class Losses:
         try:
             async with self._api.stream("/", timeout=SMALL_SECONDS) as response:
                 return not is_passing(response)
-        except httpx.TransportError:
+        except httpx.RequestError:
             return False

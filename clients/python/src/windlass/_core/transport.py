@@ -35,6 +35,9 @@ from ..errors import WindlassError
 
 T = TypeVar("T")
 
+#: Each job that is followed has a connection of its own as long as it runs: a request must not wait for the end of one.
+LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+
 
 class Lock(Protocol):
     def hold(self) -> Any:
@@ -85,7 +88,7 @@ class SyncLock:
 class SyncTransport:
     def __init__(self, given: Optional[httpx.Client]) -> None:
         self._given = given
-        self._http = given or httpx.Client()
+        self._http = given or httpx.Client(limits=LIMITS)
         #: The process that has its connections, once there are any.
         self._process: Optional[int] = None
 
@@ -109,7 +112,7 @@ class SyncTransport:
             )
         # Not closed: that would wait for a lock which another thread held at the fork.
         self._inherited = self._http
-        self._http = httpx.Client()
+        self._http = httpx.Client(limits=LIMITS)
         self._process = os.getpid()
 
     async def read(self, response: httpx.Response) -> bytes:
