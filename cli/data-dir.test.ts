@@ -47,7 +47,7 @@ describe('any user', () => {
     }
     fs.writeFileSync(join(others, 'a file of others'), 'x', { mode: 0o644 });
     fs.symlinkSync(join(others, 'a file of others'), join(others, 'postgres.port'));
-    expect(() => chooseDataDir({ given: others, checkout, systemDir })).toThrow(
+    expect(() => chooseDataDir({ given: others, checkout, systemDir, isStart: true })).toThrow(
       'Every user may write to',
     );
     expect(chooseDataDir({ given, checkout, systemDir })).toEqual({ dataDir: given });
@@ -59,7 +59,9 @@ describe('any user', () => {
     expect(modeOf(others)).toBe(0o777);
     expect(modeOf(join(others, 'a file of others'))).toBe(0o644);
     fs.chmodSync(others, 0o1777);
-    expect(chooseDataDir({ given: others, checkout, systemDir })).toEqual({ dataDir: others });
+    expect(chooseDataDir({ given: others, checkout, systemDir, isStart: true })).toEqual({
+      dataDir: others,
+    });
   });
 
   test('takes neither a folder nor keys of another user', context => {
@@ -69,7 +71,9 @@ describe('any user', () => {
       fs.chmodSync(given, 0o711);
       fs.writeFileSync(join(given, 'secrets.json'), '{}');
       fs.chownSync(join(given, name), 12_345, 12_345);
-      expect(() => chooseDataDir({ given, checkout, systemDir })).toThrow('another user (12345)');
+      const options = { given, checkout, systemDir };
+      expect(() => chooseDataDir({ ...options, isStart: true })).toThrow('another user (12345)');
+      expect(chooseDataDir(options)).toEqual({ dataDir: given });
     }
   });
 

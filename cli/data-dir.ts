@@ -30,6 +30,8 @@ export interface DataDirOptions {
   checkout: string;
   /** Replaces SYSTEM_DIR in tests. */
   systemDir?: string;
+  /** Of the service, which takes its keys from there; not a command beside it, such as a backup that root makes. */
+  isStart?: boolean;
 }
 
 /**
@@ -43,9 +45,9 @@ export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
   if (/[\n\r\0]/.test(wanted)) throw new CommandError('DATA_DIR must not contain a line break.');
   try {
     const chosen = choose(wanted, options);
-    requireOwn(chosen.dataDir);
+    if (options.isStart) requireOwn(chosen.dataDir);
     closeToOthers(chosen.dataDir);
-    requireClosed(chosen.dataDir);
+    if (options.isStart) requireClosed(chosen.dataDir);
     return chosen;
   } catch (error) {
     throw translateError(error, wanted);

@@ -22,7 +22,9 @@ export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.outpu
 
 /** As of `{}` where there is none. */
 export function parseOptionalBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
-  const isEmpty = req.body === undefined && req.get('Content-Type') === undefined;
+  const has = (name: string) => req.get(name) !== undefined;
+  const isSent = has('Transfer-Encoding') || Number(req.get('Content-Length') ?? 0) > 0;
+  const isEmpty = req.body === undefined && !isSent;
   return isEmpty ? parseInput({}, schema) : parseBody(req, schema);
 }
 

@@ -57,7 +57,7 @@ export async function beginLogin(
     const surplus = tx
       .select({ token: logins.token })
       .from(logins)
-      .where(eq(logins.username, username))
+      .where(and(eq(logins.username, username), gt(logins.expires, sql`now()`)))
       .orderBy(desc(logins.created), desc(logins.token))
       .offset(MAX_OPEN_LOGINS);
     await tx.delete(logins).where(inArray(logins.token, surplus));

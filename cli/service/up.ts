@@ -124,6 +124,7 @@ async function loadKeys(
 
 function findDataDir(config: Config): string {
   const { dataDir, notice } = chooseDataDir({
+    isStart: true,
     given: config.DATA_DIR,
     checkout: fileURLToPath(packageRoot),
   });

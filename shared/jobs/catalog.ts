@@ -70,6 +70,7 @@ export const JOBS = {
     session: 'opens',
     // Before 2 a worker did not ask the user. 4: it writes the audit's entry.
     version: 4,
+    versionInNewerSessions: 5,
     payload: z.object({ address: clientAddress }),
     result: loginResult,
     endsWithClient: true,
@@ -80,6 +81,7 @@ export const JOBS = {
     session: 'opens',
     // 3: as of connect.
     version: 3,
+    versionInNewerSessions: 4,
     payload: z.object({ challenge: z.string(), address: clientAddress }),
     result: loginResult,
     endsWithClient: true,
@@ -170,6 +172,7 @@ export const JOBS = {
     objects: 'files',
     // 3: ifMatch.
     version: 3,
+    versionInNewerSessions: 4,
     payload: z.object({
       path: absolutePath,
       /** The bytes, which the request has stored. */
@@ -193,6 +196,7 @@ export const JOBS = {
     session: 'uses',
     // 3: ifMatch.
     version: 3,
+    versionInNewerSessions: 4,
     payload: z.object({ path: absolutePath, ifMatch }),
     result: z.object({}),
     endsWithClient: true,

@@ -38,6 +38,7 @@ export class BatchRun {
   /** How much of both streams was taken. */
   readonly #taken: OutputOffsets;
   #limit: WindlassError | undefined;
+  #hasLooked = false;
 
   constructor(context: JobContext<'batch'>, session: RemoteSession, output: OutputWriter) {
     this.#context = context;
@@ -51,6 +52,7 @@ export class BatchRun {
   async visit(): Promise<JobEnd> {
     if (!this.#job.runAt) await this.#prepare();
     for (let look = await this.#node.look(this.#folder); ; ) {
+      this.#hasLooked = true;
       if (look.go === 'begun') await this.#takeOutput();
       const { id, phase, overFor } = this.#batch;
       const known = { look, id, phase, overFor, isUnwanted: this.#isUnwanted };
@@ -58,6 +60,11 @@ export class BatchRun {
       if ('code' in next) return next;
       look = next;
     }
+  }
+
+  /** Whether the host told where the job stands. */
+  get hasLooked(): boolean {
+    return this.#hasLooked;
   }
 
   /** Throws the limit that the job exceeded. */

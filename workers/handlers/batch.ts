@@ -20,12 +20,14 @@ const batch: Handler<'batch'> = async context => {
   if (!job.runAt) context.signal.throwIfAborted();
   const output = await context.output();
   // A connection ends it, and the home may be away all the same.
-  const { unreachableSince } = job;
+  let { unreachableSince } = job;
   const visit = async (session: RemoteSession) => {
     // Over a new connection it is read on from what is stored.
     await output.flush();
     const run = new BatchRun(context, session, output);
-    const end = await run.visit();
+    const end = await run.visit().finally(() => {
+      if (run.hasLooked) unreachableSince = null;
+    });
     await output.flush();
     run.checkLimit();
     return end;

@@ -12,7 +12,8 @@ const removeFile: Handler<'remove-file'> = async context => {
   await withSession(context, async session => {
     await session.requireSftp(signal);
     const { path, ifMatch } = payload;
-    if (ifMatch && !job.runAt) await requireState(session, { path, ifMatch, signal });
+    const mayBeGone = job.runAt !== null;
+    if (ifMatch) await requireState(session, { path, ifMatch, mayBeGone, signal });
     try {
       await removeRemoteFile(session, options);
     } catch (error) {

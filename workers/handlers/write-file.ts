@@ -4,7 +4,7 @@ import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
 import { requireState } from '../remote-files/require-state.ts';
-import { writeRemoteFile } from '../remote-files/write-file.ts';
+import { isWritten, statFile, writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
@@ -26,7 +26,11 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
   const { path, object, size, digest, mode, parents, exclusive, ifMatch } = payload;
   await session.requireSftp(signal);
   const mayBeNamed = job.runAt !== null;
-  if (ifMatch && !mayBeNamed) await requireState(session, { path, ifMatch, signal });
+  const written = { path, size, digest, signal };
+  if (ifMatch && mayBeNamed && (await isWritten(session, written))) return { created: false };
+  // SFTP tells it before the tag is read, and at last: a change between these is seen.
+  const unchanged = ifMatch && (await statFile(session, path, signal));
+  if (ifMatch) await requireState(session, { path, ifMatch, signal });
   const stored = await worker.objects.get(object, { signal });
   const meter = new PartMeter({ limit: size, expected: Buffer.from(digest, 'base64') });
   // Its error reaches whoever reads the meter.
@@ -47,7 +51,7 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
       cleanupSignal,
     },
     mayBeNamed,
-    unchanged: ifMatch !== undefined && !mayBeNamed,
+    unchanged,
     temporary,
     stale: tries > 0 ? [...stale, temporary] : stale,
     // Another worker may have taken the job over, and have been told of its end.

@@ -4,13 +4,19 @@ import { openRemoteFile } from './read-file.ts';
 
 /**
  * Throws `precondition_failed` where the file has none of these entity tags, which openRemoteFile() tells, in quotes; `*` is
- * that of any file. Errors besides: those of openRemoteFile().
+ * that of any file. `mayBeGone`: an earlier try may have removed it. Errors besides: those of openRemoteFile().
  */
 export async function requireState(
   session: RemoteSession,
-  { path, ifMatch, signal }: { path: string; ifMatch: string[]; signal: AbortSignal },
+  {
+    path,
+    ifMatch,
+    mayBeGone = false,
+    signal,
+  }: { path: string; ifMatch: string[]; mayBeGone?: boolean; signal: AbortSignal },
 ): Promise<void> {
   const tag = await readTag(session, path, signal);
+  if (tag === undefined && mayBeGone) return;
   if (tag !== undefined && (ifMatch.includes('*') || ifMatch.includes(`"${tag}"`))) return;
   throw isOther(path);
 }

@@ -38,7 +38,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
         parents: false,
         exclusive: true,
         mayBeNamed: true,
-        unchanged: false,
+
         temporary: 'job-2',
       },
       ...{

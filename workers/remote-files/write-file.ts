@@ -31,8 +31,8 @@ export interface WriteFileOptions {
   exclusive: boolean;
   /** Whether an earlier try may have given the file its name. */
   mayBeNamed: boolean;
-  /** Throws `precondition_failed` where the file is another one in the end than when this began. */
-  unchanged: boolean;
+  /** What statFile() told: throws `precondition_failed` where the file is another one in the end. */
+  unchanged?: FileStat;
   /** Ends the names of temporary files beside it; those of `stale` are removed. */
   temporary: string;
   stale: string[];
@@ -87,7 +87,7 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
   }
   try {
     await writeTemporary(channel, temporary, { ...options, mode: options.mode ?? present?.mode });
-    if (options.unchanged) await assertUnchanged(channel, options.path, present);
+    if (options.unchanged) await assertUnchanged(channel, options.path, options.unchanged);
     await options.confirm();
     await giveName(channel, temporary, { path, exclusive });
   } catch (error) {
@@ -100,9 +100,31 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
 }
 
 /** By what SFTP tells: times in seconds. */
-async function assertUnchanged(channel: Sftp, path: string, before: ssh2.Stats | undefined) {
+async function assertUnchanged(channel: Sftp, path: string, before: FileStat) {
   const now = await find(channel, path);
-  if (now?.size !== before?.size || now?.mtime !== before?.mtime) throw isOther(path);
+  if (now?.size !== before.size || now?.mtime !== before.mtime) throw isOther(path);
+}
+
+/** Nothing of a file that is not there. */
+type FileStat = Partial<Pick<ssh2.Stats, 'size' | 'mtime'>>;
+
+export function statFile(
+  session: RemoteSession,
+  path: string,
+  signal: AbortSignal,
+): Promise<FileStat> {
+  return withSftp(session, signal, async channel => (await find(channel, path)) ?? {});
+}
+
+/** Whether the file has the bytes that an earlier try has written. */
+export function isWritten(
+  session: RemoteSession,
+  { path, signal, ...bytes }: Pick<WriteFileOptions, 'path' | 'size' | 'digest' | 'signal'>,
+): Promise<boolean> {
+  return withSftp(session, signal, async channel => {
+    const found = await find(channel, path);
+    return found !== undefined && isRegularFile(found) && (await holds(channel, path, bytes));
+  });
 }
 
 /** A write that the host refused without saying why. */

@@ -3,6 +3,7 @@ import { type AuditEvent, recordAudit } from '../../shared/audit/audit.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
+import { versionsOf } from '../../shared/jobs/payload-versions.ts';
 import type { JobContext } from '../context.ts';
 
 type LoginContext = JobContext<'connect' | 'answer'>;
@@ -16,7 +17,7 @@ export async function auditFirstLogin(context: LoginContext, tx: Tx): Promise<vo
     .select({ opened: sessions.opened })
     .from(sessions)
     .where(eq(sessions.sid, context.job.session ?? ''));
-  if (row?.opened === null) await recordAudit(tx, eventOf(context));
+  if (row?.opened === null && isToldHere(context)) await recordAudit(tx, eventOf(context));
 }
 
 /** Calls `login`, and writes an entry of one that the host refuses. */
@@ -25,13 +26,17 @@ export async function auditRefusal<T>(context: LoginContext, login: () => Promis
     return await login();
   } catch (error) {
     const isRefused = error instanceof WindlassError && REFUSALS.includes(error.code);
-    if (isRefused)
+    if (isRefused && isToldHere(context))
       await context.worker.database.db
         .transaction(tx => recordAudit(tx, { ...eventOf(context), outcome: 'refused' }))
         .catch(err => context.log.warn({ err }, 'a refused login is not in the audit'));
     throw error;
   }
 }
+
+/** The API of the release before has told it when the job began. */
+const isToldHere = ({ job }: LoginContext) =>
+  job.payloadVersion >= versionsOf(job.kind as 'connect' | 'answer').usual;
 
 function eventOf({ job, payload }: LoginContext): AuditEvent {
   const { owner: user, requestId, session: target } = job;
