@@ -146,9 +146,27 @@ describeStack(missingPrograms('sshd', 'ffmpeg', 'chromium'), 'the frames of a vi
     expect(keys).toEqual(Array.from({ length: Math.ceil(60 / every) }, (_, i) => i * every));
   });
 
+  /** A pattern of the same pictures, every second of which stores its pixels otherwise. */
+  async function storeAlternating(): Promise<string> {
+    const folder = join(sshd.home, 'alternating');
+    mkdirSync(folder);
+    for (let n = 0; n < FRAMES; n++) {
+      const picture = await drawNumber(n);
+      const stored = n % 2 ? sharp(picture).toColourspace('srgb').png().toBuffer() : picture;
+      writeFileSync(join(folder, `n${n}.png`), await stored);
+    }
+    return join(folder, 'n%d.png');
+  }
+
   test('the poster is the first frame, and each cue shows the frame of its time', async () => {
-    for (const encode of ['host', 'worker']) {
-      const { at, job } = await make({ encode });
+    const alternating = await storeAlternating();
+    for (const given of [
+      { encode: 'host' },
+      { encode: 'worker' },
+      { encode: 'host', pattern: alternating },
+      { encode: 'worker', pattern: alternating },
+    ]) {
+      const { at, job } = await make(given);
       expect(JSON.stringify(job.result)).not.toContain('videos/');
       const poster = await client.fetch(`${at}/poster`);
       expect([poster.status, poster.headers.get('Content-Type')]).toEqual([200, 'image/jpeg']);

@@ -76,6 +76,7 @@ export async function encodeOnHost(
     if (problem) unusable.abort(problem);
     return validator;
   });
+  validating.catch((error: unknown) => unusable.abort(error));
   const output = new HostOutput(context, images);
   const overdue = setTimeout(() => unusable.abort(tooSlow(limits.seconds)), limits.seconds * 1_000);
   const running = runOnHost(
@@ -96,7 +97,8 @@ export async function encodeOnHost(
   if (ran.status === 'rejected') throw ran.reason;
   const failure = output.failureOf(ran.value);
   if (failure) throw failure;
-  return fetchVideo(context, { object, output, frames: frames.length, size });
+  const { varies } = validated.value;
+  return fetchVideo(context, { object, output, frames: frames.length, size, varies });
 }
 
 function findProblem(validator: FrameValidator): WindlassError | undefined {
@@ -187,12 +189,14 @@ function fetchVideo(
     output,
     frames,
     size,
-  }: { object: string; output: HostOutput; frames: number; size: Size },
+    varies,
+  }: { object: string; output: HostOutput; frames: number; size: Size; varies: boolean },
 ): Promise<StoredVideo> {
   const { payload, signal } = context;
   context.progress(0.96, 'storing the video: fetching it from the host');
   const { tiles } = planTiles(size, { frames, fps: payload.fps ?? DEFAULT_FPS });
-  const stills = output.stills;
+  // Of frames whose pixels differ ffmpeg has lost pictures.
+  const stills = varies ? undefined : output.stills;
   const names = [HOST_VIDEO, ...(stills ? [HOST_STILLS.poster, HOST_STILLS.sprite] : [])];
   const sizes = [output.size, ...(stills ?? [])];
   const total = sizes.reduce((sum, bytes) => sum + bytes, 0);

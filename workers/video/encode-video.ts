@@ -47,7 +47,7 @@ export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'fram
 
 export interface EncodedVideo {
   bytes: number;
-  /** Of the sprite, where stills were made. */
+  /** Of the sprite, where stills were made that can be used. */
   tiles?: SpriteTiles;
   frames: number;
   width: number;
@@ -63,7 +63,10 @@ export interface EncodedVideo {
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
   const { frames, outputPath, stillPaths, limits, onProgress, signal, ...settings } = options;
   const total = () => (typeof options.total === 'number' ? options.total : options.total());
-  const source = new FrameNormalizer(frames, new FrameValidator(limits.framePixels), options);
+  const validator = new FrameValidator(limits.framePixels);
+  // A label that waits for its frame would be lost where ffmpeg builds its filters anew.
+  const decodeAll = options.decodeAll || options.labelsFor !== undefined;
+  const source = new FrameNormalizer(frames, validator, { ...options, decodeAll });
   const progress = new FfmpegProgress();
   const close = () => source.close();
   signal?.addEventListener('abort', close, { once: true });
@@ -102,7 +105,9 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     });
     assertComplete(end, progress.frames, total());
     const { size: bytes } = await stat(outputPath);
-    return { bytes, frames: progress.frames, tiles: stills?.tiles, ...size };
+    // Then those that were made meanwhile lack pictures.
+    const tiles = validator.varies ? undefined : stills?.tiles;
+    return { bytes, frames: progress.frames, tiles, ...size };
   } catch (error) {
     await rm(outputPath, { force: true });
     signal?.throwIfAborted();

@@ -22,3 +22,11 @@ test('a picture whose window of data is cut short is damaged', () => {
   expect(parseFrameHeader(bytes)).toMatchObject({ kind: 'exr', width: 64, height: 64 });
   expect(findDamage(bytes)).toContain('cut short');
 });
+
+test('a picture in ASCII has a number for each of its pixels', () => {
+  const whole = 'P2 # grey\n3 2\n255\n1 2 3 # a row\n4 5 6';
+  expect(findDamage(Buffer.from(whole))).toBeUndefined();
+  expect(findDamage(Buffer.from(whole.slice(0, -2)))).toContain('cut short');
+  expect(findDamage(Buffer.from('P3 1 1 255 1 2 3\n'))).toBeUndefined();
+  expect(findDamage(Buffer.from('P3 1 1 255 1 2\n'))).toContain('cut short');
+});

@@ -10,6 +10,7 @@ export function findDamage(bytes: Buffer): string | undefined {
   const type = bytes.toString('latin1', 0, 2);
   if (type === 'BM') return findBmpDamage(bytes);
   if (type === 'P5' || type === 'P6') return findPnmDamage(bytes);
+  if (type === 'P2' || type === 'P3') return findAsciiDamage(bytes);
   if (bytes.readUInt32LE(0) === 0x01312f76) return findExrDamage(bytes);
   return undefined;
 }
@@ -57,6 +58,29 @@ function findPnmDamage(bytes: Buffer): string | undefined {
   const needed = found[0].length + (width ?? 0) * (height ?? 0) * pixel;
   return bytes.length < needed ? cutShort(bytes) : undefined;
 }
+
+/** PGM and PPM in ASCII: numbers between white space and comments, the first three of which are the header's. */
+function findAsciiDamage(bytes: Buffer): string | undefined {
+  const header: number[] = [];
+  let count = 0;
+  for (let at = 2; at < bytes.length; ) {
+    const byte = bytes[at] as number;
+    if (byte === HASH) {
+      const end = bytes.indexOf(LINE_FEED, at);
+      at = end === -1 ? bytes.length : end;
+    } else if (byte <= SPACE) at++;
+    else {
+      const start = at;
+      while (at < bytes.length && (bytes[at] as number) > SPACE && bytes[at] !== HASH) at++;
+      if (header.length < 3) header.push(Number(bytes.toString('latin1', start, at)));
+      else count++;
+    }
+  }
+  const [width = 0, height = 0] = header;
+  return count < width * height * (bytes[1] === THREE ? 3 : 1) ? cutShort(bytes) : undefined;
+}
+
+const [LINE_FEED, SPACE, HASH, THREE] = [10, 32, 35, 51];
 
 /** The table of offsets follows the header: where a block of a scan-line picture begins before the end, it also ends there. */
 function findExrDamage(bytes: Buffer): string | undefined {

@@ -33,12 +33,12 @@ const SOS = 0xda;
 const APP2 = 0xe2;
 const EOI = 0xd9;
 
-function isStandalone(marker: number): boolean {
+export function isStandalone(marker: number): boolean {
   return marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8);
 }
 
 /** SOF0…SOF15, without DHT (C4), JPG (C8) and DAC (CC) among them. */
-function isFrameHeader(marker: number): boolean {
+export function isFrameHeader(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
 }
 

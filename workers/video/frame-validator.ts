@@ -27,6 +27,9 @@ export class FrameValidator {
   checked = 0;
   /** Whether a worker must decode frames: they are of several kinds, or of one that ffmpeg does not read as it is. */
   needsDecode = false;
+  /** Whether their pixels are stored in several ways: see pixel-format.ts. */
+  varies = false;
+  #stored: string | undefined;
   readonly #reasons = new Map<number, FrameProblem>();
   readonly #pixels: number;
   #size: Size | undefined;
@@ -70,6 +73,12 @@ export class FrameValidator {
       return this.addProblem(frame, describeKind(info, this.first));
     if (info.kind === 'other' || !fits) this.needsDecode = true;
     return info.kind === 'other' || this.addSize(frame, info);
+  }
+
+  /** Of a frame as ffmpeg gets it. */
+  notePixels(format: string): void {
+    this.#stored ??= format;
+    this.varies ||= format !== this.#stored;
   }
 
   /** Checks the size of a frame; for one that was added before and has been decoded since. */

@@ -5,6 +5,7 @@ import { findDamage } from './find-damage.ts';
 import { parseFrameHeader } from './frame-header.ts';
 import { type FrameInfo, isLarge, type ParsedHeader, type Pictures } from './frame-info.ts';
 import type { FrameValidator } from './frame-validator.ts';
+import { pixelFormatOf } from './pixel-format.ts';
 import type { Frame, FrameFailure } from './read-frames.ts';
 
 type Picture = Pictures & { bytes: Buffer };
@@ -97,13 +98,19 @@ export class FrameNormalizer {
     const { frame, decoding, format } = begun;
     const info = judgeFrame(begun, this.#validator);
     if (!info || 'problem' in frame) return undefined;
-    if (!decoding) return info.kind === 'other' ? undefined : { ...info, bytes: frame.bytes };
+    if (!decoding) {
+      if (info.kind === 'other') return undefined;
+      this.#validator.notePixels(pixelFormatOf(frame.bytes));
+      return { ...info, bytes: frame.bytes };
+    }
     const decoded = await decoding;
     if ('problem' in decoded) {
       this.#validator.addProblem(frame, decoded.problem);
       return undefined;
     }
-    return this.#validator.addSize(frame, decoded) ? { ...decoded, kind: format } : undefined;
+    if (!this.#validator.addSize(frame, decoded)) return undefined;
+    if (format !== 'raw') this.#validator.notePixels(pixelFormatOf(decoded.bytes));
+    return { ...decoded, kind: format };
   }
 
   /** What all pictures become, by the first frame. */

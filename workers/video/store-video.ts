@@ -39,12 +39,15 @@ export async function storeVideo(
   const bytes = video.part?.bytes ?? (await stat(video.path)).size;
   const limit = worker.config.LIMIT_USER_BYTES;
   await assertUserStorage(worker.database.db, { user: job.owner, added: bytes, limit });
-  const store = (key: string, file: ScratchFile) =>
-    retry(() => storeScratch(worker.objects, key, { ...file, signal }), {
+  const keys: string[] = [];
+  const store = (key: string, file: ScratchFile) => {
+    keys.push(key);
+    return retry(() => storeScratch(worker.objects, key, { ...file, signal }), {
       ...OBJECT_STORE,
       signal,
       onWait: () => context.progress(0.99, 'storing the video: waiting for the object store'),
     });
+  };
   const storeStills = async () => {
     const stills = made ?? (await makeMissing(context, { path: video.path, frames, size }));
     if (!stills) return {};
@@ -54,9 +57,11 @@ export async function storeVideo(
     return { poster, sprite, tiles: stills.tiles };
   };
   const [stored, stills] = await Promise.allSettled([store(object, video), storeStills()]);
-  if (stored.status === 'rejected') throw stored.reason;
-  if (stills.status === 'rejected') throw stills.reason;
-  return { bytes, ...stills.value };
+  if (stored.status === 'fulfilled' && stills.status === 'fulfilled')
+    return { bytes, ...stills.value };
+  // Nothing refers to the others.
+  for (const key of keys) await worker.objects.remove(key).catch(() => {});
+  throw stored.status === 'rejected' ? stored.reason : (stills as PromiseRejectedResult).reason;
 }
 
 async function makeMissing(

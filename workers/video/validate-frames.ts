@@ -3,6 +3,7 @@ import { parseFrameHeader } from './frame-header.ts';
 import { frameHeadsScript, type Head, readHeads } from './frame-heads.ts';
 import { frameStreamScript } from './frame-stream.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
+import { pixelFormatOf } from './pixel-format.ts';
 import { readFrames } from './read-frames.ts';
 
 /** Enough for every PNG and for JPEGs without long metadata: 20 MB for 10,000 frames. */
@@ -51,7 +52,8 @@ async function readHeaders(
     const head = heads[i] ?? { problem: 'cannot be read' };
     const info = 'problem' in head ? head : parseFrameHeader(head.bytes);
     if ('more' in info && 'isCut' in head && head.isCut && headBytes < LONG_HEAD_BYTES) return true;
-    validator.add(frame, info);
+    if (validator.add(frame, info) && 'bytes' in head)
+      validator.notePixels(pixelFormatOf(head.bytes));
     return false;
   });
 }
