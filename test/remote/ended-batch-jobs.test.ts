@@ -30,6 +30,7 @@ let sid: string;
 let stop: AbortController;
 let polling: Promise<void>;
 let channels: number;
+let mayUse = true;
 
 beforeEach(async () => {
   home = join(scratch.path, newId());
@@ -105,6 +106,7 @@ async function poll(): Promise<void> {
     notifications: { publish: () => {} },
     sessions: {
       use: (_: string, __: AbortSignal, work: (on: object) => unknown) => work({ exec }),
+      mayUse: async () => mayUse,
     },
   } as never);
 }
@@ -230,4 +232,22 @@ test('a worker that has no connection to a host leaves its poll to the one that 
     return row.worker === holder;
   };
   await waitFor(isPassed, { what: 'the poll to be passed' });
+});
+
+test('no login is made with a credential that was refused', async () => {
+  mayUse = false;
+  try {
+    const id = newId();
+    await makeJob(id, { hasEnded: true });
+    await poll();
+    const isPolled = async () => {
+      const [row] = await db().select().from(batchPolls).where(eq(batchPolls.hostname, sid));
+      return row !== undefined && row.worker !== null && row.due < new Date(Date.now() + 60_000);
+    };
+    await waitFor(isPolled, { what: 'a poll' });
+    expect(channels).toBe(0);
+    expect((await rowOf(id))?.runRemoved).toBe(false);
+  } finally {
+    mayUse = true;
+  }
 });

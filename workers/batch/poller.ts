@@ -106,7 +106,9 @@ async function pollAccount(
 ): Promise<void> {
   const signal = AbortSignal.any([context.stopping, AbortSignal.timeout(ACCOUNT_MS)]);
   const open = rows.flatMap(row => (row.finished || !row.batch ? [] : [toFollowed(row)]));
-  const sid = (rows.find(row => !row.finished) ?? rows[0])?.session ?? '';
+  const sid = await chooseSession(context, rows);
+  // A login that was refused is tried again by its user alone.
+  if (sid === undefined) return;
   await context.sessions.use(sid, signal, async session => {
     const node = new LoginNode(session, signal);
     for (let at = 0; at < open.length; at += MOST_FILES) {
@@ -122,7 +124,11 @@ async function pollAccount(
       const asked = at === 0 ? open : some;
       const changes = asked.flatMap(job => {
         const change = applyPoll(job, poll);
-        return change ? [[job.id, change] as const] : [];
+        if (!change) return [];
+        // The next requests of this poll know of no status.
+        job.batch = change.batch;
+        if (change.runs) job.state = 'running';
+        return [[job.id, change] as const];
       });
       await write(context, Object.fromEntries(changes));
     }
@@ -130,6 +136,14 @@ async function pollAccount(
     const ended = rows.filter(row => row.finished).slice(0, MOST_ENDED);
     if (ended.length > 0) await removeEnded(context, node, ended);
   });
+}
+
+/** Of open jobs first. */
+async function chooseSession({ sessions }: Context, rows: Row[]): Promise<string | undefined> {
+  const open = rows.filter(row => !row.finished);
+  for (const sid of new Set([...open, ...rows].map(row => row.session)))
+    if (await sessions.mayUse(sid)) return sid;
+  return undefined;
 }
 
 const toFollowed = (row: Row): Followed => ({

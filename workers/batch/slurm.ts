@@ -31,6 +31,24 @@ const PHASES: Record<string, BatchStatus['phase']> = {
   TIMEOUT: 'stopped',
 };
 
+/** Variables of the account by which jobs would be looked for, or cancelled, among some alone. */
+const UNASKED = [
+  'SLURM_CLUSTERS',
+  ...['ACCOUNT', 'CLUSTERS', 'LICENSES', 'NAMES', 'PARTITION', 'QOS', 'STATES', 'USERS'].map(
+    name => `SQUEUE_${name}`,
+  ),
+  ...[
+    'ACCOUNT',
+    'NAME',
+    'PARTITION',
+    'QOS',
+    'RESERVATION',
+    'STATE',
+    'USER',
+    'WCKEY',
+    'INTERACTIVE',
+  ].map(name => `SCANCEL_${name}`),
+].join(' ');
 /** Variables of the account that would submit something else; the command line overrides all others. */
 const UNSET = 'SBATCH_ARRAY_INX SBATCH_WAIT SBATCH_CLUSTERS SBATCH_WRAP SLURM_CLUSTERS';
 const FORMAT = '%A|%T|%r|%N|%j';
@@ -89,7 +107,7 @@ export const slurm: Engine = {
     ]);
   },
 
-  cancel: (id, token) => `scancel ${OWN} --name=${quoteWord(token)} ${id}`,
+  cancel: (id, token) => `(unset ${UNASKED}; scancel ${OWN} --name=${quoteWord(token)} ${id})`,
 
   find(token) {
     const named = `--name=${quoteWord(token)}`;
@@ -109,7 +127,11 @@ export const slurm: Engine = {
 const account = (which: string) =>
   `sacct --noheader --parsable2 --allocations --duplicates ${OWN} ${which} --format=JobIDRaw,State,Reason,NodeList,JobName 2>/dev/null | sed 's/^/${ACCOUNTED}/'`;
 
-const query = (lines: string[]): Query => ({ command: `${lines.join('\n')}\n`, parse });
+/** Asked in a shell of its own. */
+const query = (lines: string[]): Query => ({
+  command: `unset ${UNASKED}\n${lines.join('\n')}\n`,
+  parse,
+});
 
 function parse(output: string): BatchStatus[] | undefined {
   const lines = output.split('\n');

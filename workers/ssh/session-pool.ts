@@ -74,7 +74,7 @@ export class SessionPool {
       ...{ database, log },
       use: (...given) => this.use(...given),
       limitSeconds: context.config.LIMIT_COMMAND_SECONDS,
-      mayUse: async sid => this.has(sid) || !(await this.#connector.wasEverRefused(sid)),
+      mayUse: sid => this.mayUse(sid),
     });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
@@ -84,6 +84,11 @@ export class SessionPool {
       clearInterval(timer);
       unsubscribe();
     };
+  }
+
+  /** Whether it is connected, or its login was never refused: what nobody waits for logs in with no other credential. */
+  async mayUse(sid: string): Promise<boolean> {
+    return this.has(sid) || !(await this.#connector.wasEverRefused(sid));
   }
 
   /**
