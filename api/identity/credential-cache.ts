@@ -31,12 +31,13 @@ export class CredentialCache {
     setInterval(() => this.#identities.purgeStale(), TTL_MS).unref();
   }
 
-  find(authorization: string): Identity | undefined {
-    return this.#identities.get(authorization);
+  /** `key`: the header, and what else it depends on. */
+  find(key: string): Identity | undefined {
+    return this.#identities.get(key);
   }
 
-  set(authorization: string, identity: Identity): void {
-    this.#identities.set(authorization, identity);
+  set(key: string, identity: Identity): void {
+    this.#identities.set(key, identity);
   }
 
   /** Call it when credentials of a user change or end. Clears the caches of all processes. */

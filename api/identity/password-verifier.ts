@@ -15,6 +15,8 @@ import { RefusedLogins } from './refused-logins.ts';
 
 /** Verified passwords that one process remembers. */
 const MAX_REMEMBERED = 10_000;
+/** Addresses from which each was right lately. */
+const MAX_ADDRESSES = 16;
 /**
  * One hash takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each verification counts as
  * a failed login until it succeeds: few at once keep concurrent right ones from reaching the limit. All places together are
@@ -46,6 +48,13 @@ interface Pair {
   password: string;
 }
 
+interface Remembered {
+  passwordHash: string;
+  mac: string;
+  /** The last one first. */
+  addresses: string[];
+}
+
 export interface PasswordAttempt extends Pair {
   /** As clientAddress() gives it. */
   address: string;
@@ -59,8 +68,9 @@ type LoginRow = UserRecord & { passwordHash: string | null };
 
 /**
  * Verifies names and passwords, and hashes new ones: all that costs a hash goes through one bounded queue with shares for
- * accounts and addresses. argon2id runs once for a pair: it is then remembered as an HMAC under a key of this process and
- * bound to the stored hash, so that a changed password or a new user of the name invalidates it.
+ * accounts and addresses. argon2id runs once for a pair and an address: it is then remembered as an HMAC under a key of this process and
+ * bound to the stored hash, so that a changed password or a new user of the name invalidates it. From other addresses it is verified
+ * as any other: who guesses there would else be told at once, and as often as they like.
  */
 export class PasswordVerifier {
   readonly #database: Database;
@@ -68,8 +78,9 @@ export class PasswordVerifier {
   readonly #refused: RefusedLogins;
   readonly #floods = new Floods();
   readonly #basicFloods = new Floods();
+  readonly #toldFloods = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
   readonly #key = randomBytes(32);
-  readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
+  readonly #verified = new LRUCache<string, Remembered>({
     max: MAX_REMEMBERED,
   });
   readonly #underWay = new Map<string, Promise<LoginRow | undefined>>();
@@ -113,7 +124,23 @@ export class PasswordVerifier {
   isFlood(address: string): boolean {
     if (!this.#floods.includes(address)) return false;
     this.#floods.count(address);
+    this.#tellFlood(address);
     return true;
+  }
+
+  /** In the audit, once a minute: none of its logins is looked at. */
+  #tellFlood(address: string): void {
+    if (this.#toldFloods.has(address)) return;
+    this.#toldFloods.set(address, true);
+    const key = this.#failed.refusalKey({ address, username: undefined });
+    const told = {
+      key,
+      username: undefined,
+      address,
+      action: 'login',
+      requestId: undefined,
+    } as const;
+    this.#refused.record(told).catch(() => this.#toldFloods.delete(address));
   }
 
   /**
@@ -122,8 +149,8 @@ export class PasswordVerifier {
    */
   isBasicFlood(address: string, pair: Pair): boolean {
     const isFlood = this.#floods.includes(address) || this.#basicFloods.includes(address);
-    if (!isFlood || this.#rememberedHash(pair) !== undefined || this.#basicFloods.pass(address))
-      return false;
+    const isKnown = isFlood && this.#rememberedHash({ ...pair, address }) !== undefined;
+    if (!isFlood || isKnown || this.#basicFloods.pass(address)) return false;
     this.#basicFloods.count(address);
     return true;
   }
@@ -149,12 +176,24 @@ export class PasswordVerifier {
     return row?.passwordHash === passwordHash && !row.disabled ? row : undefined;
   }
 
-  /** The hash for which the pair was right. */
-  #rememberedHash(pair: Pair): string | undefined {
-    const { passwordHash, mac } = this.#verified.get(pair.username) ?? {};
-    return passwordHash !== undefined && this.#mac(passwordHash, pair) === mac
-      ? passwordHash
+  /** The hash for which the pair was right, from this address, too. */
+  #rememberedHash(pair: Pair & { address: string }): string | undefined {
+    const known = this.#verified.get(pair.username);
+    const isKnown = known?.addresses.includes(pair.address);
+    return isKnown && this.#mac(known?.passwordHash ?? '', pair) === known?.mac
+      ? known?.passwordHash
       : undefined;
+  }
+
+  #remember(passwordHash: string, pair: Pair & { address: string }): void {
+    const mac = this.#mac(passwordHash, pair);
+    const known = this.#verified.get(pair.username);
+    const others = known?.mac === mac ? known.addresses : [];
+    const addresses = [pair.address, ...others.filter(one => one !== pair.address)];
+    this.#verified.set(pair.username, {
+      ...{ passwordHash, mac },
+      addresses: addresses.slice(0, MAX_ADDRESSES),
+    });
   }
 
   /** Tells the audit of what is refused: a wrong password, and a lock. */
@@ -172,7 +211,7 @@ export class PasswordVerifier {
   }
 
   async #verify(attempt: PasswordAttempt, login: LoginAttempt): Promise<LoginRow | undefined> {
-    const { username, password, address } = attempt;
+    const { password, address } = attempt;
     const party = { address, account: login.username ?? '' };
     this.#failed.refuseSeen(login);
     const delay = await this.#queue.hold(party, () => this.#failed.look(login));
@@ -185,7 +224,7 @@ export class PasswordVerifier {
       if (!(await verifyPassword(hash, password)) || !row?.passwordHash || row.disabled)
         return undefined;
       await this.#failed.succeed(login);
-      this.#verified.set(username, { passwordHash: hash, mac: this.#mac(hash, attempt) });
+      this.#remember(hash, attempt);
       return row;
     });
   }

@@ -81,10 +81,14 @@ async function useAuthorization(
   { req, res, authorization }: { req: Request; res: Response; authorization: string },
 ): Promise<void> {
   if (isForeignPage(res) && basicCredentials(authorization)) throw noPassword();
-  let identity = api.credentialCache.find(authorization);
+  // A password is remembered for an address: see PasswordVerifier.
+  const key = basicCredentials(authorization)
+    ? `${clientAddress(req)} ${authorization}`
+    : authorization;
+  let identity = api.credentialCache.find(key);
   if (!identity) {
     identity = await identify(api, { req, res, authorization });
-    api.credentialCache.set(authorization, identity);
+    api.credentialCache.set(key, identity);
   }
   if (identity.by === 'password') refuseCrossSite(req, api.config);
   Object.assign(res.locals, identity);

@@ -88,6 +88,28 @@ describeStack(undefined, 'guessing from many addresses', form => {
     expect(ms).toBeGreaterThan(8_000);
   });
 
+  test('a password that is remembered for one address tells another one nothing', async () => {
+    const { username } = await addUser(admin);
+    const [home, elsewhere] = [nextAddress(), nextAddress()];
+    const ask = (password: string, address: string) =>
+      stack
+        .api('/api/users/-', {
+          headers: {
+            Authorization: `Basic ${btoa(`${username}:${password}`)}`,
+            'X-Forwarded-For': address,
+          },
+        })
+        .then(({ status }) => status);
+    expect(await ask(PASSWORD, home)).toBe(200);
+    await setFailures(username, 1_000);
+    const guesses = Array.from({ length: DELAYED_OF_ADDRESS + 1 }, () => ask(wrong(), elsewhere));
+    expect(await Promise.race(guesses)).toBe(429);
+    expect(await ask(PASSWORD, elsewhere)).toBe(429);
+    expect(await ask(PASSWORD, home)).toBe(200);
+    expect((await attempt(username, PASSWORD, home)).status).toBe(200);
+    await Promise.all(guesses);
+  });
+
   test('where too many wait a further one is told when to come back, and nobody is locked out for good', async () => {
     const { username } = await addUser(admin);
     await setFailures(username, 1_000);
