@@ -1,6 +1,7 @@
 import { and, count, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
+import { timestampOf } from '../../shared/database/timestamp.ts';
 import { conflict } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { WriteAudit } from './audit.ts';
@@ -40,7 +41,8 @@ export async function createToken(
         `you have ${MAX_TOKENS} tokens.`,
         'Delete one: GET /api/users/-/tokens lists them.',
       );
-    await tx.insert(tokens).values({ ...given, id, username, hash: hashSecret(token) });
+    const expires = given.expires && timestampOf(given.expires.toISOString());
+    await tx.insert(tokens).values({ ...given, expires, id, username, hash: hashSecret(token) });
     await audit(tx, 'token.create', id);
   });
   return { id, token };

@@ -1,4 +1,4 @@
-import { and, eq, isNull } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { logins, sessions, tokens, webhooks } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
@@ -18,8 +18,16 @@ export interface EndedAccess {
  */
 export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Promise<EndedAccess> {
   await tx.delete(logins).where(eq(logins.username, username));
-  await tx.delete(tokens).where(eq(tokens.username, username));
-  await tx.delete(webhooks).where(eq(webhooks.owner, username));
+  const endedTokens = await tx
+    .delete(tokens)
+    .where(eq(tokens.username, username))
+    .returning({ id: tokens.id, isOver: sql<boolean>`coalesce(${tokens.expires} < now(), false)` });
+  const endedWebhooks = await tx
+    .delete(webhooks)
+    .where(eq(webhooks.owner, username))
+    .returning({ id: webhooks.id });
+  for (const { id, isOver } of endedTokens) if (!isOver) await audit(tx, 'token.delete', id);
+  for (const { id } of endedWebhooks) await audit(tx, 'webhook.delete', id);
   const ended = await endSessions(tx, and(eq(sessions.owner, username), isNull(sessions.ended)));
   for (const sid of ended.opened) await audit(tx, 'session.close', sid);
   return ended;

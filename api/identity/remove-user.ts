@@ -28,15 +28,17 @@ export async function removeUser(
   audit: WriteAudit,
 ): Promise<EndedAccess> {
   await tx.delete(users).where(eq(users.username, username));
-  await tx
+  const listed = await tx
     .update(hosts)
     .set({
       users: sql`array_remove(${hosts.users}, ${username})`,
       version: sql`${hosts.version} + 1`,
     })
-    .where(sql`${username} = any(${hosts.users})`);
+    .where(sql`${username} = any(${hosts.users})`)
+    .returning({ name: hosts.name });
+  for (const { name } of listed) await audit(tx, 'host.update', name);
   const ended = await endAccess(tx, username, audit);
-  const emptied = await leaveProjects(tx, username);
+  const emptied = await leaveProjects(tx, username, audit);
   const nobody = `${username} (removed ${newId()})`;
   // An upload may have too many parts for one statement: upkeep removes it as an idle one.
   await tx
@@ -70,7 +72,7 @@ async function disownJobs(tx: Tx, username: string, nobody: string): Promise<voi
  * Removes the user's memberships. A project without an administrator makes its writers administrators; one without
  * members is deleted, and returned here. A project of readers only stays as it is.
  */
-async function leaveProjects(tx: Tx, username: string): Promise<string[]> {
+async function leaveProjects(tx: Tx, username: string, audit: WriteAudit): Promise<string[]> {
   const mine = tx
     .select({ pid: members.project })
     .from(members)
@@ -87,6 +89,7 @@ async function leaveProjects(tx: Tx, username: string): Promise<string[]> {
     .returning({ pid: members.project });
   const pids = left.map(row => row.pid);
   if (pids.length === 0) return [];
+  for (const pid of pids) await audit(tx, 'project.acl', pid);
   await tx
     .update(projects)
     .set({ version: sql`${projects.version} + 1`, updated: sql`now()` })

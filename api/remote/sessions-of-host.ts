@@ -1,8 +1,24 @@
-import { and, count, eq, isNull, sql } from 'drizzle-orm';
+import { and, count, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors/errors.ts';
+import { HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 import { isActiveOrOpening } from './sessions.ts';
+
+/** Of the host and of those behind it, that a change of the host has just ended: see the trigger of migration 0028. */
+export async function listJustEnded(tx: Tx): Promise<string[]> {
+  const rows = await tx
+    .select({ sid: sessions.sid })
+    .from(sessions)
+    .where(
+      and(
+        eq(sessions.endReason, HOST_CHANGED),
+        sql`${sessions.ended} = now()`,
+        isNotNull(sessions.opened),
+      ),
+    );
+  return rows.map(({ sid }) => sid);
+}
 
 /** The sessions that a change of the host would end, on it and on the hosts behind it: their workers are to be told. */
 export async function listOpenSessions(tx: Tx, hostname: string): Promise<string[]> {

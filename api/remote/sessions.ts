@@ -162,14 +162,20 @@ export async function touchSession(
 }
 
 /**
- * Ends the session and cancels its jobs, whose ids it returns. Of one that has ended because its host was changed, nothing more
+ * Ends the session and cancels its jobs, whose ids it returns; whether it was open. Of one that has ended because its host was changed, nothing more
  * is told afterwards. Throws `session_not_found`.
  */
-export async function endSession(tx: Tx, key: SessionKey): Promise<string[]> {
+export async function endSession(
+  tx: Tx,
+  key: SessionKey,
+): Promise<{ jobs: string[]; wasOpen: boolean }> {
   const which = or(isOwnActiveSession(tx, key), isEndedByHost(key));
+  const [before] = isId(key.sid)
+    ? await tx.select({ ended: sessions.ended }).from(sessions).where(which).for('update')
+    : [];
   const ended = isId(key.sid) ? await endSessions(tx, which) : undefined;
   if (!ended || ended.sessions.length === 0) throw await explainNoSession(tx, key);
-  return ended.jobs;
+  return { jobs: ended.jobs, wasOpen: before?.ended === null };
 }
 
 /** Ends the sessions and cancels their jobs; `opened` of those that ever were. */

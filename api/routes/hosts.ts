@@ -19,7 +19,7 @@ import { assertHostFor, isHostFor } from '../remote/host-access.ts';
 import { checkAuthorities, keysView, pins, withShownKeys } from '../remote/host-pins.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
 import { type HostPlace, hostPlace, scanHost } from '../remote/scan-host.ts';
-import { listOpenSessions, refuseOpenSessions } from '../remote/sessions-of-host.ts';
+import { listJustEnded, listOpenSessions, refuseOpenSessions } from '../remote/sessions-of-host.ts';
 
 /** As it is stored: null for everyone. */
 function toList(users: '*' | string[]): string[] | null {
@@ -252,7 +252,9 @@ export default routes('json-body', (router, api) => {
             .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
             .returning();
           if (written) {
-            await auditOf(req, res)(tx, 'host.update', row.name);
+            const audit = auditOf(req, res);
+            await audit(tx, 'host.update', row.name);
+            for (const sid of await listJustEnded(tx)) await audit(tx, 'session.close', sid);
             return { changed: written, open };
           }
           throw conflict(

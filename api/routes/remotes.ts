@@ -190,8 +190,8 @@ export default routes('json-body', (router, api) => {
             await lockSession(tx, key, 'update');
             checkIfMatch(req, tagOf(await findRecord(tx, req, res)));
           }
-          const jobs = await endSession(tx, key);
-          await auditOf(req, res)(tx, 'session.close', key.sid);
+          const { jobs, wasOpen } = await endSession(tx, key);
+          if (wasOpen) await auditOf(req, res)(tx, 'session.close', key.sid);
           return jobs;
         });
         publishCancelled(api, cancelled);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
+import { recordAudit } from '../audit/audit.ts';
 import { hashPassword } from '../secrets/passwords.ts';
 import type { Database } from './connect.ts';
 import { users } from './schema.ts';
@@ -16,10 +17,15 @@ export async function createFirstAdministrator(
   if (any) return { isMade: false };
   const madeUp = given.password === undefined ? randomBytes(12).toString('base64url') : undefined;
   const passwordHash = await hashPassword(given.password ?? madeUp ?? '');
-  const [made] = await db
-    .insert(users)
-    .values({ username: given.username, passwordHash, administrator: true })
-    .onConflictDoNothing()
-    .returning();
+  const made = await db.transaction(async tx => {
+    const [row] = await tx
+      .insert(users)
+      .values({ username: given.username, passwordHash, administrator: true })
+      .onConflictDoNothing()
+      .returning({ target: users.username });
+    const by = { user: null, address: null, requestId: null };
+    if (row) await recordAudit(tx, { ...by, action: 'user.create', ...row });
+    return row;
+  });
   return made ? { isMade: true, madeUp } : { isMade: false };
 }

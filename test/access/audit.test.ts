@@ -105,14 +105,64 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     await admin.post('/api/hosts', { name: 'another', keys: [sshd.hostKey] });
     await admin.delete('/api/hosts/another');
     const administrative = (await readAll()).filter(entry => entry.user === stack.username);
-    expect(administrative.slice(-5).map(({ action, target }) => [action, target])).toEqual([
+    expect(administrative.slice(-6).map(({ action, target }) => [action, target])).toEqual([
       ['user.update', username],
       ['user.delete', username],
+      ['project.acl', pid],
       ['host.update', 'host'],
       ['host.create', 'another'],
       ['host.delete', 'another'],
     ]);
     expect(JSON.stringify(await readAll())).not.toContain(PASSWORD);
+  });
+
+  test('tells what ends, and who gets rights, beside the change itself', async () => {
+    expect((await readAll())[0]).toMatchObject({
+      ...{ action: 'user.create', target: stack.username, user: null, outcome: 'ok' },
+    });
+    const { username, client } = await addUser(admin);
+    const { username: heir } = await addUser(admin);
+    const acl = { writers: [{ user: heir }] };
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'left', acl });
+    const { id: token } = await client.post<{ id: string }>('/api/users/-/tokens', {
+      ...{ name: 'a program', scope: 'read' },
+    });
+    const { id: webhook } = await client.post<{ id: string }>('/api/webhooks', {
+      url: 'https://192.0.2.1/ends',
+    });
+    const users = [username, heir];
+    await admin.post('/api/hosts', { name: 'theirs', keys: [sshd.hostKey], users });
+    const sid = await openSession(client, sshd, { agent: false });
+    const before = (await readAll()).length;
+    await admin.delete(`/api/users/${username}`);
+    const told = (await readAll()).slice(before).map(({ action, target }) => [action, target]);
+    expect(told.sort()).toEqual(
+      [
+        ['user.delete', username],
+        ['token.delete', token],
+        ['webhook.delete', webhook],
+        ['session.close', sid],
+        ['host.update', 'theirs'],
+        ['project.acl', pid],
+      ].sort(),
+    );
+    await admin.delete('/api/hosts/theirs');
+  });
+
+  test('tells of sessions that a change of their host ends, once', async () => {
+    const { client } = await addUser(admin);
+    const { address, port } = await admin.get<{ address: string; port: number }>('/api/hosts/host');
+    const place = { address, port, private: true, keys: [sshd.hostKey] };
+    await admin.post('/api/hosts', { name: 'moved', ...place });
+    const sid = await openSession(client, sshd, { agent: false, hostname: 'moved' });
+    await admin.fetch('/api/hosts/moved', { method: 'PUT', body: JSON.stringify({ port: 1 }) });
+    await client.delete(`/api/remotes/${sid}`);
+    const closed = (await readAll()).filter(({ target }) => target === sid);
+    expect(closed.map(({ action, user }) => [action, user === stack.username])).toEqual([
+      ['session.open', false],
+      ['session.close', true],
+    ]);
+    await admin.delete('/api/hosts/moved');
   });
 
   test('is a chain that anybody can check', async () => {

@@ -202,6 +202,13 @@ describeStack(undefined, 'API tokens', form => {
     await expectProblem(await login.fetch(TOKENS, foreign), 403, 'forbidden');
   });
 
+  test('a token may end with the last second that can be written', async () => {
+    const alice = await addUser();
+    const { token } = await make(alice, { expires: '9999-12-31T23:59:59-01:00' });
+    expect(token).toBeTruthy();
+    expect((await alice.fetch('/api/users/-/tokens')).status).toBe(200);
+  });
+
   test('what is no token is refused by field', async () => {
     const alice = await addUser();
     const given = { name: 'x', scope: 'read' };

@@ -1,4 +1,5 @@
-import { eq, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import { recordAudit } from '../../shared/audit/audit.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
@@ -21,13 +22,16 @@ export function isHostChanged({ session, hops }: SessionOnHost, place?: string):
 
 /** Ends a session as the trigger of `hosts` does, and erases its credential. */
 export async function endForChangedHost(db: Db, sid: string): Promise<void> {
-  await db
-    .update(sessions)
-    .set({
-      sealed: null,
-      answers: null,
-      ended: sql`coalesce(${sessions.ended}, now())`,
-      endReason: sql`case when ${sessions.ended} is null then ${HOST_CHANGED} else ${sessions.endReason} end`,
-    })
-    .where(eq(sessions.sid, sid));
+  await db.transaction(async tx => {
+    const [ended] = await tx
+      .update(sessions)
+      .set({ ended: sql`now()`, endReason: HOST_CHANGED })
+      .where(and(eq(sessions.sid, sid), isNull(sessions.ended)))
+      .returning({ user: sessions.owner, opened: sessions.opened });
+    await tx.update(sessions).set({ sealed: null, answers: null }).where(eq(sessions.sid, sid));
+    // Whoever has changed the host's row is not known here.
+    const by = { address: null, requestId: null };
+    if (ended?.opened)
+      await recordAudit(tx, { ...by, user: ended.user, action: 'session.close', target: sid });
+  });
 }
