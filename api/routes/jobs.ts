@@ -72,9 +72,10 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const found = await findForOperation(req, res);
-        const row = await awaitChange(api, { req, res, row: found });
-        const record = () => viewFor(currentUser(res), row);
-        sendRecord(req, res, { tag: entityTag(row.version), record });
+        const user = currentUser(res);
+        const row = await awaitChange(api, { req, res, row: found, tag: tagFor(user, found) });
+        const record = () => viewFor(user, row);
+        sendRecord(req, res, { tag: tagFor(user, row), record });
       },
     }),
     delete: operation({
@@ -87,7 +88,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const row = await findForOperation(req, res);
         const cancelled = await db.transaction(async tx => {
-          if (req.get('If-Match') !== undefined) await lockUnchanged(tx, req, row.id);
+          if (req.get('If-Match') !== undefined) await lockUnchanged(tx, { req, res, id: row.id });
           const jobs = await cancelJob(tx, row.id);
           if (jobs.length > 0) await auditOf(req, res)(tx, 'job.cancel', row.id);
           return jobs;
@@ -122,7 +123,7 @@ export default routes('json-body', (router, api) => {
           );
         await db.transaction(async tx => {
           await detachJobs(tx, [row.id]);
-          await lockUnchanged(tx, req, row.id);
+          await lockUnchanged(tx, { req, res, id: row.id });
           const removed = await removeJobs(tx, [row.id]);
           if (removed.length === 0) throw leftOnHost();
         });
@@ -216,6 +217,10 @@ export default routes('json-body', (router, api) => {
   });
 });
 
+/** What an administrator sees of others' jobs is another record: a browser keeps answers from one login to the next. */
+const tagFor = ({ username }: User, { owner, version }: Pick<JobSummary, 'owner' | 'version'>) =>
+  entityTag(owner === username ? version : `${version}-foreign`);
+
 const viewFor = ({ username }: User, row: JobSummary) =>
   row.owner === username ? jobView(row) : foreignView(row);
 
@@ -253,12 +258,15 @@ const leftOnHost = () =>
   );
 
 /** Locks the job until `tx` ends, so that of two requests with one tag in If-Match the second fails. */
-async function lockUnchanged(tx: Tx, req: Request, id: string): Promise<void> {
+async function lockUnchanged(
+  tx: Tx,
+  { req, res, id }: { req: Request; res: Response; id: string },
+): Promise<void> {
   const [locked] = await tx
-    .select({ version: jobs.version })
+    .select({ owner: jobs.owner, version: jobs.version })
     .from(jobs)
     .where(eq(jobs.id, id))
     .for('update');
   if (!locked) throw unknownJob();
-  checkIfMatch(req, entityTag(locked.version));
+  checkIfMatch(req, tagFor(currentUser(res), locked));
 }

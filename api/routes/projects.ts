@@ -167,7 +167,7 @@ export default routes('json-body', (router, api) => {
         const { username } = currentUser(res);
         const { project, role, acl, cache } = await readProject({ pid, username });
         const record = () => ({ ...itemView(project, role), acl, cache: toCacheUse(cache) });
-        sendRecord(req, res, { tag: projectTag(project, cache), record });
+        sendRecord(req, res, { tag: projectTag(project, { role, cache }), record });
       },
     }),
     put: operation({
@@ -232,9 +232,14 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** With what the cache holds, which changes without the project. */
-const projectTag = ({ version }: ProjectRow, { bytes, oldest }: CacheUse) =>
-  entityTag(oldest ? `${version}+${bytes}-${oldest.getTime().toString(36)}` : version);
+/** With what the cache holds, which changes without the project, and the reader's own role, which is in the record. */
+function projectTag(
+  { version }: ProjectRow,
+  { role, cache: { bytes, oldest } }: { role: string; cache: CacheUse },
+): string {
+  const held = oldest ? `-${bytes}-${oldest.getTime().toString(36)}` : '';
+  return entityTag(`${version}+${role}${held}`);
+}
 
 /** A write depends on the project alone. */
 const withoutCache = (tags: string) => tags.replace(/(?<="\d+)\+[^"]*(?=")/g, '');

@@ -66,7 +66,7 @@ export default routes('json-body', (router, api) => {
 
   async function awaitVideo(req: Request, res: Response): Promise<PolledVideo> {
     const row = await findVideo(api, req, res);
-    const changed = await awaitChange(api, { req, res, row });
+    const changed = await awaitChange(api, { req, res, row, tag: entityTag(row.version) });
     // The session may have ended meanwhile.
     return changed === row ? row : findVideo(api, req, res);
   }

@@ -84,6 +84,31 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
     await client.delete(path);
   });
 
+  test('records that tell each reader something else have tags of their own', async () => {
+    await client.post('/api/users', { username: 'owner', password: 'long enough' });
+    const owner = new Client(stack.url, 'owner', 'long enough');
+    const acl = { readers: [{ user: stack.username }] };
+    const { id: pid } = await owner.post<{ id: string }>('/api/projects', { name: 'read', acl });
+    const session = await openSession(owner, sshd);
+    const { id } = await launchAsync(owner, session, 'echo secret');
+    await waitForEnd(owner, id);
+    for (const path of [`/api/projects/${pid}`, `/api/jobs/${id}`]) {
+      const tag = (await owner.fetch(path)).headers.get('ETag') ?? '';
+      const known = { 'If-None-Match': tag };
+      expect([path, (await owner.fetch(path, { headers: known })).status]).toEqual([path, 304]);
+      const seen = await client.fetch(path, { headers: known });
+      expect([path, seen.status]).toEqual([path, 200]);
+      expect(await seen.text()).not.toContain('secret');
+    }
+    const removed = await owner.fetch(`/api/projects/${pid}`, {
+      method: 'DELETE',
+      headers: {
+        'If-Match': (await owner.fetch(`/api/projects/${pid}`)).headers.get('ETag') ?? '',
+      },
+    });
+    expect(removed.status).toBe(204);
+  });
+
   test('the tag of a session changes when a job in it has ended', async () => {
     const session = await openSession(client, sshd);
     const path = `/api/remotes/${session}`;

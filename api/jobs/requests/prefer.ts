@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { ApiContext } from '../../context.ts';
-import { entityTag, matchesEntityTag } from '../../http/conditional-requests.ts';
+import { matchesEntityTag } from '../../http/conditional-requests.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { limitWait } from './limit-wait.ts';
@@ -27,19 +27,19 @@ export async function awaitEnd(
 
 /**
  * The row to answer GET of a job's state with. With `Prefer: wait=N` the request is a long poll: it waits, for N seconds
- * at most, until the row differs from what If-None-Match names, or without one from `row`. A job that has ended is not
+ * at most, until the row differs from what If-None-Match names (`tag` is that of `row`), or without one from `row`. A job that has ended is not
  * waited for. Throws `too_many_requests` where the user has too many long polls.
  */
 export async function awaitChange(
   api: ApiContext,
-  { req, res, row }: { req: Request; res: Response; row: JobSummary },
+  { req, res, row, tag }: { req: Request; res: Response; row: JobSummary; tag: string },
 ): Promise<JobSummary> {
   const { wait: wanted } = readPreference(req);
   if (!wanted || row.finished) return row;
   const wait = Math.min(wanted, MAX_POLL_SECONDS);
   const known = req.get('If-None-Match');
   // The client has an older state, or none of this job.
-  const isNew = known !== undefined && !matchesEntityTag(known, entityTag(row.version));
+  const isNew = known !== undefined && !matchesEntityTag(known, tag);
   if (!isNew) api.longPolls.add(currentUser(res).username, res);
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNew) return row;
