@@ -158,6 +158,11 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     expect(objectsOf('artifacts', mid)).toHaveLength(tables);
 
     await user.delete(`/api/uploads/${filler}`);
+    const half = { mid, parser: 'csv' as const };
+    const files = { good: [utf8('x\n1\n')], bad: [utf8('x\n1,2\n3\n')] };
+    const { job: broken } = await startParse(user, { ...half, files });
+    expect(await waitForEnd(user, broken)).toMatchObject({ state: 'failed' });
+    expect(objectsOf('artifacts', mid)).toHaveLength(tables);
     const before = await storageOf(user);
     const again = await film();
     const made = await waitForEnd(user, again.vsid);

@@ -38,7 +38,14 @@ const parse: Handler<'parse'> = async context => {
   const files = await listUploadedFiles(worker.database.db, row.upload.uid);
   checkCount(row.upload, files);
   const sent = await describeSentFiles(worker.database.db, row.upload.uid);
-  const { made, skipped } = await parseFiles(context, row.upload, files);
+  const keys: string[] = [];
+  const { made, skipped } = await parseFiles(context, row.upload, { files, keys }).catch(
+    async (error: unknown) => {
+      // What the files before were made into, which nothing refers to.
+      for (const key of keys) await worker.objects.remove(key).catch(() => {});
+      throw error;
+    },
+  );
   return {
     result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })), files: sent },
     promote: tx =>
@@ -59,7 +66,7 @@ export default parse;
 async function parseFiles(
   context: JobContext<'parse'>,
   upload: UploadRow,
-  files: UploadedFile[],
+  { files, keys }: { files: UploadedFile[]; keys: string[] },
 ): Promise<{ made: MadeArtifact[]; skipped: SkippedRows }> {
   if (!isParserName(upload.parser))
     throw new WindlassError('parse_failed', {
@@ -79,7 +86,11 @@ async function parseFiles(
       upload: upload.uid,
       parameters,
       aid,
-      newKey: () => newObjectKey('artifacts', upload.model),
+      newKey: () => {
+        const key = newObjectKey('artifacts', upload.model);
+        keys.push(key);
+        return key;
+      },
       reportProgress: (share, message) =>
         context.progress((done + file.size * share) / Math.max(1, total), message),
     }).catch((error: unknown) => {
