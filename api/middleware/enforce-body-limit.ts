@@ -1,4 +1,9 @@
 import type { RequestHandler } from 'express';
+import { WindlassError } from '../../shared/errors/errors.ts';
+
+/** Node keeps a buffer of some 600 bytes for each piece of a body, as chunks of one byte are: these many, and one for so many bytes. */
+const FEW_PIECES = 4_096;
+const PIECE_BYTES = 64;
 
 /**
  * Makes a body parser refuse a body as soon as more bytes than the limit are announced or have arrived. By itself the
@@ -7,6 +12,7 @@ import type { RequestHandler } from 'express';
 export function enforceBodyLimit(parser: RequestHandler, limit: number): RequestHandler {
   return (req, res, next) => {
     let bytes = 0;
+    let pieces = 0;
     let isOver = false;
     const end = (error?: unknown) => {
       // A request answered as too slow must not be handled when the rest of its body arrives after all.
@@ -18,6 +24,7 @@ export function enforceBodyLimit(parser: RequestHandler, limit: number): Request
     const count = (piece: Buffer) => {
       bytes += piece.length;
       if (bytes > limit) end(entityTooLarge(limit));
+      else if (++pieces > FEW_PIECES + bytes / PIECE_BYTES) end(tooManyPieces());
     };
     parser(req, res, end);
     // A parser of another media type has called back by now.
@@ -31,3 +38,9 @@ export function enforceBodyLimit(parser: RequestHandler, limit: number): Request
 /** An error as body-parser throws it, for answerErrors(). */
 export const entityTooLarge = (limit: number): Error =>
   Object.assign(new Error('too large'), { type: 'entity.too.large', limit });
+
+const tooManyPieces = () =>
+  new WindlassError('bad_request', {
+    detail: 'Bad request: the body comes in too many small pieces.',
+    hint: 'Send larger chunks, or all of it at once with a Content-Length.',
+  });

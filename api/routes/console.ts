@@ -37,11 +37,16 @@ function storeOrigin(config: Config): string[] {
 /** The web console: a page for people, which calls the API as any program does. It shows nothing without a login. */
 export default routes('public', (router, { config }) => {
   const policy = policyOf(config);
-  // Read at the first request.
+  // Read at the first request. What is not built yet, or just being built, is read again.
+  let built: ConsoleFiles | undefined;
   let reading: Promise<ConsoleFiles> | undefined;
-  const read = () => {
-    reading ??= readConsoleFiles(FOLDER, publicPath(config));
-    return reading;
+  const read = async () => {
+    if (built?.has('index.html')) return built;
+    reading ??= readConsoleFiles(FOLDER, publicPath(config)).finally(() => {
+      reading = undefined;
+    });
+    built = await reading;
+    return built;
   };
 
   router.use('/console', async (req, res) => {

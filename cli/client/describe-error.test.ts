@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { WindlassError } from '../../clients/typescript/src/error.ts';
 import { CommandError } from '../command-error.ts';
@@ -10,4 +13,20 @@ test('what was said in several lines is one line', () => {
     'The batch system refused the job: invalid partition submission failed Correct it.',
   );
   expect(describe(new CommandError('a: not\nfound.'))).toBe('a: not found.');
+});
+
+test('a body whose connection is cut is told in a line', async () => {
+  const server = createServer((_, res) => {
+    res.writeHead(200, { 'Content-Length': 1_000 });
+    res.write('a part', () => setImmediate(() => res.destroy()));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const { port } = server.address() as AddressInfo;
+    const answer = await fetch(`http://127.0.0.1:${port}/`);
+    const cut = await answer.text().catch((error: unknown) => error);
+    expect(describe(cut)).toContain('The connection was lost');
+  } finally {
+    server.close();
+  }
 });

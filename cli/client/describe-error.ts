@@ -27,6 +27,9 @@ export function describe(error: unknown): string | undefined {
   if (error instanceof WindlassError) return joinLines(describeError(error));
   if (error instanceof CommandError)
     return joinLines([error.message, error.hint].filter(Boolean).join(' '));
+  // As undici says that the connection of a body was cut.
+  if (error instanceof TypeError && error.message === 'terminated')
+    return 'The connection was lost before all had come. Try again.';
   // Such as `EACCES: permission denied, open '/etc/copied'`.
   if (errnoOf(error) !== undefined && error instanceof Error && 'syscall' in error)
     return `${error.message}.`;

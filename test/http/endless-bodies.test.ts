@@ -97,6 +97,15 @@ describeStack(undefined, 'bodies without end', form => {
     await expectNothingKept();
   });
 
+  test('one in pieces of a byte is refused before they take up the memory', async () => {
+    const { connection } = open(bodies()[3] as [string, string, string, string], [
+      'Transfer-Encoding: chunked',
+    ]);
+    connection.write('1\r\n \r\n'.repeat(50_000));
+    expect(await connection.next()).toMatchObject({ status: 400 });
+    connection.end();
+  });
+
   test('one that drips is 408, and its connection ends', { timeout: 60_000 }, async () => {
     const dripping = bodies().filter(([, path]) => !path.includes('/parts/'));
     await Promise.all(
