@@ -102,7 +102,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
         seen.push(...(await stage.segmentsOf(id)));
         return (await stage.jobOf(id)).state === 'succeeded';
       },
-      { what: 'the video', intervalMs: 50 },
+      { what: 'the video', intervalMs: 50, timeoutMs: 20_000 },
     );
     expect(seen).toEqual([]);
   });
