@@ -64,9 +64,7 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
   const { frames, outputPath, stillPaths, limits, onProgress, signal, ...settings } = options;
   const total = () => (typeof options.total === 'number' ? options.total : options.total());
   const validator = new FrameValidator(limits.framePixels);
-  // A label that waits for its frame would be lost where ffmpeg builds its filters anew.
-  const decodeAll = options.decodeAll || options.labelsFor !== undefined;
-  const source = new FrameNormalizer(frames, validator, { ...options, decodeAll });
+  const source = new FrameNormalizer(frames, validator, options);
   const progress = new FfmpegProgress();
   const close = () => source.close();
   signal?.addEventListener('abort', close, { once: true });

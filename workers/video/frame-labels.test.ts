@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import {
@@ -92,18 +91,6 @@ describe('labels', () => {
         kinds.map(kind => kind.padEnd(4)),
       );
     }
-  });
-
-  it('are on every frame, however the pixels of each are stored', async () => {
-    const paths = await drawFrames({ folder: at('stored'), count: 8, ...SIZE });
-    for (const path of paths.filter((_, i) => i % 2 === 1))
-      writeFileSync(path, await sharp(path).toColourspace('b-w').png().toBuffer());
-    expect(await readLabels(await encode(paths, 'frame'), { length: 1 })).toEqual(
-      paths.map((_, i) => String(i)),
-    );
-    expect(await readLabels(encodeOnHost(paths, 'frame'), { length: 1 })).toEqual(
-      paths.map((_, i) => String(i)),
-    );
   });
 
   it('hold every character that can be drawn, in both places alike', () => {
