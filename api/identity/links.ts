@@ -1,6 +1,6 @@
 import { parse } from 'node:querystring';
 import { and, eq } from 'drizzle-orm';
-import { commandDigest } from '../../shared/audit/audit.ts';
+import { targetDigest } from '../../shared/audit/audit.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
@@ -92,5 +92,5 @@ export async function findLink(
 const auditedPath = (path: string) =>
   path.replace(
     /^((?:\/api)?\/remotes\/[^/]+\/file\/)(.*)$/,
-    (_, before: string, file: string) => before + commandDigest(file),
+    (_, before: string, file: string) => before + targetDigest(file),
   );

@@ -179,10 +179,8 @@ export class PasswordVerifier {
   /** The hash for which the pair was right, from this address, too. */
   #rememberedHash(pair: Pair & { address: string }): string | undefined {
     const known = this.#verified.get(pair.username);
-    const isKnown = known?.addresses.includes(pair.address);
-    return isKnown && this.#mac(known?.passwordHash ?? '', pair) === known?.mac
-      ? known?.passwordHash
-      : undefined;
+    if (!known?.addresses.includes(pair.address)) return undefined;
+    return this.#mac(known.passwordHash, pair) === known.mac ? known.passwordHash : undefined;
   }
 
   #remember(passwordHash: string, pair: Pair & { address: string }): void {

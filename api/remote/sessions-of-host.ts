@@ -2,18 +2,19 @@ import { and, count, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors/errors.ts';
+import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import { HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 import { isActiveOrOpening } from './sessions.ts';
 
-/** Of the host and of those behind it, that a change of the host has just ended: see the trigger of migration 0028. */
-export async function listJustEnded(tx: Tx): Promise<string[]> {
+/** Those of the sessions that a change of their host has ended and that had been opened. */
+export async function listEndedByHost(tx: Tx, sids: string[]): Promise<string[]> {
   const rows = await tx
     .select({ sid: sessions.sid })
     .from(sessions)
     .where(
       and(
+        sql`${sessions.sid} = ${anyOf(sids)}`,
         eq(sessions.endReason, HOST_CHANGED),
-        sql`${sessions.ended} = now()`,
         isNotNull(sessions.opened),
       ),
     );

@@ -19,7 +19,11 @@ import { assertHostFor, isHostFor } from '../remote/host-access.ts';
 import { checkAuthorities, keysView, pins, withShownKeys } from '../remote/host-pins.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
 import { type HostPlace, hostPlace, scanHost } from '../remote/scan-host.ts';
-import { listJustEnded, listOpenSessions, refuseOpenSessions } from '../remote/sessions-of-host.ts';
+import {
+  listEndedByHost,
+  listOpenSessions,
+  refuseOpenSessions,
+} from '../remote/sessions-of-host.ts';
 
 /** As it is stored: null for everyone. */
 function toList(users: '*' | string[]): string[] | null {
@@ -254,7 +258,8 @@ export default routes('json-body', (router, api) => {
           if (written) {
             const audit = auditOf(req, res);
             await audit(tx, 'host.update', row.name);
-            for (const sid of await listJustEnded(tx)) await audit(tx, 'session.close', sid);
+            for (const sid of await listEndedByHost(tx, open))
+              await audit(tx, 'session.close', sid);
             return { changed: written, open };
           }
           throw conflict(

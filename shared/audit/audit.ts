@@ -21,9 +21,8 @@ export async function recordAudit(tx: Tx, { user, ...event }: AuditEvent): Promi
   await tx.insert(auditPending).values({ ...event, username: user });
 }
 
-/** The target of a command: not its text, which may hold secrets. */
-export const commandDigest = (command: string) =>
-  createHash('sha256').update(command).digest('hex');
+/** In the place of a target that may hold secrets, such as the text of a command. */
+export const targetDigest = (command: string) => createHash('sha256').update(command).digest('hex');
 
 /** A chained entry without its hash, in the order of its JSON. */
 export interface AuditEntry {

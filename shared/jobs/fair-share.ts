@@ -32,7 +32,7 @@ export const slotsOf = (queue: QueueName) =>
   `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where not draining and seen > now() - interval '${ALIVE_SECONDS} seconds'`;
 
 /** SQL: neither the slots of a worker that takes no more jobs count, nor those that it still has. */
-export const COUNTS =
+export const OF_ACTIVE_WORKERS =
   '(num_nonnulls(lease_token) = 0 or worker is null or worker not in (select id from workers where draining))';
 
 /** SQL for the two numbers of the advisory lock under which slots of a queue are given. */
@@ -51,7 +51,7 @@ export function dispatchedAtOnce(queue: QueueName, limitShare: number): string {
     when (
       select held.n < alive.slots and held.own < ceil(alive.slots * ${Math.min(limitShare, HALF)})
       from (${slotsOf(queue)}) alive(slots), (
-        select count(*) as n, count(*) filter (where owner = asked.owner) as own ${ofQueue} and ${IS_HELD} and ${COUNTS}
+        select count(*) as n, count(*) filter (where owner = asked.owner) as own ${ofQueue} and ${IS_HELD} and ${OF_ACTIVE_WORKERS}
       ) held
     ) then now() end`;
 }

@@ -95,7 +95,7 @@ async function touchSessions(tx: Tx, ids: string[]): Promise<void> {
 
 /** Of a batch job: its host will be visited again while there are credentials for that. */
 export const isOnItsHost = sql`(${jobs.kind} = 'batch' and ${jobs.runAt} is not null and not ${jobs.runRemoved}
-  and exists (select from ${sessions} where ${sessions.sid} = ${jobs.session} 
+  and exists (select from ${sessions} where ${sessions.sid} = ${jobs.session}
     and (${sessions.ended} is null or ${sessions.ended} > now() - ${CLEAN_UP})))`;
 
 const among = (ids: string[]) => sql`${jobs.id} = ${anyOf(ids)}`;

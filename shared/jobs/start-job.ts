@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { type AuditEvent, commandDigest, recordAudit } from '../audit/audit.ts';
+import { type AuditEvent, recordAudit, targetDigest } from '../audit/audit.ts';
 import type { Tx } from '../database/connect.ts';
 import { type JobRow, jobs, sessions } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
@@ -80,7 +80,7 @@ export function auditOf(request: JobRequest): AuditEvent | undefined {
   const actor = { user: owner, address, requestId };
   if (kind !== 'command' && kind !== 'batch') return undefined;
   const { command, script } = payload as Payload<'command' | 'batch'> & { script?: string };
-  return { ...actor, action: 'command', target: commandDigest(command ?? script ?? '') };
+  return { ...actor, action: 'command', target: targetDigest(command ?? script ?? '') };
 }
 
 async function refuseTooMany(tx: Tx, { owner, limit, onCount }: JobRequest): Promise<void> {

@@ -2,7 +2,13 @@ import { and, eq, type SQL, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
-import { COUNTS, lockOf, quote, shareRules, slotsOf } from '../../shared/jobs/fair-share.ts';
+import {
+  lockOf,
+  OF_ACTIVE_WORKERS,
+  quote,
+  shareRules,
+  slotsOf,
+} from '../../shared/jobs/fair-share.ts';
 import { anyOf, IS_HELD, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { UNCLAIMED_SECONDS } from '../../shared/jobs/lease.ts';
 import { readUnderstood, type Understood } from '../../shared/jobs/payload-versions.ts';
@@ -67,7 +73,7 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   const [, counted] = (await tx.execute(
     sql.raw(`select pg_advisory_xact_lock(${lockOf(queue)});
       select (${slotsOf(queue)}) as slots, (
-        select count(*)::int from jobs where queue = ${quote(queue)} and ${IS_HELD} and ${COUNTS}) as held`),
+        select count(*)::int from jobs where queue = ${quote(queue)} and ${IS_HELD} and ${OF_ACTIVE_WORKERS}) as held`),
   )) as unknown as { slots: number; held: number }[][];
   const { slots = 0, held = 0 } = counted?.[0] ?? {};
   const free = slots - held;

@@ -103,8 +103,8 @@ export interface ScratchFile {
 
 /**
  * Stores a file of the scratch folder as an object; returns its size in bytes. `within`: the folder, where the path is a
- * program's word. A confined program made it, so that it, or a
- * folder on the way, may be a link to what only this process may read: links are not followed.
+ * program's word. A confined program made the file, so that it, or a folder on the way, may be a link to what only this process
+ * may read: links are not followed.
  */
 export async function storeScratch(
   objects: ObjectStore,

@@ -86,7 +86,8 @@ async function fetchOnce(
     const first = await bytes.next();
     temporary ??= partials.pathFor(tag);
     // Whoever goes on with it may write to it, also where nobody may write to the file.
-    const file = await open(temporary, kept ? 'r+' : 'wx', mode && mode | 0o600);
+    const own = mode === undefined ? undefined : mode | 0o600;
+    const file = await open(temporary, kept ? 'r+' : 'wx', own);
     const all = async function* () {
       if (!first.done) yield first.value;
       yield* bytes;

@@ -240,17 +240,13 @@ def test_a_certificate_that_is_refused_is_told_at_once() -> None:
             assert time.monotonic() - before < 1
 
 
-def test_addresses_that_lead_to_each_other_are_not_the_service() -> None:
-    loop = (302, {"Location": "/api/jobs"}, b"")
-    with server(always=loop) as (url, _seen), Client(url, token="t") as client:
-        with pytest.raises(windlass.WindlassError) as raised:
-            client.request("GET", "/jobs")
-    assert raised.value.code == "not_the_service"
-
-
-def test_a_broken_encoding_is_not_the_services() -> None:
-    broken = (200, {"Content-Encoding": "gzip"}, b"no gzip")
-    with server(always=broken) as (url, _seen), Client(url, token="t") as client:
+@pytest.mark.parametrize(
+    "answer",
+    [(302, {"Location": "/api/jobs"}, b""), (200, {"Content-Encoding": "gzip"}, b"no gzip")],
+    ids=["addresses that lead to each other", "a broken encoding"],
+)
+def test_what_no_service_sends_is_not_the_service(answer: Tuple[int, Dict[str, str], bytes]) -> None:
+    with server(always=answer) as (url, _seen), Client(url, token="t") as client:
         with pytest.raises(windlass.WindlassError) as raised:
             client.request("GET", "/jobs")
     assert raised.value.code == "not_the_service"
