@@ -95,6 +95,7 @@ export default routes('raw-body', (router, api) => {
         const longest = api.config.LIMIT_NAME_LENGTH;
         const { mid, aid, need } = place(req, res, 'writer', longest);
         await findModel(db, mid, need);
+        await api.freeSpace.assertFree();
         const { text, input } = await api.rawJson.read(req, res, 'parameter');
         await identifyLateSender(api, req, res);
         await db

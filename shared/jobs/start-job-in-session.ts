@@ -34,12 +34,13 @@ const NEW = {
   batch: null,
   unreachableSince: null,
   runRemoved: false,
+  payloadBytes: null,
 } as const satisfies Partial<JobRow>;
 
 /**
  * startJob() in one statement, for the most frequent jobs: those in a session that its owner has used within the last
  * minute. Undefined, with nothing written, in all other cases: the session may be unknown or ended, its last use must be
- * updated, or the owner has too many jobs. startJob() in a transaction deals with these.
+ * updated, or the owner has too many jobs. A payload of which payloadBytes() count is not for it. startJob() in a transaction deals with these.
  *
  * Written by hand: one round trip and commit instead of five, and 0.3 of the time on both sides.
  */

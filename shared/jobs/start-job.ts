@@ -7,6 +7,7 @@ import { newId } from '../ids.ts';
 import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { labelOf, oneLine } from './labels.ts';
+import { payloadBytes } from './payload-bytes.ts';
 import { versionIn, versionsOf } from './payload-versions.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
@@ -55,6 +56,7 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
       id: columns.id ?? newId(),
       queue,
       payload: given,
+      payloadBytes: payloadBytes(given),
       label: columns.label ? oneLine(columns.label) : labelOf(request.kind, given as Payload<K>),
       host: columns.session && hostOf(columns.session),
       payloadVersion: columns.session

@@ -142,13 +142,13 @@ export const LIMITS = {
     schema: whole(0),
     default: '0',
     meaning:
-      'bytes that a user may store: output and videos of jobs, parts of uploads, and what this user put into projects; 0: no limit',
+      'bytes that a user may store: output, videos and large input of jobs, parts of uploads, and what this user put into projects; 0: no limit',
   },
   LIMIT_FREE_BYTES: {
     schema: whole(0),
     default: String(1 << 30),
     meaning:
-      'bytes kept free on the disk of the files: parts of uploads, output, videos, tables and views that would use them are refused; 0: no limit',
+      'bytes kept free on the disk of the files: parts of uploads, output, videos, tables, views, bookmarks, parameters and large input of jobs that would use them are refused; 0: no limit',
   },
   LIMIT_REQUESTS: {
     schema: whole(0),

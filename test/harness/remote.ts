@@ -60,7 +60,7 @@ export async function launchAsync(
   client: Client,
   sid: string,
   command: string,
-  options: { timeout?: number } = {},
+  options: { timeout?: number; stdin?: string } = {},
 ): Promise<Job> {
   const body = { sid, command, ...options };
   return client.post<Job>('/api/remotes/launch', body, { Prefer: 'respond-async' });

@@ -87,6 +87,8 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     expect(answer.status).toBe(200);
     return ((await answer.json()) as { degraded: string[] }).degraded;
   };
+  const send = (method: string, path: string, body: object) =>
+    client.fetch(path, { method, body: JSON.stringify(body) });
   const shortage = [expect.stringMatching(/^The disk of the object store has \d+ bytes left;/)];
 
   test('one command that writes without end is stopped, told of, and removed', async () => {
@@ -122,12 +124,16 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
   test('output, videos, views and tables are refused below the limit, and work above it again', async () => {
     const images = await drawFrames({ folder: join(disk.path, 'frames'), count: 3 });
     const sid = await openSession(client, sshd);
-    const { mid } = await makeModel(client);
+    const { pid, mid } = await makeModel(client);
     const table = await makeTable(client, { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
     const filler = join(disk.path, 'filler');
     // Workers read the free space twice a second at most.
     const launch = async () =>
       waitForEnd(client, (await launchAsync(client, sid, 'echo a little; exit 3')).id);
+    const launchLarge = () =>
+      send('POST', '/api/remotes/launch', { sid, command: 'cat', stdin: 'x'.repeat(10_000) });
+    const setParameter = () => send('PUT', `/api/models/${mid}/parameters/p`, { value: 1 });
+    const addBookmark = () => send('POST', `/api/projects/${pid}/bookmarks`, { a: 1 });
     writeFileSync(filler, Buffer.alloc(Math.max(0, free() - KEPT + SLACK / 2)));
     try {
       await waitFor(async () => (await launch()).error?.code === 'insufficient_storage', {
@@ -141,6 +147,8 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
         error: { code: 'insufficient_storage' },
       });
       expect((await client.fetch(`${table}/rows?sort=a`)).status).toBe(507);
+      for (const store of [launchLarge, setParameter, addBookmark])
+        expect((await store()).status).toBe(507);
     } finally {
       rmSync(filler);
     }
@@ -156,5 +164,7 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
       [1, 'y'],
       [2, 'x'],
     ]);
+    const stored = await Promise.all([launchLarge(), setParameter(), addBookmark()]);
+    expect(stored.map(({ status }) => status)).toEqual([200, 200, 201]);
   });
 });

@@ -137,6 +137,40 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     await user.delete(`/api/remotes/${sid}`);
   });
 
+  test('large input of a command counts until its record goes', async () => {
+    const { user } = await makeAlmostFull(50_000);
+    const sid = await openSession(user, sshd);
+    const { bytes } = await storageOf(user);
+    const given = { command: 'cat >/dev/null' };
+    const large = await launchAsync(user, sid, given.command, { stdin: 'é'.repeat(15_000) });
+    await waitForEnd(user, large.id);
+    const payload = JSON.stringify({ ...given, stdin: 'é'.repeat(15_000) });
+    expect((await storageOf(user)).bytes).toBe(bytes + Buffer.byteLength(payload));
+    const launch = (stdin: string) =>
+      user.fetch('/api/remotes/launch', {
+        method: 'POST',
+        body: JSON.stringify({ sid, ...given, stdin }),
+      });
+    const refused = await expectProblem(await launch('x'.repeat(30_000)), ...FULL);
+    expect(refused.hint).toContain('LIMIT_USER_BYTES');
+    expect((await launch('x'.repeat(4_000))).status).toBe(200);
+    await user.delete(`/api/jobs/${large.id}/record`);
+    expect((await storageOf(user)).bytes).toBe(bytes);
+    expect((await launch('x'.repeat(30_000))).status).toBe(200);
+    // Of many at once no more than fit.
+    const many = await Promise.all(Array.from({ length: 8 }, () => launch('x'.repeat(9_000))));
+    const statuses = many.map(({ status }) => status).sort();
+    expect(statuses).toEqual([200, 200, ...Array.from({ length: 6 }, () => 507)]);
+    const counted = await storageOf(user);
+    const { username } = await user.get<{ username: string }>('/api/users/-');
+    await database`update user_storage set counted = null, bytes = 0 where owner = ${username}`;
+    await waitFor(async () => (await storageOf(user)).bytes === counted.bytes, {
+      what: 'the bytes to be counted from the rows',
+      timeoutMs: 60_000,
+    });
+    await user.delete(`/api/remotes/${sid}`);
+  });
+
   test('videos, views and tables fail, and leave no object', async () => {
     const { user, mid, filler } = await makeAlmostFull(MIB);
     const sid = await openSession(user, sshd);

@@ -83,7 +83,7 @@ async function countUser(tx: Tx, owner: string, stopping: AbortSignal): Promise<
   let bytes = await countRows(tx, owner);
   for (let after = ''; ; ) {
     stopping.throwIfAborted();
-    const page = sql`select id, kind, result, finished, stdout_bytes + stderr_bytes as output
+    const page = sql`select id, kind, result, finished, stdout_bytes + stderr_bytes + coalesce(payload_bytes, 0) as bytes
       from ${jobs} where owner = ${owner} and id > ${after} order by id limit ${PAGE}`;
     const [found] = await tx.execute<{ last: string | null; bytes: number }>(sql`
       with page as materialized (${page}), videos as (
@@ -93,7 +93,7 @@ async function countUser(tx: Tx, owner: string, stopping: AbortSignal): Promise<
         insert into ${storageChanges} (owner, bytes, due) select ${owner}, -bytes, due from videos
       )
       select (select max(id) from page) as last, (
-        coalesce((select sum(output) from page), 0) + coalesce((select sum(bytes) from videos), 0)
+        coalesce((select sum(bytes) from page), 0) + coalesce((select sum(bytes) from videos), 0)
       )::float8 as bytes`);
     if (!found?.last) break;
     bytes += found.bytes;

@@ -15,9 +15,11 @@ import {
   type IdempotencyKey,
   storeIdempotencyKey,
 } from '../../../shared/jobs/idempotency.ts';
+import { payloadBytes } from '../../../shared/jobs/payload-bytes.ts';
 import { toQueueEntry } from '../../../shared/jobs/queue.ts';
 import { type JobRequest, startJob } from '../../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../../shared/jobs/start-job-in-session.ts';
+import { chargeUserStorage } from '../../../shared/quotas/user-storage.ts';
 import { hmac } from '../../../shared/secrets/secrets.ts';
 import type { ApiContext } from '../../context.ts';
 import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
@@ -78,6 +80,7 @@ export async function startJobUnder(
       ...limitsOf(api, owner),
     });
     if (key) await storeIdempotencyKey(tx, owner, key, job.id);
+    if (job.payloadBytes !== null) await chargePayload(tx, api, owner);
     return { job, isNew: true };
   });
   if (isNew) enqueue(api, job);
@@ -99,7 +102,8 @@ export async function startSessionJob<K extends SessionKind>(
   const queue = isAwaitedKind(kind) ? await requireWorker(api, kind) : undefined;
   const owner = currentUser(res).username;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
-  if (isId(sid) && parseIdempotencyKey(req) === undefined) {
+  const isUsual = parseIdempotencyKey(req) === undefined && payloadBytes(request.payload) === null;
+  if (isId(sid) && isUsual) {
     const { requestId } = res.locals;
     const address = clientAddress(req);
     const all = { ...request, queue, owner, requestId, address, ...limitsOf(api, owner) };
@@ -116,6 +120,12 @@ export async function startSessionJob<K extends SessionKind>(
   });
   if (session) await touchSession(api.database.db, session);
   return job;
+}
+
+/** Last of all: see chargeUserStorage(). */
+async function chargePayload(tx: Tx, { config, freeSpace }: ApiContext, user: string) {
+  await freeSpace.assertFree();
+  await chargeUserStorage(tx, { user, added: 0, limit: config.LIMIT_USER_BYTES });
 }
 
 const limitsOf = ({ config, openJobs }: ApiContext, owner: string) => ({

@@ -42,6 +42,8 @@ export const jobs = pgTable(
     payload: jsonb().$type<unknown>().notNull(),
     /** The catalog's, when the job was started: see payload-versions.ts. */
     payloadVersion: smallint().notNull().default(1),
+    /** What it counts for its user: see payload-bytes.ts. Null where it is small, and from an API of the release before. */
+    payloadBytes: integer(),
     state: text().$type<JobState>().notNull().default('queued'),
     progress: real(),
     message: text(),
