@@ -56,6 +56,8 @@ export interface JobContext<K extends JobKind = JobKind> {
   progress(value: number, message?: string): void;
   /** Writes to the job's own row under the lease, at once. For what no client sees: nothing is published. */
   update(set: Partial<JobRow>): Promise<void>;
+  /** `write` belongs to the failure that the handler is about to throw: it runs in the transaction that ends the job. */
+  withFailure(write: (tx: Tx) => Promise<void>): void;
   /** The job's output, opened where the last attempt left it. */
   output(): Promise<OutputWriter>;
 }

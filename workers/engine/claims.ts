@@ -215,7 +215,7 @@ export async function endJobs(
 
 /**
  * Ends the job; `promote` makes the attempt's work visible in the same transaction. Throws `cancelled`, and promotes nothing,
- * if a cancel was requested.
+ * if a cancel was requested of a job that would succeed.
  */
 export async function finishJob(
   db: Db,
@@ -236,7 +236,7 @@ export async function finishJob(
     // Locks what the job works for before the job's row, as a deletion of that does, to avoid deadlocks.
     await promote(tx);
     // Checked after the promotion has its locks: a client whose cancel was accepted may have changed the same rows since.
-    if (await finish(tx, true)) return;
+    if (await finish(tx, ending.state === 'succeeded')) return;
     await throwIfNotLeased(tx, claim);
     throw new WindlassError('cancelled');
   });

@@ -1,5 +1,10 @@
 import { eq } from 'drizzle-orm';
-import { describeOutage, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
+import {
+  describeOutage,
+  isDatabaseDown,
+  sqlState,
+  type Tx,
+} from '../../shared/database/connect.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
@@ -88,6 +93,7 @@ class Attempt {
   isEndTold = false;
   /** An earlier try to write the end had no answer: it may have been committed, or be committed yet. */
   #isEndUncertain = false;
+  #withFailure: ((tx: Tx) => Promise<void>) | undefined;
 
   constructor(worker: WorkerContext, row: ClaimedRow, lease: TrackedLease) {
     const { signals, log } = lease;
@@ -111,6 +117,9 @@ class Attempt {
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
         await retry(() => updateLeasedQuietly(worker.database.db, lease, set), DATABASE);
+      },
+      withFailure: write => {
+        this.#withFailure = write;
       },
       output: () => {
         output ??= openOutput(worker, row, lease);
@@ -164,7 +173,8 @@ class Attempt {
       return log.warn('stopped: another worker may have the job');
     }
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);
-    if (isCancelled(error)) return this.#end({ state: 'cancelled', error: explain(error) });
+    if (isCancelled(error))
+      return this.#end({ state: 'cancelled', error: explain(error) }, this.#withFailure);
     if (isDatabaseDown(error)) {
       log.warn(
         { err: error },
@@ -179,7 +189,7 @@ class Attempt {
     const record = explain(error);
     if (record.code === 'internal') log.error({ err: error }, 'job failed');
     else log.info({ code: record.code, detail: record.detail }, 'job failed');
-    await this.#end({ state: 'failed', error: record });
+    await this.#end({ state: 'failed', error: record }, this.#withFailure);
   }
 
   close(): void {

@@ -20,16 +20,14 @@ export async function auditFirstLogin(context: LoginContext, tx: Tx): Promise<vo
   if (row?.opened === null && isToldHere(context)) await recordAudit(tx, eventOf(context));
 }
 
-/** Calls `login`, and writes an entry of one that the host refuses. */
+/** Calls `login`; the end of a job whose login the host refuses is told with an entry. */
 export async function auditRefusal<T>(context: LoginContext, login: () => Promise<T>): Promise<T> {
   try {
     return await login();
   } catch (error) {
     const isRefused = error instanceof WindlassError && REFUSALS.includes(error.code);
     if (isRefused && isToldHere(context))
-      await context.worker.database.db
-        .transaction(tx => recordAudit(tx, { ...eventOf(context), outcome: 'refused' }))
-        .catch(err => context.log.warn({ err }, 'a refused login is not in the audit'));
+      context.withFailure(tx => recordAudit(tx, { ...eventOf(context), outcome: 'refused' }));
     throw error;
   }
 }
