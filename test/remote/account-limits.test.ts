@@ -1,9 +1,17 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listProcesses, readEnvironment } from '../../servers/processes.ts';
 import { makeAccount } from '../harness/accounts.ts';
-import { addHost, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/problem.ts';
+import {
+  addHost,
+  type Job,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/remote.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
 import { startStack } from '../harness/stack.ts';
@@ -58,6 +66,73 @@ describeUnless(skip, 'limits of an account', () => {
         output: expect.stringMatching(/^10\d{4}\n$/),
       });
     }));
+
+  test('`ulimit -f` below the input of a command is an error of that command alone', () =>
+    withBashrc('ulimit -f 100\n', async ({ sid }) => {
+      for (let n = 0; n < 3; n++) {
+        const answer = await client.fetch('/api/remotes/launch', {
+          method: 'POST',
+          body: JSON.stringify({ sid, command: 'wc -c', stdin: 'x'.repeat(300_000) }),
+        });
+        const problem = await expectProblem(answer, 400, 'remote_disk_full');
+        expect(problem.hint).toContain('ulimit -f');
+      }
+      expect(await launch(sid, 'echo works')).toMatchObject({ output: 'works\n' });
+    }));
+
+  test.skipIf(missingPrograms('python3'))(
+    'threads of a command take places of the account: the next one waits for them',
+    () =>
+      withBashrc('ulimit -u 80\n', async ({ sid, sshd }) => {
+        writeFileSync(
+          join(sshd.home, 'threads.py'),
+          `import os, threading, time
+def wait():
+    while not os.path.exists('go'): time.sleep(0.1)
+n = 0
+while n < 56:
+    try:
+        threading.Thread(target=wait).start()
+        n += 1
+    except RuntimeError: # processes of an account that had the same id are about to end
+        time.sleep(0.1)
+print('begun', flush=True)
+`,
+        );
+        const first = await launchAsync(client, sid, 'exec python3 threads.py');
+        await waitFor(async () => String(await readOutput(client, first.id)) === 'begun\n', {
+          what: 'the threads',
+        });
+        const { worker } = await client.get<Job>(`/api/jobs/${first.id}`);
+        const many = 'touch many; for i in $(seq 25); do sleep 0.5 & done; wait; echo all';
+        const hasStarted = () => existsSync(join(sshd.home, 'many'));
+        // Who runs nothing of the account may not wait: nothing that it knows of would give places back.
+        const launchThere = async () => {
+          const { id } = await launchAsync(client, sid, many);
+          const job = await waitFor(
+            async () => {
+              const found = await client.get<Job>(`/api/jobs/${id}`);
+              return found.state === 'queued' ? undefined : found;
+            },
+            { what: 'a worker to take it' },
+          );
+          if (job.worker === worker) return job;
+          await waitForEnd(client, id);
+          rmSync(join(sshd.home, 'many'), { force: true });
+          return undefined;
+        };
+        const next = await waitFor(launchThere, { what: 'the worker that runs the threads' });
+        // Commands start within 100 ms, if they do not wait for a place.
+        const until = performance.now() + 2_000;
+        await waitFor(() => hasStarted() || performance.now() > until, { what: '2 s' });
+        expect(hasStarted()).toBe(false);
+        writeFileSync(join(sshd.home, 'go'), '');
+        expect(await waitForEnd(client, next.id)).toMatchObject({ state: 'succeeded' });
+        expect(String(await readOutput(client, next.id, 'stderr'))).toBe('');
+        expect(String(await readOutput(client, next.id))).toBe('all\n');
+        await waitForEnd(client, first.id);
+      }),
+  );
 
   /** The agent's processes: neither sshd's nor those of a command, which bear its mark. */
   const weigh = (home: string) =>

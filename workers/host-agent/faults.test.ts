@@ -89,6 +89,51 @@ describe.each(SHELLS)('runs under %s', shell => {
     }
   });
 
+  test.each([
+    ['copies are killed too', true],
+    ['copies go on', false],
+  ])(
+    'a run whose supervisor was killed prints on by one stream alone; its %s',
+    async (_, killed) => {
+      const host = harness.makeHost(shell);
+      const client = await harness.connect(host);
+      const id = harness.newName();
+      // More than the reads of one segment, however many bytes each gets.
+      const bytes = 48 * MiB;
+      const command = `echo begun; until test -e go; do sleep 0.02; done; head -c ${bytes} /dev/zero; exit 3`;
+      const events = client.run({ id, token: harness.newName(), command });
+      expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+      const directory = runDirectory(host, id);
+      const segment = join(directory, `o.1${'0'.repeat(15)}`);
+      await waitFor(() => statSync(segment).size === 6, { what: 'a line' });
+      const first = supervisorOf(directory);
+      const outcome = collect({ client, id, events });
+      killSupervisor(directory);
+      await waitFor(() => supervisorOf(directory) !== first, { what: 'another supervisor' });
+      if (killed) {
+        // It looks for them before it reads its fifo, where nothing is left.
+        const heir = supervisorOf(directory);
+        await waitFor(() => /pipe_read|wait_for_partner|poll|select/.test(readProc(`${heir}`, 'wchan')), {
+          what: 'the other supervisor to wait',
+        });
+        const copies = processesOf(host).filter(line => line.includes(`of=${segment}`));
+        for (const line of copies) process.kill(Number.parseInt(line, 10), 'SIGKILL');
+        expect(copies).toHaveLength(1);
+        await waitFor(() => !processesOf(host).some(line => line.includes(`of=${segment}`)), {
+          what: 'the end of the one that was killed',
+        });
+      }
+      writeFileSync(join(host.account.home, 'go'), '');
+      const { last, stdout } = await outcome;
+      expect(stdout.length).toBe(bytes + 6);
+      if (killed) {
+        const all = { stdoutBytes: bytes + 6, stderrBytes: 0 };
+        const unsure = { code: 3, stdout: 6, stderr: 0, isCut: true, ...all };
+        expect(last).toEqual({ type: 'lost', unsure });
+      } else expect(last).toMatchObject({ type: 'ended', code: 3 });
+    },
+  );
+
   test('a run whose waiter was killed goes on to its end, whose status is unknown', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);

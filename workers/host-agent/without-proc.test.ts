@@ -1,7 +1,15 @@
 import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findMarked, makeMark } from '../../test/faults/stubborn-processes.ts';
-import { AgentHarness, collect, filesOf, listRuns } from '../../test/harness/agent-harness.ts';
+import {
+  AgentHarness,
+  collect,
+  filesOf,
+  listRuns,
+  runDirectory,
+} from '../../test/harness/agent-harness.ts';
 import { hideProc, missingHiddenProc } from '../../test/harness/hidden-proc.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
 import { skipTest } from '../../test/harness/skip.ts';
@@ -14,6 +22,30 @@ afterEach(() => harness.close());
 afterAll(() => {
   harness.clean();
   directory.remove();
+});
+
+test('without /proc the output of a run whose supervisor was killed is whole', async context => {
+  const missing = missingHiddenProc();
+  if (missing) skipTest(context, missing);
+  const host = makeHostWithoutProc();
+  const client = await harness.connect(host);
+  const command =
+    'i=0; until test -e go; do i=$((i+1)); echo $i; echo $i >>ledger; sleep 0.01; done; exit 3';
+  const events = client.run({ id: 'whole', token: 'one', command });
+  await events.next();
+  const ledger = () => readFileSync(join(host.account.home, 'ledger'), 'utf8');
+  await waitFor(() => existsSync(join(host.account.home, 'ledger')), { what: 'its first line' });
+  const read = () => readFileSync(join(runDirectory(host, 'whole'), 'supervisor'), 'utf8');
+  const first = read();
+  process.kill(Number(first.split(' ')[2]), 'SIGKILL');
+  const outcome = collect({ client, id: 'whole', events });
+  await waitFor(() => read() !== first, { what: 'another supervisor' });
+  const written = ledger().length;
+  await waitFor(() => ledger().length > written + 500, { what: 'more lines' });
+  writeFileSync(join(host.account.home, 'go'), '');
+  const { last, stdout } = await outcome;
+  expect(last).toMatchObject({ type: 'ended', code: 3 });
+  expect(stdout.toString()).toBe(ledger());
 });
 
 function makeHostWithoutProc(): LocalExec {

@@ -86,7 +86,16 @@ function toUnsureEnd([code = '', stdoutBytes, stderrBytes]: string[]): RunEvent 
 }
 
 export function toStartError(reason: string | undefined): WindlassError {
-  return reason === 'full'
-    ? new WindlassError('remote_disk_full', { detail: 'there is no space to start the command.' })
-    : new WindlassError('agent_problem', { detail: `the command was not started (${reason}).` });
+  if (reason === 'full')
+    return new WindlassError('remote_disk_full', {
+      detail: 'there is no space to start the command.',
+    });
+  if (reason === 'file_limit')
+    return new WindlassError('remote_disk_full', {
+      detail: 'the command, with its input, is larger than the files that the account may write.',
+      hint: 'Raise `ulimit -f` of the account, or write the input to a file of several pieces.',
+    });
+  return new WindlassError('agent_problem', {
+    detail: `the command was not started (${reason}).`,
+  });
 }

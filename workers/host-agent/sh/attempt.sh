@@ -63,31 +63,47 @@ respool() {
   open_streams
   hold_streams
   begin_spool
-  await_copies
-  drain_notes # of the processes that have ended
-  lines=0
+  drain_notes # of the dds that have ended
+  ends=$lines
   for stream in o e; do
-    find_segments $stream
-    size=0
-    if [ -s "$dir/$stream.$((BASE + newest))" ]; then size=$(($(wc -c <"$dir/$stream.$((BASE + newest))"))); fi
-    eval "at_$stream=\$((newest + size))"
+    find_copy $stream
+    if [ -z "$copy" ]; then resume $stream; fi
+    eval "copy_$stream=\$copy"
   done
-  pending='o e'
   spool_streams
   record_end
 }
 
-# await_copies: waits until the processes that copy the streams of a killed supervisor have ended.
-await_copies() {
-  copies=''
-  for file in $(grep -ls "of=.*/runs/$attempt/[oe][.]1" /proc/[0-9]*/cmdline); do
-    pid=${file#/proc/}
-    pid=${pid%/cmdline}
-    if read_process "$pid"; then copies="$copies $pid:$start"; fi
+# find_copy STREAM: sets copy, as PID:START, to the dd of the killed supervisor that still copies this stream; empty if none does.
+find_copy() {
+  copy='' mark="of=.*/runs/$attempt/$1[.]1"
+  if [ -r /proc/self/cmdline ]; then
+    found=$(grep -ls "$mark" /proc/[0-9]*/cmdline)
+  else
+    found=$(ps -A -ww -o pid= -o args= | grep "$mark" | while read -r pid _; do echo "$pid"; done)
+  fi
+  for file in $found; do
+    file=${file#/proc/}
+    pid=${file%/cmdline}
+    if read_process "$pid"; then copy=$pid:$start; fi
   done
-  for copy in $copies; do
-    while is_alive "${copy%:*}" "${copy#*:}"; do sleep_fraction 2; done
-  done
+}
+
+# end_copy STREAM: the dd that find_copy had found has ended. Who was killed has printed no line.
+end_copy() {
+  eval "copy_$1=''"
+  resume "$1"
+  drain_notes
+  if [ $lines -gt $ends ]; then ends=$((ends + 1)); else true >"$dir/cut.$1.$at"; fi
+}
+
+# resume STREAM: goes on after what is stored of it.
+resume() {
+  find_segments "$1"
+  at=$newest
+  if [ -s "$dir/$1.$((BASE + at))" ]; then at=$((at + $(wc -c <"$dir/$1.$((BASE + at))"))); fi
+  eval "at_$1=$at"
+  pending="$pending $1"
 }
 
 # child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command. MODE is

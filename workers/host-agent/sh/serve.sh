@@ -127,7 +127,9 @@ has_places() {
   if [ -z "$process_limit" ]; then return 0; fi
   places=$((process_limit - $1))
   for file in /proc/[0-9]*; do
-    if [ -O "$file" ]; then places=$((places - 1)); fi
+    if [ ! -O "$file" ]; then continue; fi
+    set -- "$file"/task/* # each thread takes a place
+    places=$((places - $#))
   done
   [ $places -ge 0 ]
 }
@@ -182,7 +184,10 @@ start_run() {
     fi
   fi
   if ! printf 'text=%s\n' "$5" >"$dir/cmd"; then
-    answer "failed $1 full"
+    why=full
+    # Quoted, and beside what reads the start-up files.
+    if [ "$file_limit" -gt 0 ] && [ $((${#5} + 65536)) -gt "$file_limit" ]; then why=file_limit; fi
+    answer "failed $1 $why"
     return
   fi
   # The emitter must know the run before the child can notify it.
@@ -320,6 +325,8 @@ serve() {
   ticker=$!
   trapped=''
   trap 'trapped=y; end_serve' TERM HUP PIPE
+  # A file that `ulimit -f` does not allow is an error of its writer.
+  if (trap : XFSZ); then trap : XFSZ; fi
   (exec >/dev/null 9>&- && sleep_fraction 5 && sweep && sweep_old) &
   while IFS=' ' read -r verb first second third fourth rest; do
     case $verb in

@@ -2,7 +2,8 @@
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 #
 # Of each stream S (o, e): dd_S, the process that copies it; at_S, the offset of its segment; count_S, the most reads of it;
-# over_S, set once the stream has ended; drops_S, set where its dd drops what it reads. A dd prints a line on descriptor 3 when
+# over_S, set once the stream has ended; drops_S, set where its dd drops what it reads; copy_S, PID:START of the dd of a supervisor
+# that was killed: until it ends, this stream has no other. Each stream goes on by itself: a command may print on one alone. A dd prints a line on descriptor 3 when
 # it ends, which wakes the supervisor. It wakes, too, for `s HANDLE ID` (the child has claimed the attempt), `c` (the child has
 # ended) and `x` (look whether a dd was killed).
 
@@ -17,7 +18,7 @@ begin_spool() {
   if [ $most -lt 1 ]; then most=1; fi
   count=512
   if [ $count -gt $most ]; then count=$most; fi
-  dd_o='' at_o=0 count_o=$count over_o='' dd_e='' at_e=0 count_e=$count over_e=''
+  dd_o='' at_o=0 count_o=$count over_o='' copy_o='' dd_e='' at_e=0 count_e=$count over_e='' copy_e=''
 }
 
 # start_dd STREAM: once the disk is full, the rest is read and dropped.
@@ -82,7 +83,9 @@ end_dds() {
   while :; do
     if [ -n "$dd_o" ] && ! read_process "$dd_o"; then end_dd o; fi
     if [ -n "$dd_e" ] && ! read_process "$dd_e"; then end_dd e; fi
-    if [ $lines -le $ends ] || [ -z "$dd_o$dd_e" ]; then return; fi
+    if [ -n "$copy_o" ] && ! is_alive "${copy_o%:*}" "${copy_o#*:}"; then end_copy o; fi
+    if [ -n "$copy_e" ] && ! is_alive "${copy_e%:*}" "${copy_e#*:}"; then end_copy e; fi
+    if [ $lines -le $ends ] || [ -z "$dd_o$dd_e$copy_o$copy_e" ]; then return; fi
     sleep 0.005 || sleep 1
   done
 }
@@ -116,7 +119,7 @@ spool_streams() {
         handle=${line%% *} pending='o e'
         continue
         ;;
-      c) if [ -z "$dd_o$dd_e$over_o$over_e" ]; then return 1; fi ;;
+      c) if [ -z "$dd_o$dd_e$over_o$over_e$copy_o$copy_e" ]; then return 1; fi ;;
       x) ;;
       *) continue ;;
       esac
