@@ -41,7 +41,7 @@ export default routes('json-body', (router, api) => {
       id: 'listJobs',
       topic: 'jobs',
       summary: 'List your jobs, the latest first',
-      details: `A page looks through 10,000 jobs at most: where few match it is shorter than \`limit\`, and \`next\` goes on. What a job of each kind does: ${JOB_KINDS.map(kind => `${kind}: ${jobDefinition(kind).means}`).join(' ')}`,
+      details: `A page looks through 10,000 jobs at most: where few match, or many are large, it is shorter than \`limit\`, and \`next\` goes on. What a job of each kind does: ${JOB_KINDS.map(kind => `${kind}: ${jobDefinition(kind).means}`).join(' ')}`,
       query: jobsQuery,
       answers: {
         200: {
@@ -53,7 +53,11 @@ export default routes('json-body', (router, api) => {
       handle: async ({ res, query }) => {
         const user = currentUser(res);
         const wanted = query();
-        const page = await listJobs(db, chooseOwner(user, wanted), wanted);
+        const page = await listJobs(db, {
+          owner: chooseOwner(user, wanted) ?? undefined,
+          query: wanted,
+          reserve: bytes => api.memory.reserveIfLarge(res, bytes),
+        });
         res.json({ ...page, items: page.items.map(row => viewFor(user, row)) });
       },
     }),

@@ -54,6 +54,33 @@ describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
     expect(await waitForEnd(user, retried.id)).toMatchObject({ label: 'echo one', name: 'mine' });
   });
 
+  test('a page of large errors has fewer than its limit, and the pages have all of them', async () => {
+    const owner = `user-${newId()}`;
+    await admin.post('/api/users', { username: owner, password: 'of a user' });
+    const error = { code: 'invalid_table', detail: 'x'.repeat(100_000) };
+    const ids = Array.from({ length: 150 }, () => newId());
+    const sql = database();
+    try {
+      for (const id of ids)
+        await sql`insert into jobs (id, kind, queue, owner, payload, state, error, finished, name)
+          values (${id}, 'parse', 'parse', ${owner}, '{}', 'failed', ${sql.json(error)}, now(), 'large')`;
+    } finally {
+      await sql.end();
+    }
+    const theirs = new Client(stack.url, owner, 'of a user');
+    for (const filter of ['', '&name=large']) {
+      const found: string[] = [];
+      for (let after = ''; ; ) {
+        const page = await list(`limit=1000${filter}${after}`, theirs);
+        expect(page.items.length).toBeLessThan(50);
+        found.push(...idsOf(page));
+        if (page.next === null) break;
+        after = `&after=${page.next}`;
+      }
+      expect(found).toEqual(ids.sort().reverse());
+    }
+  });
+
   test('each filter keeps what matches alone', async () => {
     const name = newId();
     const { job } = await launch(`echo ${name} Done`, name);

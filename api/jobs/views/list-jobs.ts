@@ -5,7 +5,7 @@ import { jobs } from '../../../shared/database/schema.ts';
 import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
 import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
-import { pageQuery, toPage } from '../../http/pagination.ts';
+import { limitPageBytes, pageQuery, toPage } from '../../http/pagination.ts';
 import { zonedTime } from '../../http/zoned-time.ts';
 import { type JobSummary, summaryColumns } from './job-summary.ts';
 import { JOB_STATES } from './job-view.ts';
@@ -43,16 +43,28 @@ export const jobsQuery = pageQuery.extend({
 });
 export type JobsQuery = z.output<typeof jobsQuery>;
 
-/** The jobs of a user, or with null of all, that match; the latest first. */
+/** Results and errors may have 100 kB. Larger pages than this look at their sizes before they are read. */
+const USUAL_PAGE = 100;
+/** Of a job beside its result and error. */
+const JOB_BYTES = 600;
+
+interface JobList {
+  /** Undefined: of all. */
+  owner: string | undefined;
+  query: JobsQuery;
+  /** Called with the bytes of a large page before it is read. */
+  reserve: (bytes: number) => Promise<void>;
+}
+
+/** The jobs of a user, or of all, that match; the latest first. A page of large ones has fewer than `limit`. */
 export async function listJobs(
   db: Db,
-  owner: string | null,
-  query: JobsQuery,
+  { owner, query, reserve }: JobList,
 ): Promise<{ items: JobSummary[]; next: string | null }> {
-  const { limit, after, since, until } = query;
+  const { after, since, until } = query;
   const matches = matching(query);
   const range = and(
-    owner === null ? undefined : eq(jobs.owner, owner),
+    owner === undefined ? undefined : eq(jobs.owner, owner),
     after === undefined ? undefined : lt(jobs.id, after),
     since === undefined ? undefined : gte(jobs.id, firstIdOf(since, -CLOCK_ERROR_MS)),
     until === undefined ? undefined : lt(jobs.id, firstIdOf(until, CLOCK_ERROR_MS)),
@@ -64,17 +76,24 @@ export async function listJobs(
     .from(jobs)
     .where(looked ? sql`${jobs.id} = any(array(${looked}))` : range)
     .orderBy(desc(jobs.id));
-  const filter = () => {
+  const filter = (count: number) => {
     const window = inWindow.limit(WINDOW).as('jobs');
-    return db
-      .select()
-      .from(window)
-      .where(matches)
-      .orderBy(desc(window.id))
-      .limit(limit + 1);
+    return db.select().from(window).where(matches).orderBy(desc(window.id)).limit(count);
   };
   // To write one more level of the query takes drizzle a fifth of a page's processor time.
-  const rows = matches ? await filter() : await inWindow.limit(limit + 1);
+  const find = (count: number) => (matches ? filter(count) : inWindow.limit(count));
+  let { limit } = query;
+  if (limit > USUAL_PAGE) {
+    const page = find(limit).as('page');
+    const bytes = sql<number>`${JOB_BYTES}
+      + coalesce(octet_length(${page.result}::text), 0) + coalesce(octet_length(${page.error}::text), 0)`;
+    const sizes = await db.select({ bytes }).from(page).orderBy(desc(page.id));
+    const fitting = limitPageBytes(sizes.map(row => row.bytes));
+    // As rows, and as JSON.
+    await reserve(2 * fitting.bytes);
+    limit = Math.max(1, fitting.count);
+  }
+  const rows = await find(limit + 1);
   const page = toPage(rows as JobSummary[], limit, ({ id }) => id);
   if (page.next !== null || !matches) return page;
   return { ...page, next: await endOfWindow(db, range, isOpen) };

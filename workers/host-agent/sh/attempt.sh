@@ -1,5 +1,5 @@
 # Part of agent.sh: an attempt: the waiter, whose child becomes the command; and the supervisor, which spools the output.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2009,SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
 # supervise NAME NUMBER UMASK LIMIT TOOL FILE_LIMIT SHELL FLAG: the waiter. It prepares an attempt, starts the supervisor,
 # waits for the child that becomes the command, and records its exit status. The command has another session, so its
