@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
 import { hosts, sessions } from '../database/schema.ts';
-import { JOB_KINDS, type JobKind, jobDefinition } from './catalog.ts';
+import { JOB_KINDS, type JobKind, jobDefinition, type QueueName } from './catalog.ts';
 import { IS_WAITING } from './job-conditions.ts';
 import { ALIVE_SECONDS } from './lease.ts';
 
@@ -39,13 +39,17 @@ const MAX_READ = 50_000;
 export const isUnderstood = (understood: SQL) =>
   sql`payload_version <= coalesce((${understood} ->> kind)::int, 0)`;
 
-/** What the workers that are alive understand; undefined where none is. */
-export async function readUnderstood(db: Db): Promise<Understood | undefined> {
+/**
+ * What the workers that are alive understand, or of these the ones that take jobs of this queue: what nobody there understands
+ * is not given to one who would hand it back, again and again. Undefined where there is none.
+ */
+export async function readUnderstood(db: Db, queue?: QueueName): Promise<Understood | undefined> {
+  const takes = queue && sql`and not draining and (slots ->> ${queue})::int > 0`;
   const [row] = await db.execute<{ understood: Understood | null }>(sql`
     select jsonb_object_agg(kind, version) as understood from (
       select kind, max(version::int) as version
       from workers, jsonb_each_text(coalesce(understands, ${UNDERSTOOD_BEFORE}::jsonb)) as u(kind, version)
-      where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+      where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds' ${takes}
       group by kind
     ) newest`);
   return row?.understood ?? undefined;

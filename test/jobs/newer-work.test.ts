@@ -62,11 +62,33 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
     expect(await readDegraded()).toEqual([]);
   });
 
+  test('is sent to nobody while newer workers take no jobs of its queue', async () => {
+    const id = await insert('command', NEWER);
+    const others = [newId(), newId()];
+    for (const [n, worker] of others.entries())
+      await sql`insert into workers (id, host, pid, slots, draining, understands, seen)
+        values (${worker}, 'host', 1, ${sql.json(n === 0 ? { video: 1 } : { remote: 1 })}, ${n === 1},
+          ${sql.json({ command: NEWER })}, 'infinity')`;
+    try {
+      const sid = await openSession(client, sshd);
+      // What workers understand is read once a second.
+      const until = performance.now() + 1_500;
+      while (performance.now() < until)
+        await waitForEnd(client, (await launchAsync(client, sid, 'true')).id);
+      const [row] = await sql`select epoch, dispatched from jobs where id = ${id}`;
+      expect(row).toMatchObject({ epoch: 0, dispatched: null });
+      await client.delete(`/api/remotes/${sid}`);
+    } finally {
+      await sql`delete from workers where id = any(${others})`;
+      await sql`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
+    }
+  });
+
   test('is sent once a newer worker is alive, and left to it', { timeout: 60_000 }, async () => {
     const id = await insert('command', NEWER);
     const worker = newId();
     await sql`insert into workers (id, host, pid, slots, understands, seen)
-      values (${worker}, 'host', 1, '{"remote": 0}', ${sql.json({ command: NEWER })}, 'infinity')`;
+      values (${worker}, 'host', 1, '{"remote": 1}', ${sql.json({ command: NEWER })}, 'infinity')`;
     const read = async () => {
       const [row] =
         await sql`select epoch, dispatched, not_before, state from jobs where id = ${id}`;

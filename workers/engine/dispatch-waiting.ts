@@ -80,7 +80,7 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   if (free <= 0) return { entries: [], wants: 'slots' };
   const rules = shareRules(slots, limitShare);
   if (!turns.understood || performance.now() > turns.understood.until)
-    turns.understood = { until: performance.now() + 1_000, by: await readUnderstood(tx) };
+    turns.understood = { until: performance.now() + 1_000, by: await readUnderstood(tx, queue) };
   const understood = turns.understood.by;
   const isTurnOfAway = Math.random() < TURNS_OF_AWAY;
   const [picked] = await tx.execute<Picked>(
