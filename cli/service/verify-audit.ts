@@ -7,7 +7,10 @@ import { printRecord } from '../client/print-records.ts';
 import { withDirectDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
-/** `windlass audit verify`: checks the chain of the audit. Ends with status 1 where an entry does not fit. */
+/** What waits longer is not about to be chained. */
+const MOST_PENDING_SECONDS = 60;
+
+/** `windlass audit verify`: checks the chain of the audit. Ends with status 1 where an entry does not fit, or is not chained. */
 export async function verifyAuditChain(
   { environment, life }: CommandContext,
   { json }: { json?: boolean },
@@ -21,9 +24,13 @@ export async function verifyAuditChain(
       await database.close();
     }
   });
-  const { problem, entries, first, last, beforeHash, lastHash, pending } = verdict;
+  const { problem, entries, first, last, beforeHash, lastHash, pending, pendingSeconds } = verdict;
   if (json) await printRecord(verdict, { json });
   if (problem) exitWith(`windlass: The audit was changed. ${problem}`);
+  if (pending > 0 && pendingSeconds > MOST_PENDING_SECONDS)
+    exitWith(
+      `windlass: ${pending} entries are not chained, the oldest for ${Math.round(pendingSeconds)} s. Workers chain them within a second: start one, or look into its log.`,
+    );
   const range = entries > 0 ? `, ${first} to ${last}` : '';
   const whole = `The audit is whole: ${entries} entries${range}; ${pending} are not chained yet.`;
   const sentence = `${whole}\nBefore ${first}: ${beforeHash}\nOf ${last}: ${lastHash}`;

@@ -15,6 +15,8 @@ export interface AuditVerdict {
   beforeHash: string;
   lastHash: string;
   pending: number;
+  /** How long the oldest of them has waited. */
+  pendingSeconds: number;
 }
 
 /** Reads the whole chain, in one snapshot, and stops at the first entry that does not fit. */
@@ -24,9 +26,17 @@ export function verifyAudit({ db }: Database): Promise<AuditVerdict> {
 
 async function verify(tx: Tx): Promise<AuditVerdict> {
   const [chain] = await tx.select().from(auditChain);
-  const [waiting] = await tx.select({ n: sql<number>`count(*)::int` }).from(auditPending);
+  const seconds = sql<number>`coalesce(extract(epoch from now() - min(${auditPending.time})), 0)::float8`;
+  const [waiting] = await tx.select({ n: sql<number>`count(*)::int`, seconds }).from(auditPending);
   const ends = { beforeHash: chain?.beforeHash ?? '', lastHash: chain?.lastHash ?? '' };
-  const verdict = { entries: 0, first: 0, last: 0, ...ends, pending: waiting?.n ?? 0 };
+  const verdict = {
+    entries: 0,
+    first: 0,
+    last: 0,
+    ...ends,
+    pending: waiting?.n ?? 0,
+    pendingSeconds: waiting?.seconds ?? 0,
+  };
   if (!chain) return { ...verdict, problem: 'The beginning and the end of the chain are missing.' };
   let { beforeSeq: seq, beforeHash: hash } = chain;
   verdict.first = seq + 1;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { AuditEntry } from '../../shared/audit/audit.ts';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
 import { stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -318,6 +319,19 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     await found(`The chain ends with entry ${end}`);
     await database`insert into audit_entries ${database(last as object)}`;
     expect((await verify(byUrl())).code).toBe(0);
+  });
+
+  test('`windlass audit verify` tells of entries that nobody chains', async () => {
+    // As one who chains, to whom the others leave it.
+    await database`select pg_advisory_lock(${ADVISORY_LOCKS.auditChain})`;
+    await database`insert into audit_pending (action, time) values ('login', now() - interval '2 minutes')`;
+    const told = await verify(byUrl());
+    await database`select pg_advisory_unlock(${ADVISORY_LOCKS.auditChain})`;
+    expect([told.code, told.stderr]).toEqual([
+      1,
+      expect.stringMatching(/\d+ entries are not chained, the oldest for 12\d s\. .* start one/),
+    ]);
+    await waitFor(async () => (await verify(byUrl())).code === 0, { what: 'it to be chained' });
   });
 
   test('`windlass audit verify` ends at once when it is asked to, however long it would read', async () => {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OWNER_ROLE, prepareRoles } from '../../cli/embedded-postgres/roles.ts';
@@ -12,6 +13,7 @@ import { stackDatabaseUrl, stackRoles } from '../harness/database.ts';
 import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
 import { startOwnOrShared } from '../harness/shared-stacks.ts';
 import { useStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 const DENIED = '42501';
 const connect = (url: string) => postgres(url, { max: 1, onnotice: () => {}, fetch_types: false });
@@ -96,6 +98,20 @@ describe('the roles of the embedded database', () => {
       'delete from audit_chain',
     ];
     expect(await tryAll(api, removals)).toEqual(allDenied(removals));
+  });
+
+  test('no entry that the API may add stops the chain of the audit', async () => {
+    const username = randomBytes(20_000).toString('base64');
+    await api`insert into audit_pending (action, time) values ('login', 'infinity')`;
+    await api`insert into audit_pending (action, time) values ('login', '200000-01-01')`;
+    await api`insert into audit_pending (action, username) values ('login', ${username})`;
+    await api`insert into audit_pending (action, target) values ('logout', ${'x'.repeat(50_000_000)})`;
+    await waitFor(async () => (await owner`select from audit_pending`).length === 0, {
+      what: 'the entries to be chained',
+    });
+    const [row] =
+      await owner`select max(length(to_jsonb(e)::text)) as longest from audit_entries e`;
+    expect(row?.longest).toBeLessThan(12_000);
   });
 
   test('the API reads no sealed credential back, and a hash of one name at a time', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
@@ -201,7 +201,11 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     const again = await film();
     const made = await waitForEnd(user, again.vsid);
     expect(made).toMatchObject({ state: 'succeeded' });
-    const { bytes: size } = made.result as { bytes: number };
+    const folder = join(stack.dataDir, 'objects/objects/videos', again.vsid);
+    const size = objectsOf('videos', again.vsid)
+      .map(name => statSync(join(folder, name)).size)
+      .reduce((sum, bytes) => sum + bytes);
+    expect(size).toBeGreaterThan((made.result as { bytes: number }).bytes);
     expect((await storageOf(user)).bytes).toBe(before.bytes + size);
     expect((await user.fetch(`${table}/rows?sort=a`)).status).toBe(200);
     expect((await storageOf(user)).bytes).toBeGreaterThan(before.bytes + size);

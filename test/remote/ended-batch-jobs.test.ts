@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { eq } from 'drizzle-orm';
+import { and, eq, lt, sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { batchPolls, jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
@@ -63,7 +63,10 @@ function offer(scancel: string): void {
 /** Where it is not that of the test. */
 let sessionOfJob: string | undefined;
 
-async function makeJob(id: string, { hasEnded = false, number = '7' } = {}): Promise<void> {
+async function makeJob(
+  id: string,
+  { hasEnded = false, number = '7', finished = new Date() } = {},
+): Promise<void> {
   const folder = join(home, '.windlass/batch', `${id}-1`);
   mkdirSync(folder, { recursive: true });
   for (const file of ['asked', 'begun']) writeFileSync(join(folder, file), '');
@@ -80,7 +83,7 @@ async function makeJob(id: string, { hasEnded = false, number = '7' } = {}): Pro
         session: sessionOfJob ?? sid,
       },
       ...{ runAt: new Date(), runPlace: `${id}-1`, batch: { ...batch, overFor: 0 } },
-      ...(hasEnded ? { state: 'cancelled' as const, finished: new Date() } : {}),
+      ...(hasEnded ? { state: 'cancelled' as const, finished } : {}),
     });
 }
 
@@ -91,7 +94,7 @@ async function removeRecord(id: string): Promise<string[]> {
   });
 }
 
-async function poll(): Promise<void> {
+async function poll(worker = newId()): Promise<void> {
   const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
   const host = new LocalExec({ home, shell: '/bin/sh', env });
   channels = 0;
@@ -101,7 +104,7 @@ async function poll(): Promise<void> {
   };
   await followHost(db(), sid);
   polling = pollBatchHosts({
-    ...{ id: newId(), database: given.database(), stopping: stop.signal },
+    ...{ id: worker, database: given.database(), stopping: stop.signal },
     log: createLog({ level: 'silent', name: 'test' }),
     notifications: { publish: () => {} },
     sessions: {
@@ -196,6 +199,52 @@ test('where the home is away, files of ended jobs are removed when it is back', 
   await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: 'their removal' });
 });
 
+test('a folder that has been away for a day was removed by its user', async () => {
+  offer('');
+  const id = newId();
+  await makeJob(id, { hasEnded: true, finished: new Date(Date.now() - 2 * 86_400_000) });
+  rmSync(join(home, '.windlass'), { recursive: true });
+  await poll();
+  await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: 'its files to go' });
+});
+
+test('every account of a worker is asked about, whoever polls the host in turn with it', async () => {
+  const asked = join(home, 'asked');
+  writeFileSync(asked, '');
+  const squeue = join(home, 'bin', 'squeue');
+  writeFileSync(squeue, `#!/bin/sh\necho "$@" >>${asked}\n`);
+  chmodSync(squeue, 0o755);
+  const worker = newId();
+  for (const [username, holder, number] of [
+    ['a', worker, '71'],
+    ['b', worker, '72'],
+    ['c', newId(), '73'],
+  ] as const) {
+    sessionOfJob = newId();
+    await db()
+      .insert(sessions)
+      .values({
+        ...{ sid: sessionOfJob, owner: 'u', hostname: sid, username, agent: false },
+        ...{ sealed: Buffer.from('sealed'), interactive: true, holder },
+      });
+    await makeJob(newId(), { number });
+  }
+  sessionOfJob = undefined;
+  await poll(worker);
+  const areAsked = async () => {
+    // The other worker has asked for its account, and this one is next.
+    await db()
+      .update(batchPolls)
+      .set({ turn: 'c u', worker, due: new Date(0) })
+      .where(
+        and(eq(batchPolls.hostname, sid), lt(batchPolls.due, sql`now() + interval '1 minute'`)),
+      );
+    const text = readFileSync(asked, 'utf8');
+    return text.includes('71') && text.includes('72');
+  };
+  await waitFor(areAsked, { what: 'both accounts to be asked about' });
+});
+
 test('workers that have the only connections of sessions on one host poll it in turn', async () => {
   const holders = [newId(), newId()].sort();
   for (const holder of holders) {
@@ -234,7 +283,18 @@ test('a worker that has no connection to a host leaves its poll to the one that 
   await waitFor(isPassed, { what: 'the poll to be passed' });
 });
 
-test('no login is made with a credential that was refused', async () => {
+test('an open job is looked at, also where its host once refused the credential', async () => {
+  mayUse = false;
+  try {
+    await makeJob(newId());
+    await poll();
+    await waitFor(() => channels > 0, { what: 'a look at its files' });
+  } finally {
+    mayUse = true;
+  }
+});
+
+test('no login is made for what has ended with a credential that was refused', async () => {
   mayUse = false;
   try {
     const id = newId();

@@ -95,6 +95,12 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     expect(leftovers()).toEqual([]);
   });
 
+  test('a name that the host does not take is an error of the request, with If-Match too', async () => {
+    const path = join(folder, 'n'.repeat(300));
+    await expectProblem(await put(path, 'x'), 400, 'invalid_input');
+    await expectProblem(await put(path, 'x', { 'If-Match': '*' }), 400, 'invalid_input');
+  });
+
   test('If-Match holds for the state that was read, of PUT and of DELETE', async () => {
     const path = join(folder, 'tagged');
     const address = `/api/remotes/${sid}/file${path}`;

@@ -21,14 +21,18 @@ const MOST_ENDED = 100;
 type Context = Pick<
   WorkerContext,
   'id' | 'database' | 'sessions' | 'notifications' | 'log' | 'stopping'
->;
+> & {
+  /** By host: the account that this worker has asked for last. Another worker may have other accounts, and takes turns with this one. */
+  turns: Map<string, string>;
+};
 type Row = Awaited<ReturnType<typeof readJobs>>[number];
 
 /**
  * Asks each host that has batch jobs for all of them at once, at most every 5 s over all workers, so that they hold no slot
  * while they wait. What is to be done for one of them a worker does that is given the job.
  */
-export async function pollBatchHosts(context: Context): Promise<void> {
+export async function pollBatchHosts(given: Omit<Context, 'turns'>): Promise<void> {
+  const context = { ...given, turns: new Map<string, string>() };
   const { database, stopping, log, id } = context;
   while (!stopping.aborted) {
     const taken = await takePolls(database.db, id).catch((err: unknown) => {
@@ -43,10 +47,14 @@ export async function pollBatchHosts(context: Context): Promise<void> {
   }
 }
 
-async function pollHost(context: Context, { hostname, turn }: HostPoll): Promise<void> {
+async function pollHost(context: Context, { hostname, turn: latest }: HostPoll): Promise<void> {
+  const { turns } = context;
   const { db } = context.database;
   const rows = await readJobs(context, hostname);
-  if (rows.length === 0) return passPoll(db, hostname);
+  if (rows.length === 0) {
+    turns.delete(hostname);
+    return passPoll(db, hostname);
+  }
   const accounts = new Map<string, Row[]>();
   for (const row of rows) {
     const account = `${row.username} ${row.owner}`;
@@ -54,7 +62,9 @@ async function pollHost(context: Context, { hostname, turn }: HostPoll): Promise
   }
   const names = [...accounts.keys()].sort();
   // The batch system is asked once in a poll, by one account after another.
+  const turn = turns.get(hostname) ?? latest;
   const next = names.find(name => name > turn) ?? names[0] ?? '';
+  turns.set(hostname, next);
   try {
     await Promise.allSettled(
       [...accounts].map(([name, own]) =>
@@ -107,7 +117,6 @@ async function pollAccount(
   const signal = AbortSignal.any([context.stopping, AbortSignal.timeout(ACCOUNT_MS)]);
   const open = rows.flatMap(row => (row.finished || !row.batch ? [] : [toFollowed(row)]));
   const sid = await chooseSession(context, rows);
-  // A login that was refused is tried again by its user alone.
   if (sid === undefined) return;
   await context.sessions.use(sid, signal, async session => {
     const node = new LoginNode(session, signal);
@@ -138,12 +147,15 @@ async function pollAccount(
   });
 }
 
-/** Of open jobs first. */
+/**
+ * Of open jobs first. With a credential that its host has refused once, no login is made for what has ended; for an open job one
+ * may be, as the job itself makes it: the host may take it again.
+ */
 async function chooseSession({ sessions }: Context, rows: Row[]): Promise<string | undefined> {
   const open = rows.filter(row => !row.finished);
   for (const sid of new Set([...open, ...rows].map(row => row.session)))
     if (await sessions.mayUse(sid)) return sid;
-  return undefined;
+  return open[0]?.session;
 }
 
 const toFollowed = (row: Row): Followed => ({
@@ -185,9 +197,11 @@ async function removeEnded({ database }: Context, node: LoginNode, ended: Row[])
     state === 'succeeded' || !folder || !batch ? [] : [{ ...batch, name: folder }],
   );
   const ids = gone.map(row => row.id);
-  if (gone.length > 0 && !(await node.remove(ids, unended))) return;
+  const isRemoved = gone.length === 0 || (await node.remove(ids, unended));
+  // Where the folder is away it may come back; after a day its user has removed it.
+  const isDue = isRemoved ? undefined : sql`${jobs.finished} < now() - interval '1 day'`;
   await database.db
     .update(jobs)
     .set({ runRemoved: true })
-    .where(sql`${jobs.id} = ${anyOf(ended.map(row => row.id))}`);
+    .where(and(sql`${jobs.id} = ${anyOf(ended.map(row => row.id))}`, isDue));
 }

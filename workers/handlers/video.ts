@@ -26,7 +26,7 @@ const video: Handler<'video'> = async context => {
         await putCacheEntry(tx, entry, worker.config);
       }
       const limit = worker.config.LIMIT_USER_BYTES;
-      await chargeUserStorage(tx, { user, added: made.bytes, limit });
+      await chargeUserStorage(tx, { user, added: made.stored, limit });
     },
     stored: [object, made.poster, made.sprite],
     after: async () => context.worker.sessions.removeFinishedRun(context.job),

@@ -4,7 +4,7 @@ import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
 import { requireState } from '../remote-files/require-state.ts';
-import { isWritten, statFile, writeRemoteFile } from '../remote-files/write-file.ts';
+import { isWritten, statFile, toWriteError, writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
@@ -27,9 +27,13 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
   await session.requireSftp(signal);
   const mayBeNamed = job.runAt !== null;
   const written = { path, size, digest, signal };
-  if (ifMatch && mayBeNamed && (await isWritten(session, written))) return { created: false };
+  const fail = (error: unknown) => {
+    throw toWriteError(error, path);
+  };
+  if (ifMatch && mayBeNamed && (await isWritten(session, written).catch(fail)))
+    return { created: false };
   // SFTP tells it before the tag is read, and at last: a change between these is seen.
-  const unchanged = ifMatch && (await statFile(session, path, signal));
+  const unchanged = ifMatch && (await statFile(session, path, signal).catch(fail));
   if (ifMatch) await requireState(session, { path, ifMatch, signal });
   const stored = await worker.objects.get(object, { signal });
   const meter = new PartMeter({ limit: size, expected: Buffer.from(digest, 'base64') });

@@ -113,9 +113,12 @@ describe.each(SHELLS)('runs under %s', shell => {
       if (killed) {
         // It looks for them before it reads its fifo, where nothing is left.
         const heir = supervisorOf(directory);
-        await waitFor(() => /pipe_read|wait_for_partner|poll|select/.test(readProc(`${heir}`, 'wchan')), {
-          what: 'the other supervisor to wait',
-        });
+        await waitFor(
+          () => /pipe_read|wait_for_partner|poll|select/.test(readProc(`${heir}`, 'wchan')),
+          {
+            what: 'the other supervisor to wait',
+          },
+        );
         const copies = processesOf(host).filter(line => line.includes(`of=${segment}`));
         for (const line of copies) process.kill(Number.parseInt(line, 10), 'SIGKILL');
         expect(copies).toHaveLength(1);

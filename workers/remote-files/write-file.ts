@@ -62,7 +62,7 @@ export async function writeRemoteFile(
   } catch (error) {
     if (options.signal.aborted) await removeTemporary(session, options).catch(() => {});
     else if (error instanceof FailedWrite) throw await explain(session, error, options);
-    throw toError(error, options.path);
+    throw toWriteError(error, options.path);
   } finally {
     options.bytes.destroy();
   }
@@ -150,7 +150,7 @@ async function explain(
     // Where nothing can be written, nothing has to be removed; a lost connection is tried again.
     if (statusOf(error) === undefined) throw error;
   });
-  return meansFull(words) ? diskFull(options.path) : toError(cause, options.path, words);
+  return meansFull(words) ? diskFull(options.path) : toWriteError(cause, options.path, words);
 }
 
 /** The folder of a link is not that of its file, which may be missing. */
@@ -311,7 +311,12 @@ function ignoreUnsupported(error: unknown): void {
   if (error instanceof WindlassError || statusOf(error) !== undefined) throw error;
 }
 
-function toError(error: unknown, path: string, words = (error as Error).message): unknown {
+/** What a status of the host means for a write. */
+export function toWriteError(
+  error: unknown,
+  path: string,
+  words = (error as Error).message,
+): unknown {
   const status = statusOf(error);
   if (status === undefined) return error;
   if (status === STATUS.noSuchFile) return noFolder(posix.dirname(path));

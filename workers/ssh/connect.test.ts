@@ -8,6 +8,7 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import { CURRENT_ALGORITHMS } from '../../shared/ssh/algorithms.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { placeOf } from '../../shared/ssh/host-place.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
 import type { Round } from './authentication.ts';
 import { connect } from './connect.ts';
 import { dial } from './dial.ts';
@@ -63,6 +64,14 @@ async function serveSsh(
   return (server.address() as AddressInfo).port;
 }
 
+/** What is used here of ssh2's inner parts. */
+interface Protocol {
+  _packetRW: {
+    write: { allocStart: number; alloc(bytes: number): Buffer; finalize(packet: Buffer): Buffer };
+  };
+  _cipher: { encrypt(packet: Buffer): void };
+}
+
 const letIn = (client: ssh2.Connection) => client.on('authentication', login => login.accept());
 
 test('a host that takes connections and says nothing is an error, and so is one silent at the login', async () => {
@@ -74,6 +83,39 @@ test('a host that takes connections and says nothing is an error, and so is one 
       message: expect.stringContaining('did not answer'),
     });
   }
+});
+
+test('what a host says after the login is not kept, however much it is', async () => {
+  const said = 'x'.repeat(30_000);
+  let host: ssh2.Connection | undefined;
+  const port = await serveSsh(client => {
+    host = client;
+    letIn(client).on('request', accept => accept?.());
+  });
+  const { client } = await logIn(port, { password: 'x' });
+  ended.push(() => client.destroy());
+  let heard = 0;
+  client.on('banner', text => {
+    heard += text.length;
+  });
+  // RFC 4252, 5.4; ssh2's server says its banner once.
+  const text = Buffer.from(said);
+  const say = () => {
+    const { _packetRW, _cipher } = (host as unknown as { _protocol: Protocol })._protocol;
+    const packet = _packetRW.write.alloc(9 + text.length);
+    const start = _packetRW.write.allocStart;
+    packet[start] = 53;
+    packet.writeUInt32BE(text.length, start + 1);
+    text.copy(packet, start + 5);
+    packet.writeUInt32BE(0, start + 5 + text.length);
+    _cipher.encrypt(_packetRW.write.finalize(packet));
+  };
+  const before = process.memoryUsage().heapUsed;
+  for (let n = 0; n < 6_000; n++) {
+    say();
+    if (n % 100 === 99) await waitFor(() => heard === (n + 1) * said.length, { what: 'its words' });
+  }
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(100 << 20);
 });
 
 test('a host that sends more than SSH allows is told as that', async () => {

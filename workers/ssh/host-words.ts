@@ -5,14 +5,20 @@ const MAX_CHARACTERS = 4_096;
 /** Control characters but for tabs and line breaks: a terminal would obey them. */
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
-/** What a host says to people during a login (RFC 4252, 5.4), before and after it was told a credential. */
+/**
+ * What a host says to people during a login (RFC 4252, 5.4), before and after it was told a credential. It may go on to say
+ * things as long as the connection lasts.
+ */
 export class HostWords {
-  readonly #before: string[] = [];
-  readonly #after: string[] = [];
+  #before = '';
+  #after = '';
   #isCredentialSent = false;
 
   constructor(client: ssh2.Client) {
-    client.on('banner', text => (this.#isCredentialSent ? this.#after : this.#before).push(text));
+    client.on('banner', text => {
+      if (this.#isCredentialSent) this.#after = append(this.#after, text);
+      else this.#before = append(this.#before, text);
+    });
   }
 
   credentialSent(): void {
@@ -21,13 +27,21 @@ export class HostWords {
 
   /** All of it. */
   get banner(): string {
-    return readable([...this.#before, ...this.#after].join('\n'));
+    return readable(append(this.#before, this.#after));
   }
 
   /** What it said of the login itself. */
   get aboutLogin(): string {
-    return readable(this.#after.join('\n'));
+    return readable(this.#after);
   }
+}
+
+/** More than is read of it is not kept, nor is the text that a part would keep alive. */
+function append(words: string, text: string): string {
+  if (words.length >= MAX_CHARACTERS) return words;
+  const both = words ? `${words}\n${text}` : text;
+  if (both.length <= MAX_CHARACTERS) return both;
+  return Buffer.from(both.slice(0, MAX_CHARACTERS), 'utf16le').toString('utf16le');
 }
 
 /** Text of a host for people to read: of bounded length, without control characters or space around it. */

@@ -87,7 +87,7 @@ async function countUser(tx: Tx, owner: string, stopping: AbortSignal): Promise<
       from ${jobs} where owner = ${owner} and id > ${after} order by id limit ${PAGE}`;
     const [found] = await tx.execute<{ last: string | null; bytes: number }>(sql`
       with page as materialized (${page}), videos as (
-        select (result ->> 'bytes')::bigint as bytes, finished + ${VIDEO_KEPT} as due from page
+        select coalesce(result ->> 'stored', result ->> 'bytes')::bigint as bytes, finished + ${VIDEO_KEPT} as due from page
         where kind = 'video' and result ->> 'object' is not null and finished > now() - ${VIDEO_KEPT}
       ), removals as (
         insert into ${storageChanges} (owner, bytes, due) select ${owner}, -bytes, due from videos

@@ -5,25 +5,20 @@ import type { JobContext } from '../context.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
-import type { RunEnd } from '../runs/run-state.ts';
 import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { chooseEncoder, DEFAULT_FPS, planVideoSize } from './ffmpeg-arguments.ts';
-import { describeEncoding, FfmpegProgress } from './ffmpeg-progress.ts';
 import type { Pictures, Size } from './frame-info.ts';
 import { planLabels } from './frame-labels.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
 import { HOST_STILLS, HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
+import { HostOutput, MAX_STDERR_BYTES } from './host-output.ts';
 import { inspectFrames } from './inspect-frames.ts';
 import { planTiles } from './plan-stills.ts';
 import { type StoredVideo, storeVideo } from './store-video.ts';
-import { toHostVideoError } from './video-error.ts';
-import { tooSlow, videoLimits } from './video-limits.ts';
+import { fileTooLarge, tooSlow, videoLimits } from './video-limits.ts';
 
 type VideoContext = JobContext<'video'>;
-
-/** Of the end of ffmpeg's standard error, for the error's record. */
-const MAX_STDERR_BYTES = 8 << 10;
 
 /** The host's ffmpeg, if that has an encoder for this video. */
 export async function findHostEncoder(context: VideoContext): Promise<HostEncoder | undefined> {
@@ -77,7 +72,9 @@ export async function encodeOnHost(
     return validator;
   });
   validating.catch((error: unknown) => unusable.abort(error));
-  const output = new HostOutput(context, images);
+  const output = new HostOutput(images.length, (share, message) =>
+    context.progress(share * 0.95, message),
+  );
   const overdue = setTimeout(() => unusable.abort(tooSlow(limits.seconds)), limits.seconds * 1_000);
   const running = runOnHost(
     context,
@@ -127,60 +124,6 @@ echo "size=$(size_of ${HOST_VIDEO})"
 `;
 }
 
-/** Parses the output of the run, again from its first byte after each reconnection. */
-class HostOutput {
-  readonly #context: VideoContext;
-  readonly #frames: readonly unknown[];
-  #progress = new FfmpegProgress();
-  #stdout = '';
-  #stderr = '';
-
-  constructor(context: VideoContext, frames: readonly unknown[]) {
-    this.#context = context;
-    this.#frames = frames;
-  }
-
-  begin(): void {
-    this.#progress = new FfmpegProgress();
-    this.#stdout = '';
-    this.#stderr = '';
-  }
-
-  take(stream: 'stdout' | 'stderr', bytes: Buffer): void {
-    const text = bytes.toString('latin1');
-    if (stream === 'stderr') {
-      this.#stderr = (this.#stderr + text).slice(-MAX_STDERR_BYTES);
-      return;
-    }
-    this.#stdout += text;
-    if (!this.#progress.add(text)) return;
-    const { frames } = this.#progress;
-    const share = frames / this.#frames.length;
-    this.#context.progress(share * 0.95, describeEncoding(frames, this.#frames));
-  }
-
-  get directory(): string {
-    return Buffer.from(/^run=(.*)$/m.exec(this.#stdout)?.[1] ?? '', 'latin1').toString('utf8');
-  }
-
-  get size(): number {
-    return Number(/^size=(\d+)$/m.exec(this.#stdout)?.[1]);
-  }
-
-  /** Sizes of poster and sprite; undefined where they were not made. */
-  get stills(): [number, number] | undefined {
-    const [, poster, sprite] = /^stills=(\d+) (\d+)$/m.exec(this.#stdout) ?? [];
-    const sizes: [number, number] = [Number(poster), Number(sprite)];
-    return sizes.every(size => size > 0) ? sizes : undefined;
-  }
-
-  failureOf({ code }: RunEnd): WindlassError | undefined {
-    if (code === 0 && this.size > 0) return undefined;
-    const stderr = Buffer.from(this.#stderr, 'latin1').toString('utf8');
-    return toHostVideoError({ returncode: code, stderr });
-  }
-}
-
 /** Copies what was made from the run's directory, again after a lost connection, and stores it. */
 function fetchVideo(
   context: VideoContext,
@@ -200,7 +143,9 @@ function fetchVideo(
   const names = [HOST_VIDEO, ...(stills ? [HOST_STILLS.poster, HOST_STILLS.sprite] : [])];
   const sizes = [output.size, ...(stills ?? [])];
   const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
-  const { keepFree } = videoLimits(context.worker.config);
+  const { keepFree, fileBytes } = videoLimits(context.worker.config);
+  // Of this size the script would not have made it: its program was exchanged.
+  if (sizes.some(bytes => bytes > fileBytes)) throw fileTooLarge(fileBytes);
   return withScratch('video', async directory => {
     const path = join(directory, 'video');
     await withSession(context, async session => {

@@ -14,6 +14,8 @@ import { videoLimits } from './video-limits.ts';
 
 export interface StoredVideo {
   bytes: number;
+  /** With the stills. */
+  stored: number;
   /** Objects. */
   poster?: string;
   sprite?: string;
@@ -36,9 +38,12 @@ export async function storeVideo(
 ): Promise<StoredVideo> {
   const { worker, job, signal } = context;
   context.progress(0.99, 'storing the video');
-  const bytes = video.part?.bytes ?? (await stat(video.path)).size;
-  const limit = worker.config.LIMIT_USER_BYTES;
-  await assertUserStorage(worker.database.db, { user: job.owner, added: bytes, limit });
+  const assertRoom = async (added: number) => {
+    const limit = worker.config.LIMIT_USER_BYTES;
+    await assertUserStorage(worker.database.db, { user: job.owner, added, limit });
+  };
+  const bytes = await sizeOf(video);
+  await assertRoom(bytes);
   const keys: string[] = [];
   const store = (key: string, file: ScratchFile) => {
     keys.push(key);
@@ -50,11 +55,13 @@ export async function storeVideo(
   };
   const storeStills = async () => {
     const stills = made ?? (await makeMissing(context, { path: video.path, frames, size }));
-    if (!stills) return {};
+    if (!stills) return { stored: bytes };
+    const stored = bytes + (await sizeOf(stills.poster)) + (await sizeOf(stills.sprite));
+    await assertRoom(stored);
     const poster = newObjectKey('videos', job.id);
     const sprite = newObjectKey('videos', job.id);
     await Promise.all([store(poster, stills.poster), store(sprite, stills.sprite)]);
-    return { poster, sprite, tiles: stills.tiles };
+    return { stored, poster, sprite, tiles: stills.tiles };
   };
   const [stored, stills] = await Promise.allSettled([store(object, video), storeStills()]);
   if (stored.status === 'fulfilled' && stills.status === 'fulfilled')
@@ -63,6 +70,8 @@ export async function storeVideo(
   for (const key of keys) await worker.objects.remove(key).catch(() => {});
   throw stored.status === 'rejected' ? stored.reason : (stills as PromiseRejectedResult).reason;
 }
+
+const sizeOf = async ({ path, part }: ScratchFile) => part?.bytes ?? (await stat(path)).size;
 
 async function makeMissing(
   context: JobContext<'video'>,

@@ -1,4 +1,4 @@
-import { rename } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eq } from 'drizzle-orm';
 import { videoSegments } from '../../../shared/database/schema.ts';
@@ -226,6 +226,7 @@ class SharedVideo {
     // Another worker may have taken it, and a part of it another one.
     if (await retry(() => finishSegment(db, claim, null), DATABASE))
       this.#files.set(claim.id, claim.id);
+    else await rm(join(this.#video.directory, claim.id), { force: true });
   }
 
   #report(encoded: number): void {
