@@ -8,23 +8,31 @@ const MAX_ID = 2 ** 31 - 1;
 
 /** The accounts that are taken without these settings, if there are such accounts. */
 export const ACCOUNTS = { API_USER: 'windlass-api', WORKER_USER: 'windlass-worker' };
+/** Else the user and the group of these numbers, of a range that systemd's list of users and groups gives to nobody. */
+const NAMELESS = { API_USER: 1_900_000_184, WORKER_USER: 1_900_000_185 };
 
 /** Whom some of the programs run as where root starts them. */
 export interface OwnAccount extends SystemUser {
   /** The setting that names it. */
   setting: keyof typeof ACCOUNTS;
+  /** Nobody has asked for it: where it cannot be, that is no error. */
+  isNameless?: boolean;
 }
 
-/** Undefined where the setting is absent and there is no such account. Throws CommandError for a setting that names none. */
+/** Undefined where the setting is `root`. Throws CommandError for a setting that names no account. */
 export function findOwnAccount(
   setting: OwnAccount['setting'],
   given: string | undefined,
 ): OwnAccount | undefined {
+  if (given === 'root') return undefined;
   const user = findAccount(given ?? ACCOUNTS[setting]);
   if (user && user.uid !== 0) return { ...user, setting };
-  if (given === undefined) return undefined;
+  if (given === undefined) {
+    const id = NAMELESS[setting];
+    return { name: `${id}:${id}`, uid: id, gid: id, setting, isNameless: true };
+  }
   throw new CommandError(`${setting}: ${given} is no account of this machine other than root.`, {
-    hint: 'Name one, or give UID:GID.',
+    hint: 'Name one, or give UID:GID, or `root`.',
   });
 }
 

@@ -50,15 +50,32 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
       await expect(prepare(given)).rejects.toThrow(`API_USER: ${given} is no account`);
   });
 
-  test('a line names what runs as root', async () => {
+  test('without settings and accounts they have numbers that nobody has, and a line says why not', async () => {
     const names = readSystemUsers().map(({ name }) => name);
-    const missing = ['windlass-api', 'windlass-worker'].filter(name => !names.includes(name));
-    told.length = 0;
-    await prepareServiceUsers(readConfig({}), directory.path, line => told.push(line));
-    if (missing.length > 0)
-      expect(told[0]).toBe(
-        `Running as root, for lack of an account of that name: ${missing.join(', ')}. See docs/security.md.`,
+    if (['windlass-api', 'windlass-worker'].some(name => names.includes(name))) return;
+    const prepareAs = async (settings: Record<string, string>, dataDir = directory.path) => {
+      told.length = 0;
+      const { api, worker } = await prepareServiceUsers(readConfig(settings), dataDir, line =>
+        told.push(line),
       );
+      return [api?.uid, worker?.uid];
+    };
+    expect(await prepareAs({})).toEqual([1_900_000_184, 1_900_000_185]);
+    expect(told).toEqual([]);
+    expect(await prepareAs({ API_USER: 'root', WORKER_USER: 'root' })).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(told).toEqual([]);
+    expect((await prepareAs({ PORT: '81' }))[0]).toBeUndefined();
+    expect(told[0]).toMatch(/^The API runs as root: .* may not listen on port 81\. Set PORT/);
+    const closed = join(directory.path, 'closed-data');
+    mkdirSync(closed, { mode: 0o700 });
+    expect(await prepareAs({}, closed)).toEqual([undefined, undefined]);
+    expect(told).toEqual([
+      expect.stringMatching(/^The API runs as root: API_USER: .* cannot use .*closed-data\./),
+      expect.stringMatching(/^The workers run as root: WORKER_USER: .* cannot use .*closed-data\./),
+    ]);
   });
 
   test('the workers are nobody who runs anything else, and can use what they need', async () => {

@@ -9,7 +9,6 @@ import { CommandError } from '../command-error.ts';
 import { chooseServiceUser } from '../embedded-postgres/service-user.ts';
 import type { UserNamespace } from '../supervisor/user-namespace.ts';
 import {
-  ACCOUNTS,
   findOwnAccount,
   type OwnAccount,
   requireOwnUser,
@@ -45,31 +44,43 @@ export async function prepareServiceUsers(
 ): Promise<ServiceUsers> {
   requireServiceUsers(config);
   if (!mayChooseUsers()) return {};
-  const api = findOwnAccount('API_USER', config.API_USER);
-  const account = findOwnAccount('WORKER_USER', config.WORKER_USER);
-  const missing = [...(api ? [] : [ACCOUNTS.API_USER]), ...(account ? [] : [ACCOUNTS.WORKER_USER])];
-  if (missing.length > 0)
-    tell(
-      `Running as root, for lack of an account of that name: ${missing.join(', ')}. See docs/security.md.`,
-    );
   const others = [chooseServiceUser(join(dataDir, 'postgres')), findDecoderUser()];
-  if (api) {
-    requireOwnUser(api, others);
-    requirePort(api, config.PORT);
-    requirePrograms(api, 'dist/api/main.js', dataDir);
-  }
-  if (account) {
+  const choose = (account: OwnAccount | undefined, check: (account: OwnAccount) => void) =>
+    account && chooseIfItCan(account, check, tell);
+  const api = choose(findOwnAccount('API_USER', config.API_USER), account => {
+    requireOwnUser(account, others);
+    requirePort(account, config.PORT);
+    requirePrograms(account, 'dist/api/main.js', dataDir);
+  });
+  const account = choose(findOwnAccount('WORKER_USER', config.WORKER_USER), account => {
     requireOwnUser(account, others);
     if (account.uid === api?.uid)
       throw new CommandError(`WORKER_USER: the API runs as ${account.name}, too.`);
     requirePrograms(account, 'dist/workers/main.js', dataDir);
     requireReach(account, tmpdir(), 'wx');
-  }
+  });
   const worker = account && (await prepareNamespace(account, api?.gid, tell));
   const group = api?.gid ?? worker?.gid;
   if (group !== undefined && !config.S3_ENDPOINT)
     await shareObjects(join(dataDir, 'objects'), group);
   return { api, worker };
+}
+
+/** Undefined, and a line says why, where nobody has asked for the account and it cannot be used. */
+function chooseIfItCan(
+  account: OwnAccount,
+  check: (account: OwnAccount) => void,
+  tell: (line: string) => void,
+): OwnAccount | undefined {
+  try {
+    check(account);
+    return account;
+  } catch (error) {
+    if (!account.isNameless || !(error instanceof CommandError)) throw error;
+    const who = account.setting === 'API_USER' ? 'The API runs' : 'The workers run';
+    tell(`${who} as root: ${error.message} ${error.hint ?? ''}`.trim());
+    return undefined;
+  }
 }
 
 /** The objects are shared by what Linux alone has: see beneath.ts. */

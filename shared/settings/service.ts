@@ -33,12 +33,12 @@ export const SERVICE = {
   API_USER: {
     schema: z.string().optional(),
     meaning:
-      'account, or UID:GID, that the API runs as where root runs `npm start` without a fleet (default: `windlass-api` if there is that account, else root)',
+      'account, or UID:GID, that the API runs as where root runs `npm start` without a fleet (default: `windlass-api` if there is that account, else a number that no account has, where that can be; `root`: root)',
   },
   WORKER_USER: {
     schema: z.string().optional(),
     meaning:
-      'account, or UID:GID, that the workers run as where root runs `npm start` without a fleet, and may make user namespaces (default: `windlass-worker` if there is that account, else root)',
+      'account, or UID:GID, that the workers run as where root runs `npm start` without a fleet, and may make user namespaces (default: `windlass-worker` if there is that account, else a number that no account has, where that can be; `root`: root)',
   },
   LOG_LEVEL: {
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),

@@ -108,7 +108,7 @@ describeUnless(
       expect(await wrong('0:0', { PORT })).toContain('other than root');
       expect(await wrong('postgres', { PORT })).toContain('run as postgres, too.');
       expect(await wrong(API_USER, { PORT: '81' })).toContain('may not listen on port 81.');
-      delete stack.environment.API_USER;
+      stack.environment.API_USER = 'root';
       await stack.up();
       expect((await putPart(client(), partPath(uid, 0, 1), someBytes(10))).status).toBe(200);
       made.sid = await openSession(client(), sshd);

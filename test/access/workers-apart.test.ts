@@ -35,7 +35,7 @@ describeUnless(
     const accounts = { API_USER: numbers(API), WORKER_USER: numbers(WORKER) };
     const { stack, sshd, client, made, pidsOf, uidsOf, objects, rowsOf, ...others } =
       useOtherAccounts(accounts);
-    const restart = (given: Record<string, string>) =>
+    const restart = (given: Record<string, string | undefined>) =>
       others.restart({ PATH: process.env.PATH ?? '', ...given });
     const place = makeTempDir('workers-apart');
     afterAll(() => place.remove());
@@ -172,6 +172,23 @@ describeUnless(
       await waitFor(() => workers().length === 0, { what: 'the workers to end with it' });
       await stack.up();
       expect(uidsOf('windlass-worker')).toEqual([WORKER.uid]);
+    });
+
+    test('without settings API and workers are users that nobody else is', async () => {
+      const names = readFileSync('/etc/passwd', 'utf8');
+      if (/^windlass-(api|worker):/m.test(names)) return;
+      await restart({ API_USER: undefined, WORKER_USER: undefined });
+      expect(stack.log()).not.toContain('as root');
+      const ids = ['windlass-api', 'windlass-worker', 'postgres'].map(name => uidsOf(name));
+      expect(ids.slice(0, 2)).toEqual([[1_900_000_184], [1_900_000_185]]);
+      expect(ids[2]).not.toContain(0);
+      expect(await rowsOf(made.table)).toHaveLength(2);
+      expect(await rowsOf(made.table, '')).toHaveLength(2);
+      const { id } = await launchAsync(client(), made.sid, 'head -c 9000000 /dev/zero');
+      expect(await waitForEnd(client(), id)).toMatchObject({ state: 'succeeded' });
+      expect((await readOutput(client(), id)).length).toBe(9_000_000);
+      const more = await makeTable(client(), { mid: made.mid, aid: 'unset', csv: 'a\n2\n1\n' });
+      expect(await rowsOf(more)).toEqual([[1], [2]]);
     });
 
     test('goes on where the API is root, and where all are, and removes all of it', async () => {

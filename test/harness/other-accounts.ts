@@ -15,7 +15,7 @@ export const numbers = ({ uid, gid }: typeof API) => `${uid}:${gid}`;
 export const statusOf = (pid: number) => readFileSync(`/proc/${pid}/status`, 'utf8');
 export const uidOf = (pid: number) => Number(/^Uid:\s+(\d+)/m.exec(statusOf(pid))?.[1]);
 
-/** A stack that has stored something while all of it ran as root, and that root starts anew with API_USER or WORKER_USER. */
+/** A stack that has stored something while all of it ran as root, and that root starts anew with these settings. */
 export function useOtherAccounts(settings: Record<string, string>) {
   const { stack, sshd } = useRemoteStack({ start: startStack }, {});
   const client = () => connectClient(stack);
@@ -33,10 +33,9 @@ export function useOtherAccounts(settings: Record<string, string>) {
   const rowsOf = async (table: string, query = '?sort=a') =>
     (await client().get<{ rows: unknown[] }>(`${table}/rows${query}`)).rows;
 
-  async function restart(given: Record<string, string>): Promise<void> {
+  async function restart(given: Record<string, string | undefined>): Promise<void> {
     await stack.down();
-    for (const name of ['API_USER', 'WORKER_USER']) delete stack.environment[name];
-    Object.assign(stack.environment, given);
+    Object.assign(stack.environment, { API_USER: 'root', WORKER_USER: 'root' }, given);
     await stack.up();
     made.sid = await openSession(client(), sshd);
   }

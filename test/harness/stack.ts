@@ -26,6 +26,8 @@ const READY = /^Windlass is ready at (https?:\/\/\S+)/m;
 
 /** Settings of a fleet of ten processes, as the package's own Procfile has them. */
 export const WORKERS_APART = { PROCFILE: '' };
+/** Only then these accounts may be set. */
+const isRoot = process.geteuid?.() === 0 && process.platform === 'linux';
 const WORKERS_TOGETHER = 'api: node dist/api/main.js\nworker: node dist/workers/main.js\n';
 
 export interface StackOptions {
@@ -98,6 +100,8 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     ...(ownRedis ? { REDIS_URL: ownRedis.url } : {}),
     ...(lease ? await makeFleetSettings(lease.servers, { migrated: true }) : {}),
     PROCFILE: join(directory.path, 'Procfile'),
+    // What tests kill and look into are processes of their own user; test/access has the others.
+    ...(isRoot && !lease ? { API_USER: 'root', WORKER_USER: 'root' } : {}),
     ...options.env,
     // Marks every process of this stack for pids(): an orphan is still found by it.
     WINDLASS_TEST_STACK: directory.path,
