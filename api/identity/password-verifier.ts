@@ -13,10 +13,10 @@ import { Floods, REFUSALS } from '../concurrency/floods.ts';
 import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
 import { RefusedLogins } from './refused-logins.ts';
 
-/** Verified passwords that one process remembers. */
+/** Verified passwords that one process remembers, each of an address. */
 const MAX_REMEMBERED = 10_000;
-/** Addresses from which each was right lately. */
-const MAX_ADDRESSES = 16;
+/** More than the minute that RefusedLogins waits from one entry to the next. */
+const TOLD_FLOOD_MS = 62_000;
 /**
  * One hash takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each verification counts as
  * a failed login until it succeeds: few at once keep concurrent right ones from reaching the limit. All places together are
@@ -51,8 +51,6 @@ interface Pair {
 interface Remembered {
   passwordHash: string;
   mac: string;
-  /** The last one first. */
-  addresses: string[];
 }
 
 export interface PasswordAttempt extends Pair {
@@ -78,7 +76,7 @@ export class PasswordVerifier {
   readonly #refused: RefusedLogins;
   readonly #floods = new Floods();
   readonly #basicFloods = new Floods();
-  readonly #toldFloods = new LRUCache<string, true>({ max: 10_000, ttl: 60_000 });
+  readonly #toldFloods = new LRUCache<string, true>({ max: 10_000, ttl: TOLD_FLOOD_MS });
   readonly #key = randomBytes(32);
   readonly #verified = new LRUCache<string, Remembered>({
     max: MAX_REMEMBERED,
@@ -176,22 +174,15 @@ export class PasswordVerifier {
     return row?.passwordHash === passwordHash && !row.disabled ? row : undefined;
   }
 
-  /** The hash for which the pair was right, from this address, too. */
+  /** The hash for which the pair was right from this address. */
   #rememberedHash(pair: Pair & { address: string }): string | undefined {
-    const known = this.#verified.get(pair.username);
-    if (!known?.addresses.includes(pair.address)) return undefined;
+    const known = this.#verified.get(placeOf(pair));
+    if (!known) return undefined;
     return this.#mac(known.passwordHash, pair) === known.mac ? known.passwordHash : undefined;
   }
 
   #remember(passwordHash: string, pair: Pair & { address: string }): void {
-    const mac = this.#mac(passwordHash, pair);
-    const known = this.#verified.get(pair.username);
-    const others = known?.mac === mac ? known.addresses : [];
-    const addresses = [pair.address, ...others.filter(one => one !== pair.address)];
-    this.#verified.set(pair.username, {
-      ...{ passwordHash, mac },
-      addresses: addresses.slice(0, MAX_ADDRESSES),
-    });
+    this.#verified.set(placeOf(pair), { passwordHash, mac: this.#mac(passwordHash, pair) });
   }
 
   /** Tells the audit of what is refused: a wrong password, and a lock. */
@@ -249,6 +240,10 @@ export class PasswordVerifier {
   }
 }
 
+/** No user's name has a space. */
+const placeOf = ({ username, address }: { username: string; address: string }) =>
+  `${username} ${address}`;
+
 const toUser = ({ username, administrator, version }: LoginRow): User => ({
   username,
   administrator,
@@ -267,7 +262,7 @@ const tooManyDelayed = () =>
   new WindlassError('too_many_requests', {
     detail:
       'Too many requests: too many logins of this account failed, and others wait for their delayed answers.',
-    hint: 'Wait half a minute. Cookies, tokens and a password that was right here before are not delayed.',
+    hint: 'Wait half a minute. Cookies, tokens and a password that was right from this address before are not delayed.',
     headers: { 'Retry-After': '30' },
   });
 

@@ -21,10 +21,17 @@ export function enforceBodyLimit(parser: RequestHandler, limit: number): Request
       req.off('data', count);
       next(error);
     };
+    /** What is still to come, and may have no end, reaches nobody: the parser would keep it. */
+    const refuse = (error: unknown) => {
+      req.unpipe();
+      req.removeAllListeners('data');
+      res.locals.isBodyRefused = true;
+      end(error);
+    };
     const count = (piece: Buffer) => {
       bytes += piece.length;
-      if (bytes > limit) end(entityTooLarge(limit));
-      else if (++pieces > FEW_PIECES + bytes / PIECE_BYTES) end(tooManyPieces());
+      if (bytes > limit) refuse(entityTooLarge(limit));
+      else if (++pieces > FEW_PIECES + bytes / PIECE_BYTES) refuse(tooManyPieces());
     };
     parser(req, res, end);
     // A parser of another media type has called back by now.

@@ -106,9 +106,11 @@ function lingerAfterAnswer(
   });
 }
 
-/** A body that is too slow, or exceeds its limit without a Content-Length, may never end. */
-const isEndless = (req: Request, { statusCode }: Response) =>
-  statusCode === 408 || (statusCode === 413 && req.headers['transfer-encoding'] !== undefined);
+/** A body that is too slow, comes in tiny pieces, or exceeds its limit without a Content-Length, may never end. */
+const isEndless = (req: Request, { statusCode, locals }: Response) =>
+  statusCode === 408 ||
+  locals.isBodyRefused === true ||
+  (statusCode === 413 && req.headers['transfer-encoding'] !== undefined);
 
 export function bodyTooSlow(windowMs: number): WindlassError {
   const seconds = windowMs / 1_000;

@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors/errors.ts';
-import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseOptionalBody, parseQuery } from '../http/validate.ts';
 import { refuseReadToken, refuseTokenCredentials } from '../identity/current-user.ts';
@@ -131,8 +130,6 @@ export function callOperation(
   if (reachesHost) refuseReadToken(res);
   // A malformed key is refused by every operation that takes one.
   if (headers?.includes('Idempotency-Key')) parseIdempotencyKey(req);
-  if ((req.method === 'PUT' || req.method === 'DELETE') && !headers?.includes('If-Match'))
-    refuseIfMatchTag(req);
   return handle({
     req,
     res,

@@ -162,7 +162,7 @@ export async function touchSession(
 }
 
 /**
- * Ends the session and cancels its jobs, whose ids it returns; whether it was open. Of one that has ended because its host was changed, nothing more
+ * Ends the session and cancels its jobs, whose ids it returns; whether it was open: a first login may be under way. Of one that has ended because its host was changed, nothing more
  * is told afterwards. Throws `session_not_found`.
  */
 export async function endSession(
@@ -171,11 +171,15 @@ export async function endSession(
 ): Promise<{ jobs: string[]; wasOpen: boolean }> {
   const which = or(isOwnActiveSession(tx, key), isEndedByHost(key));
   const [before] = isId(key.sid)
-    ? await tx.select({ ended: sessions.ended }).from(sessions).where(which).for('update')
+    ? await tx
+        .select({ ended: sessions.ended, opened: sessions.opened })
+        .from(sessions)
+        .where(which)
+        .for('update')
     : [];
   const ended = isId(key.sid) ? await endSessions(tx, which) : undefined;
   if (!ended || ended.sessions.length === 0) throw await explainNoSession(tx, key);
-  return { jobs: ended.jobs, wasOpen: before?.ended === null };
+  return { jobs: ended.jobs, wasOpen: before?.ended === null && before.opened !== null };
 }
 
 /** Ends the sessions and cancels their jobs; `opened` of those that ever were. */

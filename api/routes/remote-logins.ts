@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { seal } from '../../shared/secrets/secrets.ts';
-import { readHopsTo } from '../../shared/ssh/hops.ts';
+import { hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -16,6 +16,7 @@ import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
 import { checkCredential, checkJumps, loginFields, readCredential } from '../remote/credential.ts';
+import { assertHostFor } from '../remote/host-access.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
 import {
   findSession,
@@ -103,6 +104,7 @@ export default routes('json-body', (router, api) => {
         const { hostname } = await findSession(api.database.db, key);
         const hops = await readHopsTo(api.database.db, hostname);
         if (!hops) throw hostChanged(hostname);
+        assertHostFor(hostOf(hops), { username: owner });
         checkJumps(given, hops);
         const place = placeOf(hops);
         const sealed = await seal(

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
+import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -72,6 +73,7 @@ export default routes('json-body', (router, api) => {
             .delete(tokens)
             .where(and(theirs, isUnexpired))
             .returning({ id: tokens.id });
+          if (ended.length > 0) refuseIfMatchTag(req);
           if (ended.length > 0) await auditOf(req, res)(tx, 'token.delete', id);
           return ended;
         })
@@ -132,6 +134,7 @@ export default routes('json-body', (router, api) => {
       topic: 'accounts',
       summary: 'Delete an API token: it is refused at once',
       refusesTokens: true,
+      headers: ['If-Match'],
       answers: { 204: 'Deleted.' },
       errors: ['not_found'],
       handle: ({ req, res }) => remove(req, res, currentUser(res).username),
@@ -162,6 +165,7 @@ export default routes('json-body', (router, api) => {
       summary: "Delete a user's API token: it is refused at once",
       for: 'administrators',
       refusesTokens: true,
+      headers: ['If-Match'],
       answers: { 204: 'Deleted.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {

@@ -4,6 +4,7 @@ import type { UploadRow } from '../../shared/database/schema.ts';
 import { type ErrorCode, notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { assertStorage } from '../../shared/quotas/storage-limits.ts';
 import { assertUploadOpen } from '../../shared/uploads/uploads.ts';
+import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
@@ -175,12 +176,14 @@ export default routes('raw-body', (router, api) => {
       id: 'abandonTusUpload',
       topic: 'uploads',
       summary: 'Give an upload by tus up',
+      headers: ['If-Match'],
       answers: { 204: { means: 'Its bytes are removed.', headers: RESUMABLE } },
       errors: ['not_found', 'conflict', 'precondition_failed'],
       handle: async ({ req, res }) => {
         requireVersion(req, res);
         const key = readUploadKey(req, res);
         await findTus(key);
+        refuseIfMatchTag(req);
         await appender.interrupt(key);
         await endUpload(api, key);
         res.status(204).end();

@@ -119,10 +119,10 @@ describeStack(missingPrograms('sshd'), 'a body of somebody who loses the right t
   test('one that was deleted before it would have ended by itself was not good', async () => {
     const { client, mid, token, bearer } = await begin();
     const uid = await beginUpload(client, mid, ['deleted']);
+    await database`update tokens set expires = now() + interval '3 seconds' where id = ${token}`;
     const connection = await beginPart(uid, `Authorization: ${bearer}`);
-    await database`update tokens set expires = now() + interval '1 second' where id = ${token}`;
     await client.delete(`/api/users/-/tokens/${token}`);
-    await database`select pg_sleep(1.2)`;
+    await database`select pg_sleep(3.2)`;
     connection.write('d');
     expect((await connection.next())?.status).toBe(401);
     connection.end();

@@ -199,6 +199,9 @@ describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
     const stale = { ...put(true), headers: { 'If-Match': '"any"' } };
     const refused = await admin.fetch(`/api/workers/${remote[0]?.id}`, stale);
     await expectProblem(refused, 412, 'precondition_failed');
+    // What it says without the condition is said with it (RFC 9110, 13.2.1).
+    await expectProblem(await admin.fetch('/api/workers/none', stale), 404, 'not_found');
+    await expectProblem(await user.fetch(`/api/workers/${remote[0]?.id}`, stale), 403, 'forbidden');
     await expectProblem(await user.fetch('/api/workers'), 403, 'forbidden');
   });
 });

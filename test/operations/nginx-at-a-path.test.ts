@@ -40,6 +40,7 @@ describeUnless(missingPrograms('nginx'), 'nginx as docs/fleet.md has it', () => 
       const table = '/models/m/tables/a%2Fb';
       const held = [
         ...['/remotes/launch', '/remotes/s/file/home/me/data', '/jobs/j'],
+        '/remotes/s/videos/v/status',
         ...['rows', 'data', 'histogram', 'series', 'groupby'].map(
           end => `${table}/${end}?filter=x`,
         ),

@@ -112,6 +112,11 @@ describeStack(skip, 'one-time codes', form => {
         'challenge_expired',
       );
       const sql = openStackDatabase(stack);
+      // What was never open is not closed.
+      const told = await sql`
+        select from audit_pending where action = 'session.close' and target = ${ended.sid}
+        union all select from audit_entries where action = 'session.close' and target = ${ended.sid}`;
+      expect(told).toHaveLength(0);
       await sql`update sessions set challenge_expires = now() - interval '1 second' where sid = ${late.sid}`;
       await sql.end();
       await expectProblem(await answer(late, nextCode()), 409, 'challenge_expired');
@@ -200,6 +205,12 @@ describeStack(skip, 'one-time codes', form => {
       const job = await waitForEnd(client, id, 40_000);
       expect([job.state, job.error?.code]).toEqual(['failed', 'reconnect_required']);
       expect(await stateOf(sid)).toBe('reconnect');
+      // Who may open no session there any more logs in no more.
+      await client.fetch(`/api/hosts/${name}`, {
+        method: 'PUT',
+        body: JSON.stringify({ users: [] }),
+      });
+      await expectProblem(await post(`/${sid}/login`, {}), 403, 'host_not_allowed');
     });
   });
 });

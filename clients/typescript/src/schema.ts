@@ -16049,7 +16049,10 @@ export interface operations {
     abandonTusUpload: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Upload session. */
                 uid: string;
@@ -18010,7 +18013,10 @@ export interface operations {
     deleteToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Job, token or webhook. */
                 id: string;
@@ -18064,6 +18070,15 @@ export interface operations {
             };
             /** @description `request_timeout`: Request timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18693,7 +18708,10 @@ export interface operations {
     deleteUserToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description User. */
                 username: string;
@@ -18749,6 +18767,15 @@ export interface operations {
             };
             /** @description `request_timeout`: Request timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19534,7 +19561,10 @@ export interface operations {
     changeWorker: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description Job, token or webhook. */
                 id: string;
@@ -19594,6 +19624,15 @@ export interface operations {
             };
             /** @description `request_timeout`: Request timeout */
             408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
