@@ -111,6 +111,13 @@ async function acquire(dataDir: string, own: string, signal?: AbortSignal): Prom
   }
 }
 
+/** Whether a process has the lock at this moment. */
+export async function isDataDirInUse(dataDir: string): Promise<boolean> {
+  const path = join(dataDir, 'lock');
+  for (const owner of listFolder(path)) if ((await askOwner(path, owner)) !== 'dead') return true;
+  return false;
+}
+
 /** Another process has the lock, and is not stopping. */
 export class DataDirInUse extends CommandError {}
 

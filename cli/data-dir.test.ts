@@ -77,6 +77,44 @@ describe('any user', () => {
     }
   });
 
+  test('takes nothing that another user has put under a name of Windlass', context => {
+    if (process.geteuid?.() !== 0) return context.skip('needs root, to give files to others');
+    for (const name of [
+      'postgres.password',
+      'objects',
+      'objects/incoming',
+      'lock',
+      'postgres.port',
+    ]) {
+      const given = fs.mkdtempSync(join(scratch.path, 'planted-'));
+      fs.chmodSync(given, 0o1777);
+      if (name.startsWith('objects')) fs.mkdirSync(join(given, name), { recursive: true });
+      else fs.writeFileSync(join(given, name), 'x');
+      fs.lchownSync(join(given, name), 12_345, 12_345);
+      const options = { given, checkout, systemDir, isStart: true };
+      expect(() => chooseDataDir(options)).toThrow('another user (12345)');
+      fs.rmSync(join(given, name), { recursive: true });
+      fs.symlinkSync('/etc', join(given, name.replace('/incoming', '-')));
+      fs.lchownSync(join(given, name.replace('/incoming', '-')), 12_345, 12_345);
+      if (name !== 'objects/incoming')
+        expect(() => chooseDataDir(options)).toThrow('another user (12345)');
+    }
+  });
+
+  test('takes no folder with other things in it that others may write to, whoever made it', context => {
+    const given = fs.mkdtempSync(join(scratch.path, 'open-'));
+    fs.writeFileSync(join(given, 'a file of others'), 'x');
+    const options = { given, checkout, systemDir, isStart: true };
+    fs.chmodSync(given, 0o775);
+    expect(chooseDataDir(options)).toEqual({ dataDir: given });
+    fs.chmodSync(given, 0o777);
+    expect(() => chooseDataDir(options)).toThrow('Every user may write to');
+    if (process.geteuid?.() !== 0) return context.skip('needs root, to give folders to a group');
+    fs.chownSync(given, 0, 12_345);
+    fs.chmodSync(given, 0o775);
+    expect(() => chooseDataDir(options)).toThrow('The group 12345 may write to');
+  });
+
   test('names a file in the way', () => {
     const given = join(scratch.path, 'file');
     fs.writeFileSync(given, '');

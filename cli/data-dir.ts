@@ -124,26 +124,41 @@ function closeToOthers(directory: string): void {
   if (names.every(name => OWN.test(name))) restrict(directory, 0o066);
 }
 
-/** Who owns the folder, or the file of keys, chooses the keys that the service uses. Root is everybody's master anyhow. */
+/**
+ * Who owns the folder, or what is there under a name of Windlass, chooses its keys and its passwords and reads what is stored. Root is
+ * everybody's master anyhow.
+ */
 function requireOwn(directory: string): void {
   const own = process.geteuid?.();
   if (own === undefined) return;
-  for (const path of [directory, join(directory, 'secrets.json')]) {
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (!found || found.uid === own || found.uid === 0) continue;
-    throw new CommandError(
-      `${path} belongs to another user (${found.uid}), who could put other keys in the place of this service's.`,
-      { hint: 'Start the service as that user, or use another DATA_DIR.' },
-    );
-  }
+  const postgres = chooseServiceUser(join(directory, 'postgres'))?.uid;
+  const require = (path: string, isPostgres = false) => {
+    // A link, and what it leads to.
+    for (const found of [lstatSync, statSync].map(look => look(path, { throwIfNoEntry: false }))) {
+      if (!found || found.uid === own || found.uid === 0) continue;
+      if (isPostgres && found.uid === postgres) continue;
+      throw new CommandError(
+        `${path} belongs to another user (${found.uid}), who could put other keys in the place of this service's.`,
+        { hint: 'Start the service as that user, or use another DATA_DIR.' },
+      );
+    }
+  };
+  require(directory);
+  for (const name of readdirSync(directory).filter(one => OWN.test(one)))
+    require(join(directory, name), name.startsWith('postgres'));
+  for (const name of ['objects', 'incoming']) require(join(directory, 'objects', name));
 }
 
 /** Where other things are in it its mode stays, and then nobody else may replace what is in it. */
 function requireClosed(directory: string): void {
-  const { uid, mode } = statSync(directory);
-  if (uid !== process.geteuid?.() || (mode & 0o1002) !== 0o002) return;
-  throw new CommandError(`Every user may write to ${directory}, where other things are, too.`, {
-    hint: `Use a DATA_DIR of its own, or run: chmod o-w '${directory}'`,
+  const { gid, mode } = statSync(directory);
+  if ((mode & 0o1000) !== 0) return;
+  // The user's own group is often the user's alone.
+  const isOfGroup = (mode & 0o020) !== 0 && gid !== process.getegid?.();
+  if (!isOfGroup && (mode & 0o002) === 0) return;
+  const who = mode & 0o002 ? 'Every user' : `The group ${gid}`;
+  throw new CommandError(`${who} may write to ${directory}, where other things are, too.`, {
+    hint: `Use a DATA_DIR of its own, or run: chmod go-w '${directory}'`,
   });
 }
 

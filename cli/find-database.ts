@@ -7,7 +7,7 @@ import { packageRoot } from '../shared/process/package-root.ts';
 import type { Config } from '../shared/settings/config.ts';
 import { CommandError, ifMissing } from './command-error.ts';
 import { chooseDataDir, hasDataDir } from './data-dir.ts';
-import { DataDirInUse } from './data-dir-lock.ts';
+import { DataDirInUse, isDataDirInUse } from './data-dir-lock.ts';
 import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';
 import { startPostgres } from './embedded-postgres/postgres.ts';
 import { prepareRoles } from './embedded-postgres/roles.ts';
@@ -36,7 +36,9 @@ export async function withDatabase<T>(
       hint: 'Set DATA_DIR or DATABASE_URL to that of the service.',
     });
   const running = `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`;
-  if (await answers(running)) return work((await prepareRoles(running)).owner);
+  // Where no service runs, whoever listens on its port would be told the password.
+  if ((await isDataDirInUse(dataDir)) && (await answers(running)))
+    return work((await prepareRoles(running)).owner);
   const log = createLog({ level: config.LOG_LEVEL, name: 'windlass', secrets: [] });
   const postgres = await startPostgres({ dataDir, log, signal }).catch((cause: unknown) => {
     if (!(cause instanceof DataDirInUse)) throw cause;

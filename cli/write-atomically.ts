@@ -1,4 +1,4 @@
-import { open, rename, rm } from 'node:fs/promises';
+import { lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ServiceUser } from './embedded-postgres/service-user.ts';
 
@@ -12,17 +12,26 @@ export async function writeAtomically(
   user?: ServiceUser,
 ): Promise<void> {
   const temporary = `${path}.tmp`;
+  // Root writes for the service of another user, too.
+  const owner = user ?? (await ownerOf(path));
   await rm(temporary, { force: true });
   const file = await open(temporary, 'wx', 0o600);
   try {
     await file.writeFile(`${text}\n`);
-    if (user) await file.chown(user.uid, user.gid);
+    if (owner) await file.chown(owner.uid, owner.gid);
     await file.sync();
   } finally {
     await file.close();
   }
   await rename(temporary, path);
   await syncDirectory(dirname(path));
+}
+
+/** Of the file that is there, where we are root. */
+async function ownerOf(path: string): Promise<{ uid: number; gid: number } | undefined> {
+  if (process.geteuid?.() !== 0) return undefined;
+  const { uid, gid } = (await lstat(path).catch(() => undefined)) ?? {};
+  return uid === undefined || gid === undefined ? undefined : { uid, gid };
 }
 
 /** Makes the names in a directory durable. */

@@ -81,7 +81,7 @@ async function rotateStoredKeys(
   const before = others.filter(key => publicKeyOf(key) === old.SEAL_PUBLIC_KEY);
   await writeSecrets(dataDir, { ...used, SEAL_PRIVATE_KEYS: [current, ...before].join(',') });
   const next = [
-    'The key before stays second until the next rotation, for sessions that were being opened. SECRET_KEY is new, too.',
+    `The key before stays second until the next rotation, for sessions that were being opened. ${config.SECRET_KEY ? 'SECRET_KEY is a setting and stays: change it where it is set, with the one before as SECRET_KEY_BEFORE.' : 'SECRET_KEY is new, too.'}`,
     'Where the service runs on several machines, copy secrets.json to the others now.',
   ];
   return { ...rotated, next };

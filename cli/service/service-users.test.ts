@@ -69,6 +69,12 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
     expect(told).toEqual([]);
     expect((await prepareAs({ PORT: '81' }))[0]).toBeUndefined();
     expect(told[0]).toMatch(/^The API runs as root: .* may not listen on port 81\. Set PORT/);
+    const used = join(directory.path, 'used-data');
+    mkdirSync(join(used, 'objects/objects'), { recursive: true });
+    expect(await prepareAs({}, used)).toEqual([undefined, undefined]);
+    expect(told[0]).toBe(
+      'The API runs as root: the objects that are stored here are those of root. API_USER=1900000184:1900000184 changes that; API_USER=root says that it is meant.',
+    );
     const closed = join(directory.path, 'closed-data');
     mkdirSync(closed, { mode: 0o700 });
     expect(await prepareAs({}, closed)).toEqual([undefined, undefined]);

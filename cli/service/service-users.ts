@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -5,6 +6,7 @@ import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import { findDecoderUser } from '../../shared/process/system-users.ts';
 import type { Config } from '../../shared/settings/config.ts';
+import { isSharedFolder } from '../../shared/storage/shared-folder.ts';
 import { CommandError } from '../command-error.ts';
 import { chooseServiceUser } from '../embedded-postgres/service-user.ts';
 import type { UserNamespace } from '../supervisor/user-namespace.ts';
@@ -47,12 +49,15 @@ export async function prepareServiceUsers(
   const others = [chooseServiceUser(join(dataDir, 'postgres')), findDecoderUser()];
   const choose = (account: OwnAccount | undefined, check: (account: OwnAccount) => void) =>
     account && chooseIfItCan(account, check, tell);
+  const objects = config.S3_ENDPOINT ? undefined : join(dataDir, 'objects');
   const api = choose(findOwnAccount('API_USER', config.API_USER), account => {
+    requireUnowned(account, objects);
     requireOwnUser(account, others);
     requirePort(account, config.PORT);
     requirePrograms(account, 'dist/api/main.js', dataDir);
   });
   const account = choose(findOwnAccount('WORKER_USER', config.WORKER_USER), account => {
+    requireUnowned(account, objects);
     requireOwnUser(account, others);
     if (account.uid === api?.uid)
       throw new CommandError(`WORKER_USER: the API runs as ${account.name}, too.`);
@@ -61,9 +66,28 @@ export async function prepareServiceUsers(
   });
   const worker = account && (await prepareNamespace(account, api?.gid, tell));
   const group = api?.gid ?? worker?.gid;
-  if (group !== undefined && !config.S3_ENDPOINT)
-    await shareObjects(join(dataDir, 'objects'), group);
-  return { api, worker };
+  if (group === undefined || objects === undefined) return { api, worker };
+  try {
+    await shareObjects(objects, group);
+    return { api, worker };
+  } catch (error) {
+    // Some file systems keep no groups; nothing is stored there yet.
+    if (![api, account].every(one => !one || one.isNameless)) throw error;
+    tell(`The API and the workers run as root: ${(error as Error).message}`);
+    return {};
+  }
+}
+
+/**
+ * What root alone has stored stays root's until somebody asks for accounts: to give it to a group may take long, and may not be
+ * possible where it is.
+ */
+function requireUnowned({ isNameless, setting, name }: OwnAccount, objects: string | undefined) {
+  if (!isNameless || !objects || isSharedFolder(objects)) return;
+  if (!existsSync(objects) || readdirSync(objects).length === 0) return;
+  throw new CommandError('the objects that are stored here are those of root.', {
+    hint: `${setting}=${name} changes that; ${setting}=root says that it is meant.`,
+  });
 }
 
 /** Undefined, and a line says why, where nobody has asked for the account and it cannot be used. */

@@ -1,4 +1,4 @@
-import { chmod, lchown, lstat, mkdir, opendir } from 'node:fs/promises';
+import { chmod, lchown, lstat, mkdir, opendir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isSharedFolder, SHARED_MODES, SHARED_ROOT } from '../../shared/storage/shared-folder.ts';
 
@@ -9,8 +9,10 @@ const GROUP_FOLDER = 0o2000 | SHARED_MODES.folder;
  * Lets a group use all objects: what is made in these folders from now on is of the group, too. The root comes last, so that a
  * start that was cut off does it again, and other starts need not.
  */
-export async function shareObjects(root: string, gid: number): Promise<void> {
-  await mkdir(root, { recursive: true, mode: 0o700 });
+export async function shareObjects(path: string, gid: number): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  // It may be a link to another disk.
+  const root = await realpath(path);
   if (isSharedFolder(root) && (await lstat(root)).gid === gid) return;
   // Nobody else puts links in the way meanwhile.
   await chmod(root, 0o700);

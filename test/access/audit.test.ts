@@ -339,10 +339,13 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     await database`lock table audit_entries in access exclusive mode`;
     const args = [WINDLASS, 'audit', 'verify'];
     const reading = startProgram({ args, settings: byUrl(), cwd: stack.dataDir });
+    // Retention waits for it, too.
     const isWaiting = async () =>
+      (await database`select pg_stat_clear_snapshot()`) &&
       (
-        await database`select from pg_locks where relation = 'audit_entries'::regclass and not granted
-        and mode = 'AccessShareLock'`
+        await database`select from pg_locks join pg_stat_activity using (pid)
+        where relation = 'audit_entries'::regclass and not granted and mode = 'AccessShareLock'
+        and backend_start > now()`
       ).length > 0;
     await waitFor(isWaiting, { what: 'the chain to be read' });
     reading.child.kill('SIGINT');

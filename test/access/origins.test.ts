@@ -4,6 +4,7 @@ import { logIn } from '../harness/browser-login.ts';
 import { readOperations } from '../harness/description.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
+import { RawConnection } from '../harness/raw-http.ts';
 import { useStack } from '../harness/use-stack.ts';
 
 const APP = 'https://app.example';
@@ -51,6 +52,28 @@ describeStack(undefined, 'pages of ALLOWED_ORIGINS', form => {
       expect(allowed).toEqual(
         expect.arrayContaining(['Authorization', 'Content-Type', ...headers]),
       );
+    }
+  });
+
+  test('a preflight that is ambiguous is refused as any request', async () => {
+    const lines = [
+      `Origin: ${APP}`,
+      'Access-Control-Request-Method: GET',
+      `Host: ${new URL(stack.url).host}`,
+    ];
+    for (const [version, line] of [
+      ['1.1', 'Host: other'],
+      ['1.1', 'Transfer-Encoding: gzip, chunked'],
+      ['2.0', 'X: y'],
+    ]) {
+      const connection = new RawConnection(stack.url);
+      const head = [`OPTIONS /api/jobs HTTP/${version}`, ...lines, line, '', ''];
+      connection.write(head.join('\r\n'));
+      expect([line, (await connection.next())?.status]).toEqual([
+        line,
+        expect.toBeOneOf([400, 501]),
+      ]);
+      connection.end();
     }
   });
 

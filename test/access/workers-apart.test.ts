@@ -13,13 +13,14 @@ import {
   useOtherAccounts,
   WORKER,
 } from '../harness/other-accounts.ts';
-import { launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import type { StackProcess } from '../harness/stack.ts';
+import { type StackProcess, startStack } from '../harness/stack.ts';
 import { makeTable, startParse, utf8 } from '../harness/tables.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
-import { beginUpload, partPath, putPart, someBytes } from '../harness/uploads.ts';
+import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
+import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** Why root may make no user namespace here, as in most containers. */
@@ -174,23 +175,6 @@ describeUnless(
       expect(uidsOf('windlass-worker')).toEqual([WORKER.uid]);
     });
 
-    test('without settings API and workers are users that nobody else is', async () => {
-      const names = readFileSync('/etc/passwd', 'utf8');
-      if (/^windlass-(api|worker):/m.test(names)) return;
-      await restart({ API_USER: undefined, WORKER_USER: undefined });
-      expect(stack.log()).not.toContain('as root');
-      const ids = ['windlass-api', 'windlass-worker', 'postgres'].map(name => uidsOf(name));
-      expect(ids.slice(0, 2)).toEqual([[1_900_000_184], [1_900_000_185]]);
-      expect(ids[2]).not.toContain(0);
-      expect(await rowsOf(made.table)).toHaveLength(2);
-      expect(await rowsOf(made.table, '')).toHaveLength(2);
-      const { id } = await launchAsync(client(), made.sid, 'head -c 9000000 /dev/zero');
-      expect(await waitForEnd(client(), id)).toMatchObject({ state: 'succeeded' });
-      expect((await readOutput(client(), id)).length).toBe(9_000_000);
-      const more = await makeTable(client(), { mid: made.mid, aid: 'unset', csv: 'a\n2\n1\n' });
-      expect(await rowsOf(more)).toEqual([[1], [2]]);
-    });
-
     test('goes on where the API is root, and where all are, and removes all of it', async () => {
       await restart({ WORKER_USER: numbers(WORKER) });
       expect([uidsOf('windlass-api'), uidsOf('windlass-worker')]).toEqual([[0], [WORKER.uid]]);
@@ -228,6 +212,39 @@ describeUnless(
       await waitFor(() => objects().length === 1, {
         ...{ what: 'the objects to go', timeoutMs: 60_000 },
       });
+    });
+  },
+);
+
+describeUnless(
+  missingRoot() ?? missingPrograms('sshd') ?? missingNamespaces(),
+  'API and workers that root starts without settings',
+  () => {
+    const names = readFileSync('/etc/passwd', 'utf8');
+    const haveAccounts = /^windlass-(api|worker):/m.test(names);
+    const { stack, sshd, client } = useRemoteStack(
+      { start: startStack },
+      { env: { API_USER: undefined, WORKER_USER: undefined } },
+    );
+    const uidsOf = (name: string) =>
+      new Set(stack.pids().flatMap(entry => (entry.name === name ? [uidOf(entry.pid)] : [])));
+
+    test.skipIf(haveAccounts)('are users that nobody else is', async () => {
+      const ids = ['windlass-api', 'windlass-worker', 'postgres'].map(name => [...uidsOf(name)]);
+      expect(ids.slice(0, 2)).toEqual([[1_900_000_184], [1_900_000_185]]);
+      expect(ids[2]).not.toContain(0);
+      expect(stack.log()).not.toContain('as root');
+      const sid = await openSession(client, sshd);
+      const { mid } = await makeModel(client);
+      const table = await makeTable(client, { mid, aid: 'table', csv: 'a\n2\n1\n' });
+      const { id } = await launchAsync(client, sid, 'head -c 9000000 /dev/zero');
+      expect(await waitForEnd(client, id)).toMatchObject({ state: 'succeeded' });
+      expect((await readOutput(client, id)).length).toBe(9_000_000);
+      await stack.down();
+      await stack.up();
+      expect([...uidsOf('windlass-api')]).toEqual([1_900_000_184]);
+      const { rows } = await client.get<{ rows: unknown[] }>(`${table}/rows?sort=a`);
+      expect(rows).toEqual([[1], [2]]);
     });
   },
 );

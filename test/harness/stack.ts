@@ -40,7 +40,7 @@ export interface StackOptions {
   /** Embedded: queue on a Redis of the stack's own instead of on the embedded Postgres. */
   redis?: boolean;
   /** Settings; they win over the harness's own. */
-  env?: Record<string, string>;
+  env?: Record<string, string | undefined>;
 }
 
 export interface StackProcess extends ProcessEntry {

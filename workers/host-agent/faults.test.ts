@@ -137,6 +137,55 @@ describe.each(SHELLS)('runs under %s', shell => {
     },
   );
 
+  test('after a killed supervisor the spool has its limit, whatever was sent before', async () => {
+    const host = harness.makeHost(shell);
+    const limit = 2 * MiB;
+    const client = await harness.connect(host, { spoolLimitBytes: limit });
+    const id = harness.newName();
+    const sent = 40 * MiB;
+    const command = `head -c ${sent} /dev/zero; until test -e go; do sleep 0.02; done; head -c ${sent} /dev/zero >&2; exit 3`;
+    const events = client.run({ id, token: harness.newName(), command });
+    let received = 0;
+    const reading = (async () => {
+      for await (const event of events) {
+        if (event.type !== 'output') continue;
+        received += event.bytes.length;
+        client.ack(id, received, 0);
+      }
+    })().catch(() => {});
+    await waitFor(() => received === sent, { what: 'all of the first stream' });
+    const directory = runDirectory(host, id);
+    const sizeOf = (stream: string) =>
+      readdirSync(directory)
+        .filter(name => name.startsWith(`${stream}.1`))
+        .reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+    await waitFor(() => sizeOf('o') < limit, { what: 'what was sent to be removed' });
+    const first = supervisorOf(directory);
+    killSupervisor(directory);
+    await waitFor(() => supervisorOf(directory) !== first, { what: 'another supervisor' });
+    await harness.close();
+    await reading;
+    writeFileSync(join(host.account.home, 'go'), '');
+    // Nothing comes for a second, or all has come.
+    let [size, since] = [-1, 0];
+    const isStill = () => {
+      if (size !== sizeOf('e')) since = performance.now();
+      size = sizeOf('e');
+      return size > limit / 2 && performance.now() - since > 1_000;
+    };
+    await waitFor(isStill, { what: 'the command to be blocked' });
+    expect(sizeOf('e')).toBeLessThan(2 * limit);
+    const again = await harness.connect(host);
+    let errors = 0;
+    for await (const event of again.follow({ id, stdout: received, stderr: 0 })) {
+      if (event.type === 'ended') expect(event.code).toBe(3);
+      if (event.type !== 'output') continue;
+      errors += event.bytes.length;
+      again.ack(id, received, errors);
+    }
+    expect(errors).toBe(sent);
+  });
+
   test('a run whose waiter was killed goes on to its end, whose status is unknown', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);

@@ -101,7 +101,6 @@ describe('a picture that makes ffmpeg do what it wants', () => {
   test.each([
     ['processor time', { seconds: 1 }, 'while :; do :; done'],
     ['size of a file', { fileBytes: 1 << 20 }, 'exec head -c 100000000 /dev/zero >big'],
-    ['open files', {}, 'ulimit -n; ulimit -c; [ "$(ulimit -n)" -le 256 ] && exit 77'],
   ])('ends at its limit of %s', async (_what, limits, script) => {
     const scratch = await makeScratch(script);
     await expect(encode(scratch, limits)).rejects.toMatchObject({
@@ -111,6 +110,14 @@ describe('a picture that makes ffmpeg do what it wants', () => {
       name => readFileSync(join(scratch.folder, name)).length,
     );
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1 << 20);
+  });
+
+  test('may open few files, and leaves no core', async () => {
+    const scratch = await makeScratch('echo $(ulimit -n) $(ulimit -c) >limits; exit 1');
+    await expect(encode(scratch, {})).rejects.toMatchObject({ code: 'video_failed' });
+    const [files, core] = readFileSync(join(scratch.folder, 'limits'), 'utf8').trim().split(' ');
+    expect(Number(files)).toBeLessThanOrEqual(256);
+    expect(core).toBe('0');
   });
 
   test('gets no file of the worker by leaving a link to it', async () => {

@@ -67,8 +67,9 @@ respool() {
   ends=$lines
   for stream in o e; do
     find_copy $stream
-    if [ -z "$copy" ]; then resume $stream; fi
+    measure $stream
     eval "copy_$stream=\$copy"
+    if [ -z "$copy" ]; then pending="$pending $stream"; fi
   done
   spool_streams
   record_end
@@ -92,18 +93,18 @@ find_copy() {
 # end_copy STREAM: the dd that find_copy had found has ended. Who was killed has printed no line.
 end_copy() {
   eval "copy_$1=''"
-  resume "$1"
+  measure "$1"
+  pending="$pending $1"
   drain_notes
   if [ $lines -gt $ends ]; then ends=$((ends + 1)); else true >"$dir/cut.$1.$at"; fi
 }
 
-# resume STREAM: goes on after what is stored of it.
-resume() {
+# measure STREAM: sets at and at_STREAM to the end of what is stored of it.
+measure() {
   find_segments "$1"
   at=$newest
   if [ -s "$dir/$1.$((BASE + at))" ]; then at=$((at + $(wc -c <"$dir/$1.$((BASE + at))"))); fi
   eval "at_$1=$at"
-  pending="$pending $1"
 }
 
 # child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command. MODE is

@@ -78,14 +78,18 @@ has_room() {
   [ $((spooled + at_e - oldest)) -lt "$limit" ]
 }
 
-# end_dds: takes up what has ended. A line was printed by a dd that is about to end, so this waits for that one.
+# end_dds: takes up what has ended. A line was printed by a dd that is about to end, so this waits for that one; not for ever, as
+# the line of a dd that ended beside a supervisor that took over may be counted as nobody's.
 end_dds() {
+  looks=0
   while :; do
     if [ -n "$dd_o" ] && ! read_process "$dd_o"; then end_dd o; fi
     if [ -n "$dd_e" ] && ! read_process "$dd_e"; then end_dd e; fi
     if [ -n "$copy_o" ] && ! is_alive "${copy_o%:*}" "${copy_o#*:}"; then end_copy o; fi
     if [ -n "$copy_e" ] && ! is_alive "${copy_e%:*}" "${copy_e#*:}"; then end_copy e; fi
     if [ $lines -le $ends ] || [ -z "$dd_o$dd_e$copy_o$copy_e" ]; then return; fi
+    looks=$((looks + 1))
+    if [ $looks -gt 200 ]; then ends=$lines; fi
     sleep 0.005 || sleep 1
   done
 }
