@@ -70,7 +70,7 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
     expect((await prepareAs({ PORT: '81' }))[0]).toBeUndefined();
     expect(told[0]).toMatch(/^The API runs as root: .* may not listen on port 81\. Set PORT/);
     const used = join(directory.path, 'used-data');
-    mkdirSync(join(used, 'objects/objects'), { recursive: true });
+    mkdirSync(join(used, 'objects/objects/uploads'), { recursive: true });
     expect(await prepareAs({}, used)).toEqual([undefined, undefined]);
     expect(told[0]).toBe(
       'The API runs as root: the objects that are stored here are those of root. API_USER=1900000184:1900000184 changes that; API_USER=root says that it is meant.',

@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { MARKER } from '../../shared/installation/store-marker.ts';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import { findDecoderUser } from '../../shared/process/system-users.ts';
@@ -84,7 +85,8 @@ export async function prepareServiceUsers(
  */
 function requireUnowned({ isNameless, setting, name }: OwnAccount, objects: string | undefined) {
   if (!isNameless || !objects || isSharedFolder(objects)) return;
-  if (!existsSync(objects) || readdirSync(objects).length === 0) return;
+  const stored = join(objects, 'objects');
+  if (!existsSync(stored) || readdirSync(stored).every(name => name === MARKER)) return;
   throw new CommandError('the objects that are stored here are those of root.', {
     hint: `${setting}=${name} changes that; ${setting}=root says that it is meant.`,
   });
