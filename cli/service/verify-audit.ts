@@ -29,7 +29,7 @@ export async function verifyAuditChain(
   if (problem) exitWith(`windlass: The audit was changed. ${problem}`);
   if (pending > 0 && pendingSeconds > MOST_PENDING_SECONDS)
     exitWith(
-      `windlass: ${pending} entries are not chained, the oldest for ${Math.round(pendingSeconds)} s. Workers chain them within a second: start one, or look into its log.`,
+      `windlass: ${pending} entries are not chained, the oldest for ${Math.round(pendingSeconds)} s. Workers chain them within a second: look into their logs.`,
     );
   const range = entries > 0 ? `, ${first} to ${last}` : '';
   const whole = `The audit is whole: ${entries} entries${range}; ${pending} are not chained yet.`;

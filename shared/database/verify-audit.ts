@@ -1,7 +1,8 @@
 import { asc, gt, sql } from 'drizzle-orm';
 import { auditHash, toAuditEntry } from '../audit/audit.ts';
+import { ALIVE_SECONDS } from '../jobs/lease.ts';
 import type { Database, Tx } from './connect.ts';
-import { auditChain, auditEntries, auditPending } from './schema.ts';
+import { auditChain, auditEntries, auditPending, workers } from './schema.ts';
 
 const BATCH = 5_000;
 
@@ -15,7 +16,7 @@ export interface AuditVerdict {
   beforeHash: string;
   lastHash: string;
   pending: number;
-  /** How long the oldest of them has waited. */
+  /** How long the oldest of them has waited, where workers are alive, who chain them within a second; else 0. */
   pendingSeconds: number;
 }
 
@@ -26,7 +27,8 @@ export function verifyAudit({ db }: Database): Promise<AuditVerdict> {
 
 async function verify(tx: Tx): Promise<AuditVerdict> {
   const [chain] = await tx.select().from(auditChain);
-  const seconds = sql<number>`coalesce(extract(epoch from now() - min(${auditPending.time})), 0)::float8`;
+  const isServed = sql`exists (select from ${workers} where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds')`;
+  const seconds = sql<number>`coalesce(extract(epoch from now() - min(${auditPending.time}) filter (where ${isServed})), 0)::float8`;
   const [waiting] = await tx.select({ n: sql<number>`count(*)::int`, seconds }).from(auditPending);
   const ends = { beforeHash: chain?.beforeHash ?? '', lastHash: chain?.lastHash ?? '' };
   const verdict = {

@@ -329,7 +329,9 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     await database`select pg_advisory_unlock(${ADVISORY_LOCKS.auditChain})`;
     expect([told.code, told.stderr]).toEqual([
       1,
-      expect.stringMatching(/\d+ entries are not chained, the oldest for 12\d s\. .* start one/),
+      expect.stringMatching(
+        /\d+ entries are not chained, the oldest for 12\d s\. Workers .* logs\./,
+      ),
     ]);
     await waitFor(async () => (await verify(byUrl())).code === 0, { what: 'it to be chained' });
   });
