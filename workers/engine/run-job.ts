@@ -280,21 +280,32 @@ async function openOutput(
 function writeProgress({ database, notifications }: WorkerContext, lease: TrackedLease) {
   let next = { progress: 0, message: null as string | null };
   let timer: NodeJS.Timeout | undefined;
+  let [isDue, isWriting, isClosed] = [false, false, false];
+  // One at a time: on a busy machine a write would overtake the one before it.
+  const plan = () => {
+    if (isDue && !isWriting && !isClosed) timer ??= setTimeout(write, PROGRESS_MS);
+  };
   const write = () => {
     timer = undefined;
+    [isDue, isWriting] = [false, true];
     // A job that makes progress has lost no worker in a row.
     updateLeased(database.db, lease, { ...next, consecutiveLosses: 0 })
       .then(() => notifications.publish('job', lease.id))
-      .catch(() => {});
+      .catch(() => {})
+      .finally(() => {
+        isWriting = false;
+        plan();
+      });
   };
   return {
     set: (value: number, message?: string) => {
       next = { progress: Math.min(1, Math.max(0, value)), message: message ?? null };
-      timer ??= setTimeout(write, PROGRESS_MS);
+      isDue = true;
+      plan();
     },
     close: () => {
+      isClosed = true;
       clearTimeout(timer);
-      timer = undefined;
     },
   };
 }
