@@ -146,7 +146,9 @@ function requireOwn(directory: string): void {
   require(directory);
   for (const name of readdirSync(directory).filter(one => OWN.test(one)))
     require(join(directory, name), name.startsWith('postgres'));
-  for (const name of ['objects', 'incoming']) require(join(directory, 'objects', name));
+  const objects = join(directory, 'objects');
+  if (!statSync(objects, { throwIfNoEntry: false })?.isDirectory()) return;
+  for (const name of ['objects', 'incoming']) require(join(objects, name));
 }
 
 /** Where other things are in it its mode stays, and then nobody else may replace what is in it. */

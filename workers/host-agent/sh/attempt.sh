@@ -77,11 +77,13 @@ respool() {
 
 # find_copy STREAM: sets copy, as PID:START, to the dd of the killed supervisor that still copies this stream; empty if none does.
 find_copy() {
-  copy='' mark="of=.*/runs/$attempt/$1[.]1"
+  copy=''
   if [ -r /proc/self/cmdline ]; then
-    found=$(grep -ls "$mark" /proc/[0-9]*/cmdline)
+    found=$(grep -ls "of=.*/runs/$attempt/$1[.]1" /proc/[0-9]*/cmdline)
   else
-    found=$(ps -A -ww -o pid= -o args= | grep "$mark" | while read -r pid _; do echo "$pid"; done)
+    found=$(ps -A -ww -o pid= -o args= | while read -r pid args; do
+      case $args in *of=*"/runs/$attempt/$1.1"*) echo "$pid" ;; esac
+    done)
   fi
   for file in $found; do
     file=${file#/proc/}
