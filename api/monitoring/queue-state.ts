@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
 import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
-import { isUnderstood, readUnderstood } from '../../shared/jobs/payload-versions.ts';
+import { isUnderstoodInQueue, readUnderstoodByQueue } from '../../shared/jobs/payload-versions.ts';
 
 /** Limit on the count of waiting jobs, so that a long queue does not slow the query down. */
 const MAX_COUNTED = 50_000;
@@ -26,10 +26,10 @@ export interface QueueState {
  * was created, or since its `not_before`, which a lost lease and a yielded slot set.
  */
 export async function readQueueStates(db: Db): Promise<QueueState[]> {
-  const understood = await readUnderstood(db);
+  const understood = await readUnderstoodByQueue(db);
   // Without a worker everything waits for one.
   const isForWorkers = understood
-    ? isUnderstood(sql`${JSON.stringify(understood)}::jsonb`)
+    ? isUnderstoodInQueue(understood)
     : sql`true`;
   return db.execute<QueueState & Record<string, unknown>>(sql`
     select q.queue,

@@ -2,11 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { findForeignStore } from '../../shared/installation/store-marker.ts';
-import {
-  describeWaiting,
-  readNotUnderstood,
-  readUnderstood,
-} from '../../shared/jobs/payload-versions.ts';
+import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
@@ -52,7 +48,7 @@ export class ReadinessCheck {
       this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
       this.#ask('queue', () => this.#api.queues.check()),
       this.#ask('work', () => findStuck(db, (performance.now() - this.#began) / 1_000)),
-      this.#ask('waiting', async () => readNotUnderstood(db, await readUnderstood(db))),
+      this.#ask('waiting', () => readNotUnderstood(db)),
       this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
     ]);
     const checks = {

@@ -40,19 +40,45 @@ export const isUnderstood = (understood: SQL) =>
   sql`payload_version <= coalesce((${understood} ->> kind)::int, 0)`;
 
 /**
- * What the workers that are alive understand, or of these the ones that take jobs of this queue: what nobody there understands
- * is not given to one who would hand it back, again and again. Undefined where there is none.
+ * What the workers understand that are alive and take jobs of this queue: what nobody there understands is not given to one
+ * who would hand it back, again and again. Undefined where there is none.
  */
-export async function readUnderstood(db: Db, queue?: QueueName): Promise<Understood | undefined> {
-  const takes = queue && sql`and not draining and (slots ->> ${queue})::int > 0`;
+export async function readUnderstood(db: Db, queue: QueueName): Promise<Understood | undefined> {
   const [row] = await db.execute<{ understood: Understood | null }>(sql`
     select jsonb_object_agg(kind, version) as understood from (
       select kind, max(version::int) as version
       from workers, jsonb_each_text(coalesce(understands, ${UNDERSTOOD_BEFORE}::jsonb)) as u(kind, version)
-      where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds' ${takes}
+      where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+        and not draining and (slots ->> ${queue})::int > 0
       group by kind
     ) newest`);
   return row?.understood ?? undefined;
+}
+
+/** The same by queue; under '' what any worker that is alive understands, for queues that none takes jobs of. */
+export type UnderstoodByQueue = Record<string, Understood>;
+
+/** Undefined where no worker is alive. */
+export async function readUnderstoodByQueue(db: Db): Promise<UnderstoodByQueue | undefined> {
+  const [row] = await db.execute<{ understood: UnderstoodByQueue | null }>(sql`
+    select jsonb_object_agg(queue, versions) as understood from (
+      select queue, jsonb_object_agg(kind, version) as versions from (
+        select queue, kind, max(version::int) as version
+        from workers,
+          lateral (select '' as queue union all
+            select key from jsonb_each_text(slots) where not draining and value::int > 0) taken,
+          jsonb_each_text(coalesce(understands, ${UNDERSTOOD_BEFORE}::jsonb)) as u(kind, version)
+        where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+        group by queue, kind
+      ) newest group by queue
+    ) queues`);
+  return row?.understood ?? undefined;
+}
+
+/** Whether the job of a row is understood by the workers of its queue. */
+export function isUnderstoodInQueue(understood: UnderstoodByQueue): SQL {
+  const json = sql`${JSON.stringify(understood)}::jsonb`;
+  return isUnderstood(sql`coalesce(${json} -> queue, ${json} -> '')`);
 }
 
 export interface WaitingKind {
@@ -61,17 +87,14 @@ export interface WaitingKind {
   jobs: number;
 }
 
-/** What waits and nobody alive understands: work of a newer release. */
-export async function readNotUnderstood(
-  db: Db,
-  understood: Understood | undefined,
-): Promise<WaitingKind[]> {
+/** What waits and no worker of its queue understands: work of a newer release. */
+export async function readNotUnderstood(db: Db): Promise<WaitingKind[]> {
+  const understood = await readUnderstoodByQueue(db);
   if (!understood) return [];
-  const json = sql`${JSON.stringify(understood)}::jsonb`;
   const rows = await db.execute<{ kind: string; version: number; jobs: number }>(sql`
     select kind, payload_version as version, count(*)::int as jobs
-    from (select kind, payload_version from jobs where ${sql.raw(IS_WAITING)} limit ${MAX_READ}) waiting
-    where not ${isUnderstood(json)}
+    from (select kind, queue, payload_version from jobs where ${sql.raw(IS_WAITING)} limit ${MAX_READ}) waiting
+    where not ${isUnderstoodInQueue(understood)}
     group by 1, 2 order by 1, 2`);
   return [...rows];
 }

@@ -77,6 +77,9 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
         await waitForEnd(client, (await launchAsync(client, sid, 'true')).id);
       const [row] = await sql`select epoch, dispatched from jobs where id = ${id}`;
       expect(row).toMatchObject({ epoch: 0, dispatched: null });
+      expect(await readDegraded()).toEqual([
+        `1 job of kind command (payload version ${NEWER}) waits for a worker of a newer release.`,
+      ]);
       await client.delete(`/api/remotes/${sid}`);
     } finally {
       await sql`delete from workers where id = any(${others})`;

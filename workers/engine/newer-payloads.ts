@@ -1,7 +1,6 @@
 import {
   describeWaiting,
   readNotUnderstood,
-  readUnderstood,
   type WaitingKind,
 } from '../../shared/jobs/payload-versions.ts';
 import type { WorkerContext } from '../context.ts';
@@ -19,7 +18,7 @@ export function warnOfNotUnderstood({
   return async () => {
     if (performance.now() < next) return;
     next = performance.now() + EVERY_MS;
-    const waiting = await readNotUnderstood(db, await readUnderstood(db));
+    const waiting = await readNotUnderstood(db);
     for (const kind of waiting)
       if (!warned.has(keyOf(kind))) log.warn({ ...kind }, describeWaiting(kind));
     warned = new Set(waiting.map(keyOf));
