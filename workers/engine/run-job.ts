@@ -26,13 +26,12 @@ import {
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import type { TrackedLease } from './lease-renewer.ts';
+import { ProgressWriter } from './progress-writer.ts';
 import { ReleaseJob } from './release-job.ts';
 import { DATABASE, isUnavailable, retry } from './retry.ts';
 
 /** A job that finds the object store unavailable is released for so long. */
 const UNAVAILABLE_SECONDS = 3;
-/** Progress is written no more often than this. */
-const PROGRESS_MS = 400;
 
 /** Claims the job that a queue entry names and runs it; false where it could not be claimed. Never throws. */
 export async function runJob(
@@ -86,7 +85,7 @@ class Attempt {
   readonly context: JobContext;
   readonly #worker: WorkerContext;
   readonly #lease: TrackedLease;
-  readonly #progress: ReturnType<typeof writeProgress>;
+  readonly #progress: ProgressWriter;
   /** performance.now() when the job was claimed for the first time. */
   readonly #began: number;
   /** The client and the dispatcher were notified of the end. */
@@ -100,7 +99,11 @@ class Attempt {
     this.#worker = worker;
     this.#lease = lease;
     this.#began = performance.now() - row.ranSeconds * 1_000;
-    this.#progress = writeProgress(worker, lease);
+    this.#progress = new ProgressWriter(async next => {
+      // A job that makes progress has lost no worker in a row.
+      await updateLeased(worker.database.db, lease, { ...next, consecutiveLosses: 0 });
+      worker.notifications.publish('job', lease.id);
+    });
     let output: Promise<OutputWriter> | undefined;
     this.context = {
       worker,
@@ -274,38 +277,4 @@ async function openOutput(
     // As claimed: nothing has been written to the job's output since.
     { stdout: row.stdoutBytes, stderr: row.stderrBytes },
   );
-}
-
-/** Writes progress to the row, at most every 400 ms and never backwards in time. */
-function writeProgress({ database, notifications }: WorkerContext, lease: TrackedLease) {
-  let next = { progress: 0, message: null as string | null };
-  let timer: NodeJS.Timeout | undefined;
-  let [isDue, isWriting, isClosed] = [false, false, false];
-  // One at a time: on a busy machine a write would overtake the one before it.
-  const plan = () => {
-    if (isDue && !isWriting && !isClosed) timer ??= setTimeout(write, PROGRESS_MS);
-  };
-  const write = () => {
-    timer = undefined;
-    [isDue, isWriting] = [false, true];
-    // A job that makes progress has lost no worker in a row.
-    updateLeased(database.db, lease, { ...next, consecutiveLosses: 0 })
-      .then(() => notifications.publish('job', lease.id))
-      .catch(() => {})
-      .finally(() => {
-        isWriting = false;
-        plan();
-      });
-  };
-  return {
-    set: (value: number, message?: string) => {
-      next = { progress: Math.min(1, Math.max(0, value)), message: message ?? null };
-      isDue = true;
-      plan();
-    },
-    close: () => {
-      isClosed = true;
-      clearTimeout(timer);
-    },
-  };
 }
