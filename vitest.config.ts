@@ -4,7 +4,7 @@ import { TestOrder } from './test/harness/order.ts';
 const SOURCES = '{api,workers,shared,cli,clients,console,servers,demo,scripts,bench}';
 /** Tests beside the sources that run servers, shells, ffmpeg or compiled programs and threads. */
 const WITH_PROGRAMS = [
-  'workers/{host-agent,video,ssh,remote-files}/**/*.test.ts',
+  'workers/{host-agent,video,ssh,remote-files,sandbox}/**/*.test.ts',
   'workers/runs/run-on-host.test.ts',
   'workers/batch/submissions.test.ts',
   'cli/{embedded-postgres,supervisor}/**/*.test.ts',

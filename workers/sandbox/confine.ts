@@ -30,6 +30,12 @@ const UNUSED_ADDRESSES = 6 * 2 ** 30;
 const OPEN_FILES = 256;
 const PATH = process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin';
 
+/**
+ * A program that talks with nobody would go on without its worker. Last, as the kernel forgets it where a program changes its user;
+ * util-linux has it, busybox has not.
+ */
+const DIE_WITH_WORKER = ['setpriv', '--pdeathsig', 'KILL', '--'];
+
 let found: Promise<Isolation> | undefined;
 
 /** Looks once what this machine permits. */
@@ -51,8 +57,13 @@ async function tryIsolations(): Promise<Isolation> {
     ...(setpriv ? [{ prefix: setpriv, user, hasNetwork: true }] : []),
     { prefix: unshare, user: undefined, hasNetwork: false },
   ];
-  for (const way of ways) if (await works(way.prefix)) return way;
-  return { prefix: [], user: undefined, hasNetwork: true };
+  const none: Isolation = { prefix: [], user: undefined, hasNetwork: true };
+  for (const way of [...ways, none]) {
+    const withDeath = [...way.prefix, ...DIE_WITH_WORKER];
+    if (await works(withDeath)) return { ...way, prefix: withDeath };
+    if (await works(way.prefix)) return way;
+  }
+  return none;
 }
 
 /** As the other user, the programs and their folders must be readable too. */
