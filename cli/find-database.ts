@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openDatabase } from '../shared/database/connect.ts';
+import { withScram } from '../shared/database/host-urls.ts';
 import { createLog } from '../shared/process/log.ts';
 import { packageRoot } from '../shared/process/package-root.ts';
 import type { Config } from '../shared/settings/config.ts';
@@ -36,8 +37,8 @@ export async function withDatabase<T>(
       hint: 'Set DATA_DIR or DATABASE_URL to that of the service.',
     });
   const running = `postgres://${DATABASE_USER}:${password}@127.0.0.1:${port}/${DATABASE_NAME}`;
-  // Where no service runs, whoever listens on its port would be told the password.
-  if ((await isDataDirInUse(dataDir)) && (await answers(running)))
+  // Where no service runs, whoever listens on its port is another one.
+  if ((await isDataDirInUse(dataDir)) && (await answers(withScram(running))))
     return work((await prepareRoles(running)).owner);
   const log = createLog({ level: config.LOG_LEVEL, name: 'windlass', secrets: [] });
   const postgres = await startPostgres({ dataDir, log, signal }).catch((cause: unknown) => {

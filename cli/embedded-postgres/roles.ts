@@ -2,8 +2,9 @@ import { createHmac } from 'node:crypto';
 import type pg from 'pg';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { sqlState } from '../../shared/database/connect.ts';
+import { withScram } from '../../shared/database/host-urls.ts';
+import { clientOf, finderOf } from '../../shared/database/primary.ts';
 import { API_ROLE, WORKER_ROLE } from '../../shared/database/rights.ts';
-import { requirePackage } from '../../shared/process/require-package.ts';
 import { CommandError } from '../command-error.ts';
 
 /** Owns the tables, and migrates them. */
@@ -25,8 +26,11 @@ const LOCK_TIMEOUT = '10s';
  * in a database of the release before. Safe to repeat, also beside running programs.
  */
 export async function prepareRoles(url: string): Promise<RoleUrls> {
-  const { Client } = requirePackage<typeof pg>('pg');
-  const client = new Client({ connectionString: url, application_name: 'windlass roles' });
+  const superuser = withScram(url);
+  const client = new (clientOf(superuser))({
+    connectionString: finderOf(superuser).url,
+    application_name: 'windlass roles',
+  });
   client.on('error', () => {});
   const urls = {
     owner: urlOf(url, OWNER_ROLE),
@@ -73,7 +77,7 @@ function urlOf(url: string, role: string): string {
   const own = new URL(url);
   own.username = role;
   own.password = passwordOf(url, role);
-  return own.href;
+  return withScram(own.href);
 }
 
 /** An index, and the sequence of a column, go with their table. */

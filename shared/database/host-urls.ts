@@ -1,17 +1,32 @@
 const PARTS = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s;
 const TARGET = 'target_session_attrs';
+const AUTH = 'require_auth';
+/** The one way that can be required of a server. */
+const SCRAM = 'scram-sha-256';
 
 /** The URL of each server of a URL that may name several, as libpq does: `postgres://user@one:5432,two:5433/name`. */
 export function splitHosts(url: string): string[] {
   const [, before = '', hosts = '', after = ''] = PARTS.exec(url) ?? [];
-  return (hosts ? hosts.split(',').map(host => before + host + after) : [url]).map(withoutTarget);
+  return (hosts ? hosts.split(',').map(host => before + host + after) : [url]).map(withoutOurs);
 }
 
 /** What a URL says the wanted server must be. Windlass writes, and so asks for the primary anyway. */
-export function targetOf(url: string): string | null {
-  const query = /\?([^#]*)/.exec(url)?.[1];
-  return new URLSearchParams(query).get(TARGET);
+export const targetOf = (url: string): string | null => parametersOf(url).get(TARGET);
+
+/** Whether a server must prove that it knows the password; see requireScram(). */
+export const requiresScram = (url: string): boolean => parametersOf(url).get(AUTH) === SCRAM;
+
+/** Whether `require_auth` is absent, or says what can be done. */
+export function canRequireAuth(url: string): boolean {
+  const parameters = parametersOf(url);
+  const wanted = parameters.get(AUTH);
+  return wanted === null || (wanted === SCRAM && !parameters.has('sslmode'));
 }
+
+/** The URL of the embedded database, with the demand that its server knows the password. */
+export const withScram = (url: string): string => `${url}?${AUTH}=${SCRAM}`;
+
+const parametersOf = (url: string) => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
 
 /** The hosts of a URL, without its user and password. */
 export const hostsOf = (url: string): string =>
@@ -19,9 +34,10 @@ export const hostsOf = (url: string): string =>
     .map(each => new URL(each).host)
     .join(',');
 
-function withoutTarget(url: string): string {
-  if (!url.includes(TARGET) || !URL.canParse(url)) return url;
+function withoutOurs(url: string): string {
+  const ours = [TARGET, AUTH].filter(name => url.includes(name));
+  if (ours.length === 0 || !URL.canParse(url)) return url;
   const parsed = new URL(url);
-  parsed.searchParams.delete(TARGET);
+  for (const name of ours) parsed.searchParams.delete(name);
   return parsed.href;
 }

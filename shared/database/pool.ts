@@ -1,6 +1,7 @@
 import postgres from 'postgres';
 import { Patience } from './patience.ts';
 import { finderOf, type PrimaryFinder } from './primary.ts';
+import { requireScram } from './require-scram.ts';
 import { failSoon, openSocket, type SocketTarget } from './socket.ts';
 
 export type PoolOptions = postgres.Options<Record<string, never>> & {
@@ -110,10 +111,11 @@ class ReplacedClient {
       const place = await finder.find().catch((error: Error) => error);
       if (place instanceof Error) return failSoon(place);
       if (isRetired) return failSoon(new Error('the database client was replaced'));
-      return openSocket(place ? { host: [place.host], port: [place.port] } : target, {
+      const opened = openSocket(place ? { host: [place.host], port: [place.port] } : target, {
         onBroken: retire,
         onError: () => finder.forget(),
       });
+      return finder.requiresScram ? requireScram(opened) : opened;
     };
     const sql: postgres.Sql = postgres({
       ...template.options,

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { requirePackage } from '../process/require-package.ts';
-import { splitHosts } from './host-urls.ts';
+import { requiresScram, splitHosts } from './host-urls.ts';
+import { openScramSocket } from './require-scram.ts';
 import { socketErrors } from './socket.ts';
 
 const { Client } = requirePackage<typeof pg>('pg');
@@ -22,10 +23,13 @@ interface Primary extends Place {
 
 /** Finds the primary among the servers of a URL. It is asked for again once a connection has failed. */
 export class PrimaryFinder {
+  /** Whether its servers have to authenticate by SCRAM-SHA-256. */
+  readonly requiresScram: boolean;
   readonly #urls: string[];
   #found: Promise<Place> | undefined;
 
   constructor(url: string) {
+    this.requiresScram = requiresScram(url);
     this.#urls = splitHosts(url);
   }
 
@@ -50,7 +54,9 @@ export class PrimaryFinder {
 
   async #search(): Promise<Place> {
     const primaries: Primary[] = [];
-    const asked = this.#urls.map(async url => primaries.push(await askWhetherPrimary(url)));
+    const asked = this.#urls.map(async url =>
+      primaries.push(await askWhetherPrimary({ connectionString: url, ...streamOf(this) })),
+    );
     const first = Promise.any(asked).then(() => delay(OTHERS_MS));
     await Promise.race([Promise.allSettled(asked), first.catch(() => {})]);
     const [newest] = primaries.sort((a, b) => b.timeline - a.timeline);
@@ -62,9 +68,9 @@ export class PrimaryFinder {
 }
 
 /** Rejects unless it is. */
-async function askWhetherPrimary(url: string): Promise<Primary> {
+async function askWhetherPrimary(server: pg.ClientConfig): Promise<Primary> {
   const client = new Client({
-    connectionString: url,
+    ...server,
     application_name: process.title,
     connectionTimeoutMillis: ANSWER_MS,
     query_timeout: ANSWER_MS,
@@ -87,6 +93,9 @@ async function askWhetherPrimary(url: string): Promise<Primary> {
   }
 }
 
+const streamOf = (finder: PrimaryFinder): pg.ClientConfig =>
+  finder.requiresScram ? { stream: openScramSocket } : {};
+
 const finders = new Map<string, PrimaryFinder>();
 
 /** The finder of this URL, which all connections of the process share. */
@@ -100,6 +109,10 @@ export function finderOf(url: string): PrimaryFinder {
 export function clientOf(url: string): typeof pg.Client {
   const finder = finderOf(url);
   return class extends Client {
+    constructor(config: pg.ClientConfig) {
+      super({ ...config, ...streamOf(finder) });
+    }
+
     override connect(): Promise<never>;
     override connect(callback: (error?: Error) => void): void;
     override connect(callback?: (error?: Error) => void): Promise<never> | undefined {

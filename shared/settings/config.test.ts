@@ -67,6 +67,10 @@ test('a database may have several hosts, of which the primary is wanted', () => 
   const url = 'postgres://u:p@one:5432,two/d?target_session_attrs=';
   expect(problemOf(`${url}read-write`)).toBeUndefined();
   expect(problemOf(`${url}standby`)).toMatch(/^DATABASE_URL .*must be read-write or primary/);
+  const scram = 'postgres://u:p@one/d?require_auth=scram-sha-256';
+  expect(problemOf(scram)).toBeUndefined();
+  for (const wrong of [`${scram}&sslmode=require`, 'postgres://u:p@one/d?require_auth=md5'])
+    expect(problemOf(wrong)).toMatch(/^DATABASE_URL .*require_auth must be scram-sha-256/);
   expect(problemOf('postgres://u:p@one:port,two/d')).toMatch(/^DATABASE_URL .*is no URL/);
   expect(problemsOf({ DATABASE_DIRECT_URL: 'postgres://one/d' })).toEqual([
     'DATABASE_DIRECT_URL: needs DATABASE_URL too',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { splitHosts, targetOf } from '../database/host-urls.ts';
+import { canRequireAuth, splitHosts, targetOf } from '../database/host-urls.ts';
 import { parseAlgorithms } from '../ssh/algorithms.ts';
 
 /** Kinds of values in the environment. */
@@ -66,7 +66,8 @@ export const databaseUrl = z
   .refine(
     value => [null, 'read-write', 'primary'].includes(targetOf(value)),
     'target_session_attrs must be read-write or primary: Windlass writes',
-  );
+  )
+  .refine(canRequireAuth, 'require_auth must be scram-sha-256, and goes without sslmode');
 
 /** Whether secrets may pass through it: plain http only within this machine. */
 export function isSecureUrl(text: string): boolean {

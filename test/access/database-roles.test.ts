@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OWNER_ROLE, prepareRoles } from '../../cli/embedded-postgres/roles.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
+import { finderOf } from '../../shared/database/primary.ts';
 import { newId } from '../../shared/ids.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
@@ -16,7 +17,8 @@ import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const DENIED = '42501';
-const connect = (url: string) => postgres(url, { max: 1, onnotice: () => {}, fetch_types: false });
+/** Of the driver itself: what the programs demand of the server is theirs. */
+const connect = (url: string) => postgres(finderOf(url).url, { max: 1, onnotice: () => {}, fetch_types: false });
 
 /** What each statement was refused with; undefined: it was not. */
 async function tryAll(sql: postgres.Sql, statements: string[]) {
