@@ -12,6 +12,10 @@ export function currentUser(res: Response): User {
 /** When the token or the link of an authenticated request ends, if it does by itself. */
 export const credentialEnds = (res: Response): Date | undefined => res.locals.ends;
 
+/** The same, and of a cookie, when its login ends unless it is used. */
+export const identityEnds = (res: Response): Date | undefined =>
+  res.locals.ends ?? res.locals.loginEnds;
+
 export function requireAdministrator(res: Response): User {
   const user = currentUser(res);
   assertAdministrator(user);

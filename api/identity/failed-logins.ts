@@ -1,4 +1,4 @@
-import { eq, inArray, sql } from 'drizzle-orm';
+import { and, eq, inArray, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../shared/database/connect.ts';
 import { failedLogins } from '../../shared/database/schema.ts';
@@ -92,13 +92,23 @@ export class FailedLogins {
   async succeed(attempt: LoginAttempt): Promise<void> {
     if (this.#limit === 0) return;
     const { db } = this.#database;
-    const cleared = [accountKey(attempt), bothKey(attempt)].sort();
+    const cleared = [accountKey(attempt), bothKey(attempt)];
     await db.transaction(async tx => {
+      // In the order in which begin() of another process locks them. What it adds after this look is of its own attempt.
+      const locked = await tx
+        .select({ key: failedLogins.key })
+        .from(failedLogins)
+        .where(inArray(failedLogins.key, [attempt.address, ...cleared]))
+        .orderBy(sql`${failedLogins.key} collate "C"`)
+        .for('update');
+      const keys = locked.map(({ key }) => key);
       await tx
         .update(failedLogins)
         .set({ failures: sql`greatest(${failedLogins.failures} - 1, 0)` })
-        .where(eq(failedLogins.key, attempt.address));
-      await tx.delete(failedLogins).where(inArray(failedLogins.key, cleared));
+        .where(and(eq(failedLogins.key, attempt.address), inArray(failedLogins.key, keys)));
+      await tx
+        .delete(failedLogins)
+        .where(and(inArray(failedLogins.key, cleared), inArray(failedLogins.key, keys)));
     });
   }
 

@@ -80,11 +80,10 @@ async function useAuthorization(
   api: Authenticator,
   { req, res, authorization }: { req: Request; res: Response; authorization: string },
 ): Promise<void> {
-  if (isForeignPage(res) && basicCredentials(authorization)) throw noPassword();
-  // A password is remembered for an address: see PasswordVerifier.
-  const key = basicCredentials(authorization)
-    ? `${clientAddress(req)} ${authorization}`
-    : authorization;
+  const isBasic = basicCredentials(authorization) !== undefined;
+  if (isForeignPage(res) && isBasic) throw noPassword();
+  // A password is remembered for an address (see PasswordVerifier), which no text of the header may stand for.
+  const key = JSON.stringify([isBasic ? clientAddress(req) : null, authorization]);
   let identity = api.credentialCache.find(key);
   if (!identity) {
     identity = await identify(api, { req, res, authorization });
@@ -134,7 +133,9 @@ async function useCookie(
   Object.assign(res.locals, { user: login.user, by: 'cookie', loginEnds: login.expires });
   if (!login.due) return;
   const expires = await extendLogin(db, secret, config.LOGIN_TIMEOUT);
-  if (expires) setLoginCookies(req, res, { config, secret, expires });
+  if (!expires) return;
+  res.locals.loginEnds = expires;
+  setLoginCookies(req, res, { config, secret, expires });
 }
 
 export function basicCredentials(

@@ -8,7 +8,7 @@ import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { currentUser, refuseReadToken } from '../identity/current-user.ts';
 import { startJobUnder } from '../jobs/requests/start-requested-job.ts';
 import { identifyLateSender } from '../middleware/authenticate.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
@@ -131,6 +131,8 @@ export default routes('raw-body', (router, api) => {
       },
       errors: ['not_found', 'precondition_failed', 'locked'],
       handle: async ({ req, res }) => {
+        // It ends what is being sent, and may begin the parse.
+        refuseReadToken(res);
         requireVersion(req, res);
         const key = readUploadKey(req, res);
         await findTus(key);

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
+import { FailedLogins } from '../../api/identity/failed-logins.ts';
+import { openDatabase } from '../../shared/database/connect.ts';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
+import { stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { useStack, useStackDatabase } from '../harness/use-stack.ts';
@@ -51,6 +54,25 @@ describeStack(undefined, 'guessing from many addresses', form => {
     expect(right.ms).toBeGreaterThan(4_000);
     // A success forgives.
     expect((await attempt(username, wrong())).ms).toBeLessThan(1_000);
+  });
+
+  test('a right password is never refused because another process looks at one of the same account', async () => {
+    const { username } = await addUser(admin);
+    const open = () => openDatabase(stackDatabaseUrl(stack), { max: 8 });
+    const databases = [open(), open()];
+    const counts = databases.map(opened => new FailedLogins(opened, 1_000));
+    const one = { address: '198.51.100.251', username };
+    try {
+      for (let round = 0; round < 60; round++)
+        await Promise.all(
+          [...counts, ...counts, ...counts, ...counts].map(async count => {
+            await count.begin(one);
+            await count.succeed(one);
+          }),
+        );
+    } finally {
+      await Promise.all(databases.map(opened => opened.close()));
+    }
   });
 
   test('an unknown name is delayed as one that somebody has', async () => {

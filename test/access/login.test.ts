@@ -1,5 +1,6 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newId } from '../../shared/ids.ts';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -290,6 +291,33 @@ describeStack(undefined, 'logins', form => {
       expect([jar, (await whoAmI(stack.url, { Cookie: jar })).status]).toEqual([jar, 200]);
     for (const jar of ['', 'serviceauth=', `x${Cookie}`, `serviceauth=${'x'.repeat(43)}`])
       expect([jar, (await whoAmI(stack.url, { Cookie: jar })).status]).toEqual([jar, 401]);
+  });
+
+  test('a header that begins with an address is not the password of that address', async () => {
+    const { username } = await addUser();
+    const [own, other] = ['203.0.113.5', '203.0.113.6'];
+    const { Authorization } = basic(username, PASSWORD);
+    const ask = (address: string, header: string) =>
+      whoAmI(stack.url, { 'X-Forwarded-For': address, Authorization: header });
+    expect((await ask(own, Authorization)).status).toBe(200);
+    for (const header of [`${own} ${Authorization}`, JSON.stringify([own, Authorization])])
+      await expectProblem(await ask(other, header), 401, 'unauthorized');
+  });
+
+  test('a stream of events ends with the login that opened it', async () => {
+    const alice = await addUser();
+    const login = await logIn(stack, alice);
+    const id = newId();
+    await database`insert into jobs (id, kind, queue, owner, payload, not_before)
+      values (${id}, 'command', 'remote', ${alice.username}, '{}', 'infinity')`;
+    // After seven days no use extends it.
+    await database`update logins set created = now() - interval '7 days - 2 s', expires = now() + interval '2 s'
+      where username = ${alice.username}`;
+    const events = await login.fetch(`${stack.url}/api/jobs/${id}/events`);
+    expect(events.status).toBe(200);
+    await expect(events.text()).resolves.toMatch(/^event: /m);
+    expect((await login.fetch(`${stack.url}/api/jobs/${id}/events`)).status).toBe(401);
+    await database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
   });
 
   test('failed logins lock the account from that address alone, in every process', async () => {

@@ -273,6 +273,12 @@ describeStack(undefined, 'enemies of an upload by tus', form => {
     });
     await expectProblem(await post('PATCH', `Bearer ${token}`), 403, 'forbidden');
     await expectProblem(await post('DELETE', `Bearer ${token}`), 403, 'forbidden');
+    // It would end what the owner sends, or begin to parse it.
+    const head = await fetch(stack.url + path, {
+      method: 'HEAD',
+      headers: { ...BYTES, Authorization: `Bearer ${token}` },
+    });
+    expect(head.status).toBe(403);
     await expectProblem(await post('GET'), 405, 'method_not_allowed');
     expect((await post('PATCH')).status).toBe(204);
     await expectFile('overridden', bytes);

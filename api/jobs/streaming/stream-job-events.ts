@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { releaseRequestMemory } from '../../http/release-request-memory.ts';
 import { invalidInput } from '../../http/validate.ts';
-import { credentialEnds } from '../../identity/current-user.ts';
+import { identityEnds } from '../../identity/current-user.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { EventStream } from './event-stream.ts';
 import type { JobFeeds } from './job-feeds.ts';
@@ -31,7 +31,7 @@ export function streamJobEvents(
   res.flushHeaders();
   releaseRequestMemory(req);
   const { id } = row;
-  const stream = new EventStream(res, at, credentialEnds(res));
+  const stream = new EventStream(res, at, identityEnds(res));
   res.once('close', () => feeds.remove(stream, id));
   feeds.add(stream, row);
 }
