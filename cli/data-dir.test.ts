@@ -101,6 +101,48 @@ describe('any user', () => {
     }
   });
 
+  test('takes no database that another user has put into a folder where all may write', context => {
+    if (process.geteuid?.() !== 0) return context.skip('needs root, to give files to others');
+    const given = fs.mkdtempSync(join(scratch.path, 'planted-'));
+    fs.writeFileSync(join(given, 'a file of others'), 'x');
+    fs.mkdirSync(join(given, 'postgres'));
+    fs.chownSync(join(given, 'postgres'), 12_345, 12_345);
+    const options = { given, checkout, systemDir, isStart: true };
+    fs.chmodSync(given, 0o1777);
+    expect(() => chooseDataDir(options)).toThrow('another user (12345)');
+    fs.rmdirSync(join(given, 'postgres'));
+    fs.symlinkSync('/etc', join(given, 'postgres.init-x'));
+    fs.lchownSync(join(given, 'postgres.init-x'), 12_345, 12_345);
+    expect(() => chooseDataDir(options)).toThrow('another user (12345)');
+  });
+
+  test('takes a volume that root has made for a group of the service', context => {
+    if (process.geteuid?.() !== 0) return context.skip('needs root, to give folders to a group');
+    fs.chmodSync(scratch.path, 0o711);
+    const before = process.getgroups?.() ?? [];
+    for (const [mode, gid] of [
+      [0o2775, 12_345],
+      [0o777, 0],
+    ] as const) {
+      const given = fs.mkdtempSync(join(scratch.path, 'volume-'));
+      fs.chownSync(given, 0, gid);
+      fs.chmodSync(given, mode);
+      fs.writeFileSync(join(given, 'secrets.json'), '{}');
+      fs.chownSync(join(given, 'secrets.json'), 12_346, 12_346);
+      process.setgroups?.([12_345]);
+      process.setegid?.(12_346);
+      process.seteuid?.(12_346);
+      try {
+        const options = { given, checkout, systemDir, isStart: true };
+        expect(chooseDataDir(options)).toEqual({ dataDir: given });
+      } finally {
+        process.seteuid?.(0);
+        process.setegid?.(0);
+        process.setgroups?.(before);
+      }
+    }
+  });
+
   test('takes no folder with other things in it that others may write to, whoever made it', context => {
     const given = fs.mkdtempSync(join(scratch.path, 'open-'));
     fs.writeFileSync(join(given, 'a file of others'), 'x');

@@ -10,6 +10,7 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { findPostgresUser } from '../shared/process/system-users.ts';
 import { isSharedFolder } from '../shared/storage/shared-folder.ts';
 import { CommandError, errnoOf } from './command-error.ts';
 import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgres/service-user.ts';
@@ -131,7 +132,10 @@ function closeToOthers(directory: string): void {
 function requireOwn(directory: string): void {
   const own = process.geteuid?.();
   if (own === undefined) return;
-  const postgres = chooseServiceUser(join(directory, 'postgres'))?.uid;
+  // Where others may write, they may have made the folder of the database, too: its owner says nothing.
+  const isOpen = (statSync(directory).mode & 0o022) !== 0;
+  const user = isOpen ? findPostgresUser() : chooseServiceUser(join(directory, 'postgres'));
+  const postgres = own === 0 ? user?.uid : undefined;
   const require = (path: string, isPostgres = false) => {
     // A link, and what it leads to.
     for (const found of [lstatSync, statSync].map(look => look(path, { throwIfNoEntry: false }))) {
@@ -153,10 +157,12 @@ function requireOwn(directory: string): void {
 
 /** Where other things are in it its mode stays, and then nobody else may replace what is in it. */
 function requireClosed(directory: string): void {
+  if (readdirSync(directory).every(name => OWN.test(name))) return;
   const { gid, mode } = statSync(directory);
   if ((mode & 0o1000) !== 0) return;
   // The user's own group is often the user's alone.
-  const isOfGroup = (mode & 0o020) !== 0 && gid !== process.getegid?.();
+  const groups = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
+  const isOfGroup = (mode & 0o020) !== 0 && !groups.includes(gid);
   if (!isOfGroup && (mode & 0o002) === 0) return;
   const who = mode & 0o002 ? 'Every user' : `The group ${gid}`;
   throw new CommandError(`${who} may write to ${directory}, where other things are, too.`, {

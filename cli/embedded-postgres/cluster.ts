@@ -150,8 +150,10 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
 
 /** Removes what killed starts left: an incomplete directory each, and an initdb that may still run. */
 async function removeIncomplete(dataDir: string, user: ServiceUser | undefined): Promise<void> {
-  for (const name of await readdir(dataDir)) {
-    if (!name.startsWith('postgres.init-')) continue;
+  for (const entry of await readdir(dataDir, { withFileTypes: true })) {
+    const { name } = entry;
+    // A link would lead to what is not ours.
+    if (!name.startsWith('postgres.init-') || !entry.isDirectory()) continue;
     const directory = await realpath(join(dataDir, name));
     await requireNoOrphans(directory, user);
     await rm(directory, { recursive: true, force: true, maxRetries: 5 });
