@@ -18,6 +18,8 @@ export interface Login {
   expires: Date;
   /** Whether a use now extends it. */
   due: boolean;
+  /** Of the identity provider: who was removed there is out when it ends, and nothing extends it. */
+  isFinal: boolean;
 }
 
 /** When a login that is used now ends; `timeout` is LOGIN_TIMEOUT. */
@@ -79,7 +81,7 @@ export async function findLogin(
       administrator: users.administrator,
       version: users.version,
       expires: logins.expires,
-      // Who was removed at the identity provider is out when the login ends: nothing extends it.
+      isFinal: sql<boolean>`${users.issuer} is not null`,
       due: sql<boolean>`${users.issuer} is null and ${logins.expires} < ${extended(timeout)} - make_interval(secs => ${slack})`,
     })
     .from(logins)
@@ -94,8 +96,8 @@ export async function findLogin(
     )
     .where(and(eq(logins.token, hashSecret(secret)), gt(logins.expires, sql`now()`)));
   if (!found) return undefined;
-  const { expires, due, ...user } = found;
-  return { user, expires, due };
+  const { expires, due, isFinal, ...user } = found;
+  return { user, expires, due, isFinal };
 }
 
 /** Extends a login that is used. Returns its new end, or undefined when it has ended meanwhile. */

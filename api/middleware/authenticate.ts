@@ -130,7 +130,13 @@ async function useCookie(
   const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
   if (!login) throw refusal('the login has ended.');
   requireSameOrigin(req, config);
-  Object.assign(res.locals, { user: login.user, by: 'cookie', loginEnds: login.expires });
+  const { user, expires: loginEnds, isFinal } = login;
+  Object.assign(res.locals, {
+    user,
+    by: 'cookie',
+    loginEnds,
+    ends: isFinal ? loginEnds : undefined,
+  });
   if (!login.due) return;
   const expires = await extendLogin(db, secret, config.LOGIN_TIMEOUT);
   if (!expires) return;

@@ -95,7 +95,7 @@ export default routes('login', (router, api) => {
           .catch(async error => {
             if (error instanceof WindlassError && error.status < 500)
               await refused.record({
-                key: `${address} oidc`,
+                key: `${address} (oidc)`,
                 username: undefined,
                 address,
                 action: 'login',

@@ -267,6 +267,13 @@ describeStack(undefined, 'an identity provider', form => {
         where username in ${database([subject, local])}`;
       expect((await send(browser, ME)).status).toBe(200);
       expect((await send(byPassword, ME)).status).toBe(200);
+      // Nor does a link outlive it.
+      const link = await send(browser, '/api/links', {
+        method: 'POST',
+        body: JSON.stringify({ path: '/api/jobs', seconds: 3_600 }),
+      });
+      const { expires } = (await link.json()) as { expires: string };
+      expect(Date.parse(expires) - Date.now()).toBeLessThanOrEqual(300_000);
       const ends =
         await database`select username, expires > now() + interval '1 hour' as extended from logins
         where username in ${database([subject, local])}`;
