@@ -28,7 +28,7 @@ import { pollBatchHosts } from './batch/poller.ts';
 import type { WorkerContext } from './context.ts';
 import { consumeQueues } from './engine/consume-queues.ts';
 import { runDispatcher } from './engine/dispatcher.ts';
-import { startHeartbeat } from './engine/heartbeat.ts';
+import { startHeartbeat, withdrawSlots } from './engine/heartbeat.ts';
 import { JobGroups } from './engine/job-groups.ts';
 import { LeaseRenewer } from './engine/lease-renewer.ts';
 import { renewLease } from './engine/leases.ts';
@@ -140,6 +140,9 @@ async function main(): Promise<void> {
 
   await life.stopped;
   log.info({ jobs: leases.size }, 'stopping');
+  void withdrawSlots(context).catch((error: unknown) =>
+    log.warn({ err: error }, 'the slots could not be withdrawn: they count until this worker ends'),
+  );
   await Promise.race([
     Promise.allSettled([consumption.stop(), stopHelping?.(), ...upkeep, ...remote]),
     delay(DRAIN_MS),

@@ -64,7 +64,7 @@ function recordEvents(api: ApiContext): RequestHandler {
   };
 }
 
-/** Calls back when the body has ended or is too large; never when the client disconnected or was answered 408. */
+/** Calls back when the body has arrived or is too large; never when the client left before, or was answered 408. */
 function dropBody(
   req: Request,
   res: Response,
@@ -81,7 +81,9 @@ function dropBody(
   const end = () => {
     if (!res.headersSent) done();
   };
-  req.on('data', count).once('end', end);
+  // A request whose client left emits no `end` any more, although its body has arrived.
+  if (req.destroyed && req.complete) end();
+  else req.on('data', count).once('end', end);
 }
 
 /** A log of its own on stdout: every LOG_LEVEL but `silent` writes events. */

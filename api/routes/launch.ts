@@ -9,7 +9,7 @@ import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import { jobError } from '../jobs/views/job-error.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
-import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { answerWithLocation, type OperationInput, operation } from '../openapi/operation.ts';
 
 const launch = z
   .strictObject({
@@ -30,8 +30,20 @@ const commandResult = z
   })
   .meta({ id: 'Command' });
 
+/** Characters of a command that is held for its answer; a longer one is read again. */
+const SHORT = 1_024;
+
 /** POST /remotes/launch: runs a command in a session, and waits for its end unless the client prefers otherwise. */
 export default routes('json-body', (router, api) => {
+  /** A function of its own, which ends before the command does: nothing holds the request's standard input any more. */
+  const begin = async ({ req, res, body }: OperationInput<unknown, z.output<typeof launch>>) => {
+    const { sid, name, ...payload } = body();
+    const request = { kind: 'command' as const, payload, session: sid, name };
+    const job = await startSessionJob(api, { req, res }, request);
+    req.body = undefined;
+    return { job, command: payload.command.length > SHORT ? undefined : payload.command };
+  };
+
   resource(router, '/remotes/launch', {
     post: operation({
       id: 'launchCommand',
@@ -67,11 +79,9 @@ export default routes('json-body', (router, api) => {
         'shell_unusable',
         'outcome_unknown',
       ],
-      handle: async ({ req, res, body }) => {
-        const { sid, name, ...payload } = body();
-        const { command } = payload;
-        const request = { kind: 'command' as const, payload, session: sid, name };
-        const job = await startSessionJob(api, { req, res }, request);
+      handle: async given => {
+        const { req, res } = given;
+        const { job, command } = await begin(given);
         res.location(`/api/jobs/${job.id}`);
         const ended = await awaitEnd(api, { req, res, job });
         if (!ended.finished) return void res.status(202).json(jobView(ended));

@@ -1,6 +1,4 @@
-import { and, eq, inArray, isNull } from 'drizzle-orm';
-import type { Tx } from '../../shared/database/connect.ts';
-import { jobs, members, models, projects, uploads } from '../../shared/database/schema.ts';
+import { uploads } from '../../shared/database/schema.ts';
 import { MAX_FILES } from '../../shared/uploads/uploads.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
@@ -11,10 +9,9 @@ import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { beginUpload, newUpload } from '../uploads/begin-upload.ts';
 import { endUpload, findParseJob } from '../uploads/end-upload.ts';
 import { findUpload, readUploadKey } from '../uploads/find-upload.ts';
+import { selectUploadsOf } from '../uploads/select-uploads.ts';
 import {
-  parseJobColumns,
   readParts,
-  summaryColumns,
   tagOf,
   toUploadRecord,
   toUploadSummary,
@@ -37,9 +34,9 @@ export default routes('json-body', (router, api) => {
       query: pageQuery,
       answers: { 200: { means: 'A page of uploads.', json: pageOf('UploadPage', uploadSummary) } },
       handle: async ({ res, query }) => {
-        const rows = selectMine(db, currentUser(res).username);
+        const rows = selectUploadsOf(db, currentUser(res).username);
         const page = await readPage(rows, query(), { by: uploads.uid, key: 'id' }, row =>
-          toUploadSummary(row.upload, row.job ?? row.upload.parseEnd),
+          toUploadSummary(row.upload, row.state),
         );
         res.json(page);
       },
@@ -97,20 +94,3 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
-
-/** The user's uploads into projects of which they are members. */
-function selectMine(db: Tx, owner: string) {
-  const mine = db
-    .select({ project: members.project })
-    .from(members)
-    .innerJoin(projects, and(eq(projects.pid, members.project), isNull(projects.deleted)))
-    .where(eq(members.username, owner));
-  return db
-    .select({ upload: summaryColumns, job: parseJobColumns })
-    .from(uploads)
-    .innerJoin(
-      models,
-      and(eq(models.mid, uploads.model), eq(uploads.owner, owner), inArray(models.project, mine)),
-    )
-    .leftJoin(jobs, eq(jobs.id, uploads.job));
-}

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
-import { and, count, desc, eq, lt } from 'drizzle-orm';
+import { and, count, desc, eq, getTableColumns, lt } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { WEBHOOK_COLUMNS, type WebhookRecord } from '../../shared/database/api-columns.ts';
@@ -81,10 +81,13 @@ const view = (row: WebhookRecord): z.output<typeof webhookRecord> => ({
   disabled: row.disabled,
 });
 
+/** Not the record of a job that was removed, which may be long. */
+const { record: _, ...deliveryColumns } = getTableColumns(webhookDeliveries);
+
 /** What waits for a webhook that is disabled is given up. */
 const viewDelivery =
   ({ disabled }: WebhookRecord) =>
-  (row: WebhookDeliveryRow): z.output<typeof deliveryRecord> => {
+  (row: Omit<WebhookDeliveryRow, 'record'>): z.output<typeof deliveryRecord> => {
     const state = row.state === 'pending' && disabled ? 'failed' : row.state;
     return {
       job: row.job,
@@ -230,7 +233,7 @@ export default routes('json-body', (router, api) => {
         const row = await find(req, res);
         const { limit, after } = query();
         const rows = await db
-          .select()
+          .select(deliveryColumns)
           .from(webhookDeliveries)
           .where(
             and(

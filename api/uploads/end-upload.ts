@@ -22,7 +22,7 @@ export async function endUpload(
     const { upload } = await lockUpload(tx, key.uid);
     const job = await findParseJob(tx, upload);
     check(upload.version, job);
-    if (uploadState(upload, job) === 'parsing') throw isParsing(upload.job);
+    if (uploadState(upload, job?.state) === 'parsing') throw isParsing(upload.job);
     if (upload.job !== null) await bumpModel(tx, upload.model);
     return removeUpload(tx, key.uid);
   });

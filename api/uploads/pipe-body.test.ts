@@ -12,8 +12,8 @@ afterEach(() => {
   server.close();
 });
 
-/** Starts a request that announces more than it sends. Returns the server's side of it. */
-async function beginRequest(): Promise<{ req: IncomingMessage; leave(): void }> {
+/** Starts a request that sends 4 bytes of this many. Returns the server's side of it. */
+async function beginRequest(announced = 100): Promise<{ req: IncomingMessage; leave(): void }> {
   server = createServer();
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const seen = new Promise<IncomingMessage>(resolve => server.once('request', resolve));
@@ -22,7 +22,7 @@ async function beginRequest(): Promise<{ req: IncomingMessage; leave(): void }> 
     port,
     host: '127.0.0.1',
     method: 'PUT',
-    headers: { 'Content-Length': 100 },
+    headers: { 'Content-Length': announced },
   });
   sending.on('error', () => {});
   sending.write('some');
@@ -63,11 +63,15 @@ test('a slow store does not count as a silent client', async () => {
   stop();
 });
 
-test('fails when the client has disconnected before', async () => {
-  const { req, leave } = await beginRequest();
+test.each([
+  { when: 'in the middle of its body', announced: 100, isComplete: false },
+  { when: 'after its whole body arrived', announced: 4, isComplete: true },
+])('fails when the client has disconnected before, $when', async ({ announced, isComplete }) => {
+  const { req, leave } = await beginRequest(announced);
   req.on('error', () => {});
   leave();
   await new Promise(resolve => req.once('close', resolve));
+  expect(req.complete).toBe(isComplete);
   const meter = new PartMeter();
   const stop = pipeBody(req, meter, 60_000);
   await expect(finished(meter)).rejects.toMatchObject({ code: 'bad_request' });

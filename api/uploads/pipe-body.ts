@@ -28,7 +28,8 @@ export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number)
     Math.min(1_000, windowMs / 4),
   );
   const onClose = () => {
-    if (!req.complete) fail(bodyEndedEarly());
+    // Not `complete`, which is also set when a body has arrived that nobody will read any more.
+    if (!req.readableEnded) fail(bodyEndedEarly());
   };
   const onError = () => fail(bodyEndedEarly());
   req.on('close', onClose).on('error', onError);

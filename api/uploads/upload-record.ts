@@ -1,7 +1,13 @@
 import { asc, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { type JobRow, jobs, parts, type UploadRow, uploads } from '../../shared/database/schema.ts';
+import {
+  type JobRow,
+  type JobState,
+  jobs,
+  parts,
+  type UploadRow,
+} from '../../shared/database/schema.ts';
 import { MAX_PARTS } from '../../shared/uploads/uploads.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 
@@ -68,22 +74,20 @@ export const tagOf = (version: number, job: ParseJob | null): string =>
   entityTag(job ? `${version}.${job.version}` : version);
 
 export const parseJobColumns = { state: jobs.state, version: jobs.version, error: jobs.error };
-const { uid, model, parser, input, job, parseEnd, created, accessed } = uploads;
-export const summaryColumns = { uid, model, parser, input, job, parseEnd, created, accessed };
 
 /** An upload's state is its job's. */
 export function uploadState(
   upload: Pick<UploadRow, 'job'>,
-  job: Pick<ParseJob, 'state'> | null,
+  job: JobState | null | undefined,
 ): State {
   if (upload.job === null) return 'open';
-  if (job?.state === 'succeeded') return 'done';
-  return job?.state === 'queued' || job?.state === 'running' ? 'parsing' : 'failed';
+  if (job === 'succeeded') return 'done';
+  return job === 'queued' || job === 'running' ? 'parsing' : 'failed';
 }
 
 export function toUploadSummary(
   upload: Pick<UploadRow, 'uid' | 'model' | 'parser' | 'input' | 'job' | 'created' | 'accessed'>,
-  job: Pick<ParseJob, 'state'> | null,
+  job: JobState | null | undefined,
 ): z.output<typeof uploadSummary> {
   return {
     id: upload.uid,
@@ -105,7 +109,7 @@ export function toUploadRecord(
   const error = job?.error as { detail: string; errors?: unknown } | null | undefined;
   const errors = z.array(reason).safeParse(error?.errors);
   return {
-    ...toUploadSummary(upload, job),
+    ...toUploadSummary(upload, job?.state),
     aids: upload.aids,
     parts: stored,
     ...(error ? { error: { message: error.detail, errors: errors.data ?? [] } } : {}),

@@ -31,9 +31,11 @@ export function shareRules(slots: number, limitShare: number): ShareRules {
 export const slotsOf = (queue: QueueName) =>
   `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where not draining and seen > now() - interval '${ALIVE_SECONDS} seconds'`;
 
+/** SQL: a worker that is being drained, or stops and so has no slots any more. */
+const TAKES_NO_MORE = `(draining or not jsonb_path_exists(slots, '$.* ? (@ > 0)'))`;
+
 /** SQL: neither the slots of a worker that takes no more jobs count, nor those that it still has. */
-export const OF_ACTIVE_WORKERS =
-  '(num_nonnulls(lease_token) = 0 or worker is null or worker not in (select id from workers where draining))';
+export const OF_ACTIVE_WORKERS = `(num_nonnulls(lease_token) = 0 or worker is null or worker not in (select id from workers where ${TAKES_NO_MORE}))`;
 
 /** SQL for the two numbers of the advisory lock under which slots of a queue are given. */
 export const lockOf = (queue: QueueName) => `${ADVISORY_LOCKS.slots}, ${QUEUES.indexOf(queue)}`;

@@ -1,8 +1,9 @@
 import { and, eq, inArray, isNull, not, or, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
-import { idempotencyKeys, type JobRow, jobs } from '../database/schema.ts';
+import { idempotencyKeys, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 import { isAwaitedKind, JOB_KINDS } from './catalog.ts';
+import { type JobSummary, summaryColumns } from './job-record.ts';
 
 /** An Idempotency-Key: the same key again gives the same job, with another body 409. */
 export interface IdempotencyKey {
@@ -28,12 +29,12 @@ export async function findJobByIdempotencyKey(
   tx: Tx,
   owner: string,
   given: IdempotencyKey,
-): Promise<JobRow | undefined> {
+): Promise<JobSummary | undefined> {
   await tx.execute(
     sql`select pg_advisory_xact_lock(hashtextextended(${`${owner}\n${given.route}\n${given.key}`}, 0))`,
   );
   const [found] = await tx
-    .select({ job: jobs, body: idempotencyKeys.body })
+    .select({ job: summaryColumns, body: idempotencyKeys.body })
     .from(idempotencyKeys)
     .leftJoin(jobs, eq(jobs.id, idempotencyKeys.job))
     .where(

@@ -1,8 +1,8 @@
 import type { Database } from '../database/connect.ts';
-import type { JobRow } from '../database/schema.ts';
 import { newId } from '../ids.ts';
 import { jobDefinition, type Payload, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
+import type { JobSummary } from './job-record.ts';
 import { labelOf } from './labels.ts';
 import { versionsOf } from './payload-versions.ts';
 import { auditOf, type JobRequest } from './start-job.ts';
@@ -35,7 +35,7 @@ const NEW = {
   unreachableSince: null,
   runRemoved: false,
   payloadBytes: null,
-} as const satisfies Partial<JobRow>;
+} as const satisfies Partial<JobSummary>;
 
 /**
  * startJob() in one statement, for the most frequent jobs: those in a session that its owner has used within the last
@@ -48,7 +48,7 @@ export async function startJobInSession<K extends SessionKind>(
   { sql }: Database,
   request: JobRequest<K> & { session: string },
   idleSeconds: number,
-): Promise<JobRow | undefined> {
+): Promise<JobSummary | undefined> {
   const { kind, owner, session, limit, onCount, share, requestId = null, name = null } = request;
   const { payload, output, ...definition } = jobDefinition(kind);
   const { usual, newer } = versionsOf(kind);
@@ -104,7 +104,6 @@ export async function startJobInSession<K extends SessionKind>(
     label,
     name,
     requestId,
-    payload: given,
     payloadVersion: row.version,
     outputStreamed,
     epoch: 1,

@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { type AuditEvent, recordAudit, targetDigest } from '../audit/audit.ts';
 import type { Tx } from '../database/connect.ts';
-import { type JobRow, jobs, sessions } from '../database/schema.ts';
+import { jobs, sessions } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
 import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
+import { type JobSummary, summaryColumns } from './job-record.ts';
 import { labelOf, oneLine } from './labels.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { versionIn, versionsOf } from './payload-versions.ts';
@@ -43,7 +44,10 @@ export interface JobRequest<K extends JobKind = JobKind> {
  * Inserts a job's row in the caller's transaction. Where its user may have a slot at once the row is marked as dispatched,
  * and the caller adds the entry after the commit; if it crashes in between, the dispatcher adds the entry later.
  */
-export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>): Promise<JobRow> {
+export async function startJob<K extends JobKind>(
+  tx: Tx,
+  request: JobRequest<K>,
+): Promise<JobSummary> {
   const { limit, onCount, share, address: _, ...columns } = request;
   if (limit > 0) await refuseTooMany(tx, request);
   const { payload, output, ...definition } = jobDefinition(request.kind);
@@ -66,7 +70,7 @@ export async function startJob<K extends JobKind>(tx: Tx, request: JobRequest<K>
       epoch: 1,
       dispatched: sql`(select ${sql.raw(dispatchedAtOnce(queue, share))} from (select ${columns.owner}::text as owner) asked)`,
     })
-    .returning();
+    .returning(summaryColumns);
   if (!row) throw new Error('insert returned no row');
   const event = auditOf(request);
   if (event) await recordAudit(tx, event);

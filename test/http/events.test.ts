@@ -19,7 +19,7 @@ for (const level of ['trace', 'fatal']) {
     let count = 0;
 
     beforeAll(async () => {
-      await addUsers(stack, ['someone']);
+      await addUsers(stack, ['someone', 'leaver']);
     });
 
     const authorization = `Basic ${btoa('someone:a long password')}`;
@@ -164,6 +164,25 @@ for (const level of ['trace', 'fatal']) {
       expect(linesOf(`body-${most}`).map(line => line.event?.path)).toEqual(['body']);
       expect(linesOf(`body-${most + 1}`).filter(line => line.event)).toEqual([]);
     });
+
+    test.each(['', 'abc'])(
+      'an event counts that has arrived, although its sender left meanwhile: %j',
+      async body => {
+        const { hostname, port } = new URL(stack.url);
+        const socket = connect(Number(port), hostname);
+        const id = `left-after-${body.length}`;
+        // The service verifies a password while the sender leaves.
+        const credentials = btoa('leaver:a long password');
+        socket.write(
+          `POST /events/left HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${credentials}\r\nX-Request-Id: ${id}\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        );
+        await new Promise<void>(resolve => socket.end(resolve));
+        socket.destroy();
+        const events = () => linesOf(id).flatMap(({ event }) => event ?? []);
+        await waitFor(() => events().length > 0, { what: 'the line of the event' });
+        expect(events()).toEqual([{ user: 'leaver', path: 'left', query: '' }]);
+      },
+    );
 
     test('who leaves in the middle of a body has sent no event, and the service goes on', async () => {
       const { hostname, port } = new URL(stack.url);

@@ -9,6 +9,7 @@ import { startJob } from '../../shared/jobs/start-job.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { dispatchWaiting, type Turns } from '../../workers/engine/dispatch-waiting.ts';
+import { withdrawSlots } from '../../workers/engine/heartbeat.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 
 const given = withDatabase('fair-share');
@@ -157,14 +158,20 @@ describe('slots', () => {
     expect(await slots()).toEqual({ ann: 8, bob: 8 });
   });
 
-  test('of a worker that takes no more jobs count neither free nor taken', async () => {
+  test.each([
+    {
+      how: 'is drained',
+      cease: () => database.sql`update workers set draining = true where id = 'w1'`,
+    },
+    { how: 'stops', cease: () => withdrawSlots({ id: 'w1', database }) },
+  ])('of a worker that $how count neither free nor taken', async ({ cease }) => {
     await startWorker('w1', 8);
     await startWorker('w2', 8);
     await wait('ann', 50);
     await dispatch();
     await database.sql`update jobs set lease_token = id, worker = 'w1'
       where id in (select id from jobs where dispatched is not null order by id limit 8)`;
-    await database.sql`update workers set draining = true where id = 'w1'`;
+    await cease();
     await wait('bob', 50);
     await database.sql`delete from jobs where owner = 'ann' and dispatched is not null and lease_token is null`;
     await dispatch();

@@ -65,3 +65,12 @@ export async function startHeartbeat(
     await db.delete(workers).where(eq(workers.id, context.id));
   };
 }
+
+/** Writes that this worker, which stops, gives no slots any more. What it still does goes on, and its heartbeat. */
+export async function withdrawSlots({
+  id,
+  database,
+}: Pick<WorkerContext, 'id' | 'database'>): Promise<void> {
+  const none = sql`(select coalesce(jsonb_object_agg(queue, 0), '{}') from jsonb_object_keys(${workers.slots}) queue)`;
+  await database.db.update(workers).set({ slots: none }).where(eq(workers.id, id));
+}

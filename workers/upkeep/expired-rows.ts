@@ -1,4 +1,5 @@
-import { and, lt, sql } from 'drizzle-orm';
+import { and, lt, type SQL, sql } from 'drizzle-orm';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import {
   failedLogins,
   idempotencyKeys,
@@ -15,8 +16,12 @@ import { isHeld } from '../../shared/jobs/job-conditions.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
+import { removeInBatches } from './remove-in-batches.ts';
 
 type Context = Pick<WorkerContext, 'database'>;
+type BatchContext = Pick<WorkerContext, 'database' | 'stopping'>;
+
+const BATCH = 1_000;
 
 /** Removes workers whose heartbeat stopped an hour ago. */
 export async function removeDeadWorkers({ database: { db } }: Context): Promise<void> {
@@ -49,20 +54,34 @@ export async function removeSegmentsOfEndedVideos({ database: { db } }: Context)
   });
 }
 
-export async function removeExpiredIdempotencyKeys({ database: { db } }: Context): Promise<void> {
-  await db
-    .delete(idempotencyKeys)
-    .where(lt(idempotencyKeys.created, sql`now() - interval '24 hours'`));
+export async function removeExpiredIdempotencyKeys(context: BatchContext): Promise<void> {
+  const isExpired = lt(idempotencyKeys.created, sql`now() - interval '24 hours'`);
+  await removeRows(context, idempotencyKeys, isExpired);
 }
 
 /** Longer than a body takes that was begun with one: identifyLateSender() asks whether it was ended before. */
 const KEPT = sql`now() - interval '1 day'`;
 
 /** Removes logins, tokens, states of logins and counts of failed logins, which had no effect since they expired. */
-export async function removeExpiredLogins({ database: { db } }: Context): Promise<void> {
-  await db.delete(logins).where(lt(logins.expires, KEPT));
-  await db.delete(tokens).where(lt(tokens.expires, KEPT));
-  await db.delete(spentOidcStates).where(lt(spentOidcStates.expires, sql`now()`));
+export async function removeExpiredLogins(context: BatchContext): Promise<void> {
   const window = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
-  await db.delete(failedLogins).where(lt(failedLogins.began, sql`now() - ${window}`));
+  await removeRows(context, logins, lt(logins.expires, KEPT));
+  await removeRows(context, tokens, lt(tokens.expires, KEPT));
+  await removeRows(context, spentOidcStates, lt(spentOidcStates.expires, sql`now()`));
+  await removeRows(context, failedLogins, lt(failedLogins.began, sql`now() - ${window}`));
+}
+
+/** In batches: after an outage of the workers one statement for all of them would not end in time. */
+async function removeRows(
+  { database: { db }, stopping }: BatchContext,
+  table: PgTable,
+  which: SQL,
+): Promise<void> {
+  await removeInBatches(stopping, BATCH, async () => {
+    const gone = await db.execute(sql`
+      delete from ${table} where ctid = any(array(
+        select ctid from ${table} where ${which} limit ${BATCH} for update skip locked))
+      returning 1`);
+    return gone.length;
+  });
 }

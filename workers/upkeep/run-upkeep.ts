@@ -21,6 +21,7 @@ import { deletePendingObjects } from './pending-deletions.ts';
 import { forgetLeftoverRuns, removeOldSessions } from './session-retention.ts';
 import {
   cancelJobsOfEndedSessions,
+  cancelJobsOfSessionsEndedBefore,
   endIdleSessions,
   endUnopenedSessions,
   eraseCredentials,
@@ -76,6 +77,11 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'old sessions', every: SOON, run: () => removeOldSessions(context) },
     { name: 'old audit entries', every: SOON, run: () => removeOldAudit(context) },
     { name: 'webhook deliveries', every: SELDOM, run: () => removeOldDeliveries(context) },
+    {
+      name: 'jobs of sessions that ended before',
+      every: SELDOM,
+      run: () => cancelJobsOfSessionsEndedBefore(context),
+    },
     { name: 'leftover runs', every: SELDOM, run: () => forgetLeftoverRuns(context) },
     { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
     { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, notExists, or, type SQL, sql } from 'drizzle-orm';
 import { recordAudit } from '../../shared/audit/audit.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
@@ -54,22 +54,31 @@ export async function endUnopenedSessions(context: WorkerContext): Promise<void>
     );
 }
 
+type CancelContext = Pick<WorkerContext, 'database' | 'notifications'>;
+
+const wasEnded = sql`${sessions.ended} is not null and ${sessions.endReason} is null`;
+
 /**
- * Cancels the jobs of ended sessions: the process that ended one may have died before it did so. Where the host was changed
- * their workers end them, as failed.
+ * Cancels the jobs of sessions that ended just now: the process that ended one may have died before it did so. Where the host
+ * was changed their workers end them, as failed.
  */
-export async function cancelJobsOfEndedSessions(
-  context: Pick<WorkerContext, 'database' | 'notifications'>,
-): Promise<void> {
-  const cancelled = await cancelJobs(
-    context.database.db,
-    and(
-      isNull(jobs.cancelRequested),
-      sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${sessions.ended} is not null
-        and ${sessions.endReason} is null)`,
-    ),
-  );
-  publishCancelled(context, cancelled);
+export async function cancelJobsOfEndedSessions(context: CancelContext): Promise<void> {
+  // By session, as `offset 0` has it: a join would read all open jobs.
+  const itsJobs = sql`select id from ${jobs} where ${jobs.session} = ${sessions.sid}
+    and ${jobs.finished} is null and ${jobs.cancelRequested} is null offset 0`;
+  const found = sql`select its.id from ${sessions} cross join lateral (${itsJobs}) its
+    where ${wasEnded} and (${sessions.sealed} is not null or ${sessions.ended} > now() - ${CLEAN_UP})`;
+  await cancelAndTell(context, sql`${jobs.id} = any(array(${found}))`);
+}
+
+/** The same of all sessions, for what was left while no worker did upkeep. Reads all open jobs. */
+export async function cancelJobsOfSessionsEndedBefore(context: CancelContext): Promise<void> {
+  const isOfEnded = sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${wasEnded})`;
+  await cancelAndTell(context, and(isNull(jobs.cancelRequested), isOfEnded));
+}
+
+async function cancelAndTell(context: CancelContext, which: SQL | undefined): Promise<void> {
+  publishCancelled(context, await cancelJobs(context.database.db, which));
 }
 
 /**

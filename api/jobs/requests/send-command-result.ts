@@ -1,5 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
+import { eq, sql } from 'drizzle-orm';
 import type { Response } from 'express';
+import { jobs } from '../../../shared/database/schema.ts';
 import { notFound } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
 import { type OutputStream, readOutputStream } from '../../../shared/jobs/output.ts';
@@ -14,29 +16,37 @@ const ANSWERED = 10 << 20;
 const SLICE = 64 << 10;
 
 /**
- * Answers a launch with the output of its command, which has succeeded. All of it is read before the head is sent, so that an
+ * Answers a launch with its command, read where it is not given, and the output of it, which has succeeded. All of it is read before the head is sent, so that an
  * unavailable store is still an error of its own; it is encoded slice by slice, as the client reads.
  */
 export async function sendCommandResult(
   api: ApiContext,
   res: Response,
-  { job, command }: { job: JobSummary; command: string },
+  { job, command }: { job: JobSummary; command: string | undefined },
 ): Promise<void> {
   const held = Math.min(job.stdoutBytes, ANSWERED) + Math.min(job.stderrBytes, ANSWERED);
   // Most outputs are small: they need not wait for slow clients.
   if (held > SMALL_BYTES) await api.memory.reserve(res, held);
-  const outputs = await Promise.all([
+  const [text, ...outputs] = await Promise.all([
+    command ?? readCommand(api, job),
     readPieces(api, job, 'stdout'),
     readPieces(api, job, 'stderr'),
   ]);
   const { returncode } = job.result as Result<'command'>;
   const isTruncated = Math.max(job.stdoutBytes, job.stderrBytes) > ANSWERED;
   const rest = { returncode, job: job.id, ...(isTruncated ? { truncated: true } : {}) };
-  const json = encodeResult(command, outputs, rest);
+  const json = encodeResult(text, outputs, rest);
   res.type('json');
   if (held <= SMALL_BYTES) return void res.send([...json].join(''));
   for (const text of json) if (!res.write(text) && !(await waitForDrain(res))) return;
   res.end();
+}
+
+async function readCommand({ database }: ApiContext, { id }: JobSummary): Promise<string> {
+  const command = sql<string>`${jobs.payload} ->> 'command'`;
+  const [row] = await database.db.select({ command }).from(jobs).where(eq(jobs.id, id));
+  if (!row) throw removedJustNow();
+  return row.command;
 }
 
 /** A stream's bytes, up to the limit. */
@@ -55,13 +65,15 @@ async function readPieces(
     left -= piece.length;
     if (left <= 0) break;
   }
-  if (left > 0)
-    throw notFound(
-      "the job's record was removed just now, with its output.",
-      'The command has run; its output cannot be had any more.',
-    );
+  if (left > 0) throw removedJustNow();
   return pieces;
 }
+
+const removedJustNow = () =>
+  notFound(
+    "the job's record was removed just now, with its output.",
+    'The command has run; its output cannot be had any more.',
+  );
 
 /** Invalid UTF-8 is replaced by U+FFFD. */
 function* encodeResult(

@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express';
 import type { SessionRecord } from '../../../shared/database/api-columns.ts';
 import type { Tx } from '../../../shared/database/connect.ts';
-import type { JobRow } from '../../../shared/database/schema.ts';
 import { isId } from '../../../shared/ids.ts';
 import {
   isAwaitedKind,
@@ -26,6 +25,7 @@ import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { clientAddress } from '../../identity/client-address.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { lockSession, touchSession } from '../../remote/sessions.ts';
+import type { JobSummary } from '../views/job-summary.ts';
 import { requireWorker } from './require-worker.ts';
 
 /** What a request can fail with, besides errors of its own, when it is answered by a job in a session. */
@@ -58,7 +58,7 @@ export function startRequestedJob(
   req: Request,
   res: Response,
   prepare: (tx: Tx) => Promise<RequestedJob>,
-): Promise<JobRow> {
+): Promise<JobSummary> {
   return startJobUnder(api, { req, res, key: readIdempotencyKey(api, req) }, prepare);
 }
 
@@ -67,7 +67,7 @@ export async function startJobUnder(
   api: ApiContext,
   { req, res, key }: { req: Request; res: Response; key: IdempotencyKey | undefined },
   prepare: (tx: Tx) => Promise<RequestedJob>,
-): Promise<JobRow> {
+): Promise<JobSummary> {
   const owner = currentUser(res).username;
   const { job, isNew } = await api.database.db.transaction(async tx => {
     const found = key && (await findJobByIdempotencyKey(tx, owner, key));
@@ -97,7 +97,7 @@ export async function startSessionJob<K extends SessionKind>(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },
   request: { kind: K; payload: Payload<K>; session: string },
-): Promise<JobRow> {
+): Promise<JobSummary> {
   const { session: sid, kind } = request;
   const queue = isAwaitedKind(kind) ? await requireWorker(api, kind) : undefined;
   const owner = currentUser(res).username;
@@ -135,7 +135,7 @@ const limitsOf = ({ config, openJobs }: ApiContext, owner: string) => ({
 });
 
 /** Adds the job's entry, or has the dispatcher do so: soon where it decides, later where the queue is unavailable. */
-function enqueue(api: ApiContext, job: JobRow): void {
+function enqueue(api: ApiContext, job: JobSummary): void {
   if (!job.dispatched) {
     api.notifications.publish('waiting', job.queue);
     return;

@@ -1,0 +1,119 @@
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../shared/database/connect.ts';
+import { Notifications } from '../../shared/database/notifications.ts';
+import { createLog } from '../../shared/process/log.ts';
+import {
+  removeExpiredIdempotencyKeys,
+  removeExpiredLogins,
+} from '../../workers/upkeep/expired-rows.ts';
+import {
+  cancelJobsOfEndedSessions,
+  cancelJobsOfSessionsEndedBefore,
+} from '../../workers/upkeep/sessions.ts';
+import { removeOldDeliveries } from '../../workers/upkeep/webhook-retention.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+
+const MANY = 20_000;
+/** Rows that a step may read of a table where it has nothing to do. */
+const FEW = 100;
+
+const given = withDatabase('upkeep_cost');
+/** With one connection: each tells the server's statistics of its own work. */
+let database: Database;
+const { signal: stopping } = new AbortController();
+
+beforeAll(() => {
+  database = openDatabase(given.url, { max: 1 });
+});
+afterAll(() => database?.close());
+
+/** Rows of the table that are read meanwhile, by scans of all of it or by an index. */
+async function rowsRead(table: string, run: () => Promise<unknown>): Promise<number> {
+  const read = async () => {
+    await database.sql`select pg_stat_force_next_flush()`;
+    const [row] = await database.sql<[{ rows: number }]>`
+      select (seq_tup_read + (
+        select sum(idx_tup_read) from pg_stat_user_indexes where relname = ${table}))::int as rows
+      from pg_stat_user_tables where relname = ${table}`;
+    return row.rows;
+  };
+  const before = await read();
+  await run();
+  return (await read()) - before;
+}
+
+test('deliveries of webhooks that are gone are removed, and those of the others not even read', async () => {
+  const { db } = database;
+  await db.execute(sql`insert into webhooks (id, owner, url, sealed)
+    values ('b', 'ada', 'https://example.org', ''), ('d', 'ada', 'https://example.org', '')`);
+  await db.execute(sql`insert into webhook_deliveries (job, webhook)
+    select n::text, webhook from generate_series(1, ${MANY / 2}) n, unnest(array['b', 'd']) webhook
+    union all select n::text, webhook from generate_series(1, 1500) n, unnest(array['a', 'c', 'e']) webhook`);
+  await db.execute(sql`analyze webhooks, webhook_deliveries`);
+  const remove = () => removeOldDeliveries({ database, stopping });
+  await remove();
+  const left = await db.execute(
+    sql`select webhook, count(*)::int as n from webhook_deliveries group by 1 order by 1`,
+  );
+  expect(left.map(({ webhook, n }) => [webhook, n])).toEqual([
+    ['b', MANY / 2],
+    ['d', MANY / 2],
+  ]);
+  // Of what was removed an index has entries until then.
+  await database.sql`vacuum webhook_deliveries`;
+  expect(await rowsRead('webhook_deliveries', remove)).toBeLessThan(FEW);
+});
+
+test('jobs of ended sessions are cancelled, and those of the others not even read', async () => {
+  const { db } = database;
+  await db.execute(sql`insert into sessions (sid, owner, hostname, username, agent, opened, ended, sealed)
+    values ('open', 'ada', 'h', 'ada', true, now(), null, 'x'),
+      ('sealed', 'ada', 'h', 'ada', true, now(), now() - interval '1 hour', 'x'),
+      ('erased', 'ada', 'h', 'ada', true, now(), now(), null),
+      ('long-ago', 'ada', 'h', 'ada', true, now(), now() - interval '1 hour', null)`);
+  await db.execute(sql`insert into jobs (id, kind, queue, owner, session, payload)
+    select 'open-' || n, 'command', 'remote', 'ada', 'open', '{}'::jsonb from generate_series(1, ${MANY}) n
+    union all select 'of-' || sid, 'command', 'remote', 'ada', sid, '{}' from unnest(array['sealed', 'erased', 'long-ago']) sid`);
+  await db.execute(sql`analyze sessions, jobs`);
+  const log = createLog({ level: 'silent', name: 'test' });
+  const notifications = new Notifications(database, log);
+  const cancel = () => cancelJobsOfEndedSessions({ database, notifications });
+  await cancel();
+  const cancelled = async () => {
+    const rows = await db.execute(
+      sql`select id from jobs where cancel_requested is not null order by id`,
+    );
+    return rows.map(({ id }) => id);
+  };
+  expect(await cancelled()).toEqual(['of-erased', 'of-sealed']);
+  expect(await rowsRead('jobs', cancel)).toBeLessThan(FEW);
+  await cancelJobsOfSessionsEndedBefore({ database, notifications });
+  expect(await cancelled()).toEqual(['of-erased', 'of-long-ago', 'of-sealed']);
+});
+
+test('what has expired is removed in batches, around rows that somebody has locked', async () => {
+  const { db } = database;
+  const count = 2_500;
+  await db.execute(sql`insert into idempotency_keys (owner, route, key, body, job, created)
+    select 'ada', 'r', n::text, '', n::text, now() - interval '2 days' from generate_series(1, ${count}) n`);
+  await db.execute(sql`insert into logins (token, username, user_version, expires)
+    select n::text, 'ada', 1, now() - interval '2 days' from generate_series(1, ${count}) n`);
+  const left = async () => {
+    const [row] = await db.execute<{ keys: number; logins: number }>(sql`
+      select (select count(*)::int from idempotency_keys) as keys, (select count(*)::int from logins) as logins`);
+    return row;
+  };
+  const removeBoth = async () => {
+    await removeExpiredIdempotencyKeys({ database, stopping });
+    await removeExpiredLogins({ database, stopping });
+  };
+  await given.database().sql.begin(async other => {
+    await other`select from idempotency_keys where key = '7' for update`;
+    await other`select from logins where token = '7' for update`;
+    await removeBoth();
+    expect(await left()).toEqual({ keys: 1, logins: 1 });
+  });
+  await removeBoth();
+  expect(await left()).toEqual({ keys: 0, logins: 0 });
+});
