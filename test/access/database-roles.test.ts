@@ -18,7 +18,8 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const DENIED = '42501';
 /** Of the driver itself: what the programs demand of the server is theirs. */
-const connect = (url: string) => postgres(finderOf(url).url, { max: 1, onnotice: () => {}, fetch_types: false });
+const connect = (url: string) =>
+  postgres(finderOf(url).url, { max: 1, onnotice: () => {}, fetch_types: false });
 
 /** What each statement was refused with; undefined: it was not. */
 async function tryAll(sql: postgres.Sql, statements: string[]) {
