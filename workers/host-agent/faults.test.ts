@@ -137,6 +137,22 @@ describe.each(SHELLS)('runs under %s', shell => {
     },
   );
 
+  test('a prepared attempt whose supervisor was killed leaves nothing behind', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const runs = join(host.account.home, '.windlass/runs');
+    const find = () => readdirSync(runs).find(name => existsSync(join(runs, name, 'ready')));
+    const attempt = await waitFor(find, { what: 'an attempt' });
+    const supervisor = supervisorOf(join(runs, attempt));
+    process.kill(supervisor, 'SIGKILL');
+    await waitFor(() => readProc(`${supervisor}`, 'cmdline') === '', { what: 'its death' });
+    expect((await harness.run(client, 'echo works')).stdout.toString()).toBe('works\n');
+    // As its child and its waiter have it in their arguments.
+    const names = [attempt, attempt.replace(/-(\d+)$/, ' $1')];
+    const lives = () => processesOf(host).some(line => names.some(name => line.includes(name)));
+    await waitFor(() => !lives() && !existsSync(join(runs, attempt)), { what: 'its end' });
+  });
+
   test('after a killed supervisor the spool has its limit, whatever was sent before', async () => {
     const host = harness.makeHost(shell);
     const limit = 2 * MiB;
