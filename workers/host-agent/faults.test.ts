@@ -137,6 +137,25 @@ describe.each(SHELLS)('runs under %s', shell => {
     },
   );
 
+  test('a killed supervisor is replaced while nobody follows the run', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    // More than the reads of one segment, however many bytes each gets.
+    const bytes = 48 * MiB;
+    const command = `until test -e go; do sleep 0.02; done; head -c ${bytes} /dev/zero; exit 3`;
+    const events = client.run({ id, token: harness.newName(), command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const directory = runDirectory(host, id);
+    await harness.close();
+    killSupervisor(directory);
+    writeFileSync(join(host.account.home, 'go'), '');
+    await waitFor(() => readdirSync(directory).includes(`end.3.${bytes}.0`), { what: 'the end' });
+    const { last, stdout } = await follow(await harness.connect(host), id);
+    expect(last).toMatchObject({ type: 'ended', code: 3 });
+    expect(stdout.length).toBe(bytes);
+  });
+
   test('a prepared attempt whose supervisor was killed leaves nothing behind', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);
