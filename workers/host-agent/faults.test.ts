@@ -6,6 +6,7 @@ import {
   readlinkSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -31,6 +32,7 @@ import {
   useUpInodes,
 } from '../../test/harness/small-disk.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
+import { loadAgentFile } from './agent-file.ts';
 
 const MiB = 1024 * 1024;
 const WINDOW = 16 * MiB;
@@ -510,6 +512,22 @@ describe.each(SHELLS)('runs under %s', shell => {
       await unmountSmallDisk(harness, host);
     }
   });
+});
+
+test('a run keeps the agent file that its next supervisor is started from in use', async () => {
+  const host = harness.makeHost(DASH);
+  const client = await harness.connect(host);
+  const events = client.run({
+    id: 'long',
+    token: 'one',
+    command: 'until test -e go; do sleep 0.02; done',
+  });
+  expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+  await harness.close();
+  const file = join(host.account.home, '.windlass', loadAgentFile().name);
+  utimesSync(file, 1, 1);
+  await waitFor(() => statSync(file).mtimeMs > 1_000, { what: 'a new time' });
+  writeFileSync(join(host.account.home, 'go'), '');
 });
 
 test('an empty fence and a damaged spool count as lost', async () => {
