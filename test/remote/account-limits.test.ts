@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listProcesses, readEnvironment } from '../../servers/processes.ts';
@@ -51,6 +51,13 @@ describeUnless(skip, 'limits of an account', () => {
       command,
     });
 
+  /** The agent's processes: neither sshd's nor those of a command, which bear its mark. */
+  const weigh = (home: string) =>
+    listProcesses().filter(({ pid, command }) => {
+      const environment = readEnvironment(pid);
+      return environment.HOME === home && !environment.WINDLASS_RUN && !/^sshd|sftp/.test(command);
+    });
+
   test('`ulimit -f` does not hold for output, as over plain ssh', () =>
     withBashrc('ulimit -f 100\n', async ({ sid }) => {
       const { id } = await launchAsync(client, sid, 'seq 200000; echo over >&2; exit 5');
@@ -68,7 +75,7 @@ describeUnless(skip, 'limits of an account', () => {
     }));
 
   test('`ulimit -f` below the input of a command is an error of that command alone', () =>
-    withBashrc('ulimit -f 100\n', async ({ sid }) => {
+    withBashrc('ulimit -f 100\n', async ({ sid, sshd }) => {
       for (let n = 0; n < 3; n++) {
         const answer = await client.fetch('/api/remotes/launch', {
           method: 'POST',
@@ -77,6 +84,11 @@ describeUnless(skip, 'limits of an account', () => {
         const problem = await expectProblem(answer, 400, 'remote_disk_full');
         expect(problem.hint).toContain('ulimit -f');
       }
+      // A run that was refused leaves nothing behind.
+      const attempts = () => readdirSync(join(sshd.home, '.windlass', 'runs'));
+      await waitFor(() => weigh(sshd.home).length <= IDLE && attempts().length <= WORKERS, {
+        what: 'an idle session',
+      });
       expect(await launch(sid, 'echo works')).toMatchObject({ output: 'works\n' });
     }));
 
@@ -133,13 +145,6 @@ print('begun', flush=True)
         await waitForEnd(client, first.id);
       }),
   );
-
-  /** The agent's processes: neither sshd's nor those of a command, which bear its mark. */
-  const weigh = (home: string) =>
-    listProcesses().filter(({ pid, command }) => {
-      const environment = readEnvironment(pid);
-      return environment.HOME === home && !environment.WINDLASS_RUN && !/^sshd|sftp/.test(command);
-    });
 
   test('a session has at most 6 processes for each worker that serves it, and 4 for each command', () =>
     withBashrc('', async ({ sid, sshd }) => {

@@ -6,6 +6,7 @@ import {
   readlinkSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -31,6 +32,7 @@ import {
   useUpInodes,
 } from '../../test/harness/small-disk.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
+import { loadAgentFile } from './agent-file.ts';
 
 const MiB = 1024 * 1024;
 const WINDOW = 16 * MiB;
@@ -136,6 +138,41 @@ describe.each(SHELLS)('runs under %s', shell => {
       } else expect(last).toMatchObject({ type: 'ended', code: 3 });
     },
   );
+
+  test('a killed supervisor is replaced while nobody follows the run', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    // More than the reads of one segment, however many bytes each gets.
+    const bytes = 48 * MiB;
+    const command = `until test -e go; do sleep 0.02; done; head -c ${bytes} /dev/zero; exit 3`;
+    const events = client.run({ id, token: harness.newName(), command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const directory = runDirectory(host, id);
+    await harness.close();
+    killSupervisor(directory);
+    writeFileSync(join(host.account.home, 'go'), '');
+    await waitFor(() => readdirSync(directory).includes(`end.3.${bytes}.0`), { what: 'the end' });
+    const { last, stdout } = await follow(await harness.connect(host), id);
+    expect(last).toMatchObject({ type: 'ended', code: 3 });
+    expect(stdout.length).toBe(bytes);
+  });
+
+  test('a prepared attempt whose supervisor was killed leaves nothing behind', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const runs = join(host.account.home, '.windlass/runs');
+    const find = () => readdirSync(runs).find(name => existsSync(join(runs, name, 'ready')));
+    const attempt = await waitFor(find, { what: 'an attempt' });
+    const supervisor = supervisorOf(join(runs, attempt));
+    process.kill(supervisor, 'SIGKILL');
+    await waitFor(() => readProc(`${supervisor}`, 'cmdline') === '', { what: 'its death' });
+    expect((await harness.run(client, 'echo works')).stdout.toString()).toBe('works\n');
+    // As its child and its waiter have it in their arguments.
+    const names = [attempt, attempt.replace(/-(\d+)$/, ' $1')];
+    const lives = () => processesOf(host).some(line => names.some(name => line.includes(name)));
+    await waitFor(() => !lives() && !existsSync(join(runs, attempt)), { what: 'its end' });
+  });
 
   test('after a killed supervisor the spool has its limit, whatever was sent before', async () => {
     const host = harness.makeHost(shell);
@@ -475,6 +512,22 @@ describe.each(SHELLS)('runs under %s', shell => {
       await unmountSmallDisk(harness, host);
     }
   });
+});
+
+test('a run keeps the agent file that its next supervisor is started from in use', async () => {
+  const host = harness.makeHost(DASH);
+  const client = await harness.connect(host);
+  const events = client.run({
+    id: 'long',
+    token: 'one',
+    command: 'until test -e go; do sleep 0.02; done',
+  });
+  expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+  await harness.close();
+  const file = join(host.account.home, '.windlass', loadAgentFile().name);
+  utimesSync(file, 1, 1);
+  await waitFor(() => statSync(file).mtimeMs > 1_000, { what: 'a new time' });
+  writeFileSync(join(host.account.home, 'go'), '');
 });
 
 test('an empty fence and a damaged spool count as lost', async () => {

@@ -86,7 +86,7 @@ check_run() {
     return
   fi
   case $run_state in
-  running) keep_supervised "$1" ;;
+  running) keep_supervised ;;
   ended) finish_run "$1" "$code" "$out" "$err" ;;
   absent)
     dir=$prepared
@@ -108,8 +108,8 @@ check_run() {
   esac
 }
 
-# keep_supervised H: has the supervisor of the run in $dir look whether a dd of its own was killed. Starts another one if it
-# was killed itself; the waiter, once its command has ended, does that alone.
+# keep_supervised: has the supervisor of the run in $dir, which is $attempt, look whether a dd of its own was killed. Starts
+# another one if it was killed itself; the waiter, once its command has ended, does that alone.
 keep_supervised() {
   if [ ! -p "$dir/note" ]; then return; fi # of the release before
   pid=0 its_start=''

@@ -9,13 +9,16 @@ start_heartbeat() {
     { read -r pid its_start <"$2/heartbeat"; } 2>/dev/null
     if [ -z "$its_start" ] || is_alive "$pid" "$its_start"; then return 0; fi
   fi
-  detach "$interp" $flag "$agent" heartbeat "$1" </dev/null >/dev/null 2>&1 7>&- 9>&-
+  detach "$interp" $flag "$agent" heartbeat "$1" "$limit" "$file_limit" $tool $forking "$interp" $flag \
+    </dev/null >/dev/null 2>&1 7>&- 9>&-
 }
 
-# heartbeat NAME: touches the supervisor's file of each live run of that serve every 10 s, which other nodes of this home
-# watch (watch_remote_run). It continues after its serve has ended, and exits with the last run.
+# heartbeat NAME LIMIT FILE_LIMIT TOOL FORKING SHELL FLAG: touches the supervisor's file of each live run of that serve every
+# 10 s, which other nodes of this home watch (watch_remote_run), and replaces a killed supervisor. It continues after its
+# serve has ended, and exits with the last run. Until then it touches the agent file too, which a successor is started
+# from: another version's sweep would remove it.
 heartbeat() {
-  name=$1 beat=0
+  name=$1 limit=$2 file_limit=$3 tool=$4 forking=$5 interp=$6 flag=$7 beat=0
   identify_host
   if read_process $$; then echo "$$ $start" >"$base/serve/$name/heartbeat"; fi
   while :; do
@@ -24,15 +27,14 @@ heartbeat() {
       if [ ! -e "$dir/claim" ] || find_end; then continue; fi
       pid=0 its_start=''
       { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
-      if is_alive "$pid" "$its_start"; then
+      if is_alive "$pid" "$its_start" || has_waiter; then
         set -- "$@" "$dir/supervisor"
-        if [ -p "$dir/note" ]; then { echo x 1<>"$dir/note"; } 2>/dev/null; fi
-      elif has_waiter; then
-        set -- "$@" "$dir/supervisor"
+        attempt=${dir##*/}
+        keep_supervised
       fi
     done
     if [ $# -eq 0 ]; then break; fi
-    if [ $((beat % 5)) -eq 0 ]; then touch -c "$@"; fi
+    if [ $((beat % 5)) -eq 0 ]; then touch -c "$@" "$agent"; fi
     beat=$((beat + 1))
     sleep 2
   done

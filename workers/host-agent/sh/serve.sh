@@ -142,15 +142,20 @@ has_live_runs() {
   return 1
 }
 
-# discard_attempts: gives up what is prepared beyond $ahead: an attempt that is claimed here never starts.
+# discard_attempt NUMBER: gives up that prepared attempt: it is claimed here and never starts. False if it is not ready, or
+# cannot be claimed on a full disk.
+discard_attempt() {
+  dir=$base/runs/$name-$1 origin=this_boot
+  if [ ! -e "$dir/ready" ] || ! create_exclusive "$dir/claim" -; then return 1; fi
+  end_child
+  has_waiter || rm -rf "$dir" # else the waiter writes to it before its supervisor, or its successor, removes it
+}
+
+# discard_attempts: gives up what is prepared beyond $ahead. What cannot be given up waits for the next ping.
 discard_attempts() {
   while [ $last_prepared -gt $((last_used + ahead)) ]; do
-    dir=$base/runs/$name-$((last_used + 1)) origin=this_boot
-    # One that is not ready, or cannot be claimed on a full disk, waits for the next ping.
-    if [ ! -e "$dir/ready" ] || ! create_exclusive "$dir/claim" -; then return 0; fi
+    discard_attempt $((last_used + 1)) || return 0
     last_used=$((last_used + 1))
-    end_child
-    rm -rf "$dir"
   done
 }
 
@@ -173,8 +178,11 @@ start_run() {
   last_used=$((last_used + 1))
   while [ $last_prepared -lt $last_used ]; do prepare_attempt; done
   if ! await_attempt 400; then
-    # The prepared attempt has died, perhaps on a full disk. Prepares another one.
-    last_used=$((last_prepared + 1))
+    # The prepared attempt has died, perhaps on a full disk, and those after it too. Prepares another one.
+    while [ $last_used -le $last_prepared ]; do
+      discard_attempt $last_used
+      last_used=$((last_used + 1))
+    done
     prepare_attempt
     if ! await_attempt 6000; then
       why=full
@@ -187,6 +195,7 @@ start_run() {
     why=full
     # Quoted, and beside what reads the start-up files.
     if [ "$file_limit" -gt 0 ] && [ $((${#5} + 65536)) -gt "$file_limit" ]; then why=file_limit; fi
+    last_used=$((last_used - 1)) # nothing was requested of the attempt, so the next run takes it
     answer "failed $1 $why"
     return
   fi
