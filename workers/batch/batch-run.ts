@@ -25,6 +25,8 @@ import { followHost } from './polls.ts';
 const LOOK_AGAIN_SECONDS = 60;
 /** What a poll cannot tell is asked for again after so long. */
 const ASK_AGAIN_SECONDS = 5;
+/** A job that the batch system never takes, for reasons that may pass, is refused after so many submissions. */
+const MOST_SUBMISSIONS = 12;
 
 /**
  * One visit of a job to its host: does what can be done now, and either ends the job or releases it, so that it holds no slot
@@ -84,6 +86,10 @@ export class BatchRun {
     return this.#job.runPlace ?? '';
   }
 
+  get #submissions(): number {
+    return this.#job.batch?.submissions ?? 0;
+  }
+
   get #isUnwanted(): boolean {
     return wasCancelled(this.#context) || this.#limit !== undefined;
   }
@@ -136,6 +142,7 @@ export class BatchRun {
       reason: null,
       nodes: null,
       overFor: 0,
+      submissions: this.#submissions + 1,
     };
     await this.#update({ runAt: new Date(), runPlace: folder, batch });
     // Also of a job that ends in this visit the directory is removed by who polls the host.
@@ -198,11 +205,11 @@ export class BatchRun {
   /** The submit command failed, and what it may have submitted never runs. */
   async #judgeRefusal(look: Look): Promise<Look> {
     const { complained } = await this.#node.readAnswer(this.#folder);
-    if (look.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained))
-      throw refused(complained);
+    const isFinal = look.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained);
+    if (isFinal || this.#submissions >= MOST_SUBMISSIONS) throw refused(complained);
+    const seconds = ASK_AGAIN_SECONDS * this.#submissions;
     await this.#prepare();
-    const next = await this.#node.look(this.#folder);
-    return this.#release(next, ASK_AGAIN_SECONDS);
+    return this.#release(await this.#node.look(this.#folder), seconds);
   }
 
   async #takeOutput(): Promise<void> {
