@@ -1,8 +1,16 @@
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
+import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { BatchRun } from '../../workers/batch/batch-run.ts';
 import type { JobContext } from '../../workers/context.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
@@ -35,6 +43,8 @@ function offer(program: string, does: string): void {
   chmodSync(path, 0o755);
 }
 
+const batch = () => job.batch as BatchState;
+const folder = () => join(home, '.windlass/batch', job.runPlace ?? '');
 const submissions = () => readdirSync(join(home, '.windlass/batch')).length;
 
 /** One visit of the job, by a worker of its own; `before` is called before each request to the host. How it ends. */
@@ -76,6 +86,16 @@ async function visit({ before = () => {}, most = 0, isCancelled = false } = {}):
   );
 }
 
+/** A submission of which these files say where it stands. */
+function stand(files: string[], state: Partial<BatchState> = {}): void {
+  const none = { id: null, state: null, reason: null, nodes: null, overFor: 0 };
+  job.runAt = new Date();
+  job.runPlace = `${job.id}-1`;
+  job.batch = { engine: 'slurm', ...none, ...state };
+  mkdirSync(folder(), { recursive: true });
+  for (const file of files) writeFileSync(join(folder(), file), '');
+}
+
 test('what a site refuses is a refusal in its words, whatever sbatch adds', async () => {
   offer('sbatch', 'echo "Say a type of GPU." >&2; echo "failed: Unspecified error" >&2; exit 1');
   offer('squeue', 'exit 0');
@@ -103,3 +123,49 @@ test('what may pass is tried again less and less often, and is in the end a refu
   expect(pauses).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
   expect(submissions()).toBe(12);
 });
+
+test('one that a signal ended before its id was known is asked for, and ends', async () => {
+  offer('squeue', 'exit 0');
+  stand(['asked', 'begun', 'answer.0', 'end.139.0.0']);
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await visit()).toMatchObject({ code: 139 });
+});
+
+test('one that is found after it was not is followed as any other', async () => {
+  stand(['asked', 'begun', 'answer.1'], { phase: 'absent', overFor: 3 });
+  offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}'`);
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(batch()).toMatchObject({ id: '12', overFor: 0 });
+  expect(batch().phase).toBeUndefined();
+});
+
+test('one that prints all the time holds no slot', async () => {
+  stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
+  const print = () => appendFileSync(join(folder(), 'out'), '0123456789');
+  expect(await visit({ before: print })).toBeInstanceOf(ReleaseJob);
+  expect(stdout).toMatch(/^(0123456789)+$/);
+});
+
+test('one that printed too much is ended in the visit that reads it', async () => {
+  offer('scancel', 'touch "$HOME/cancelled"');
+  stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
+  writeFileSync(join(folder(), 'out'), '0123456789');
+  expect(await visit({ most: 9 })).toBeInstanceOf(ReleaseJob);
+  expect(existsSync(join(home, 'cancelled'))).toBe(true);
+});
+
+test.each<[string, string[], Partial<BatchState>, boolean]>([
+  ['submitted', ['ask', 'go'], {}, false],
+  ['voided', ['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2 }, false],
+  ['voided after a refusal', ['asked', 'go', 'answer.1'], {}, false],
+  ['withdrawn', ['ask', 'go'], {}, true],
+])(
+  'in a home that is read-only one that cannot be %s is left for a while',
+  async (_, files, state, isCancelled) => {
+    offer('mv', 'exit 1');
+    offer('squeue', 'exit 0');
+    stand(files, state);
+    expect(await visit({ isCancelled })).toMatchObject({ name: 'ReleaseJob', forSeconds: 60 });
+  },
+);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
@@ -56,10 +57,14 @@ export class BatchRun {
     for (let look = await this.#node.look(this.#folder); ; ) {
       this.#hasLooked = true;
       if (look.go === 'begun') await this.#takeOutput();
-      const { id, phase, overFor } = this.#batch;
+      const before = this.#batch;
+      const { id, phase, overFor } = before;
       const known = { look, id, phase, overFor, isUnwanted: this.#isUnwanted };
       const next = await this.#act(decide(known), look);
       if ('code' in next) return next;
+      // In a home that is read-only nothing is decided.
+      const isSame = isDeepStrictEqual([next, this.#batch], [look, before]);
+      if (isSame) return this.#release(look, LOOK_AGAIN_SECONDS);
       look = next;
     }
   }
@@ -167,7 +172,13 @@ export class BatchRun {
   async #readId(): Promise<void> {
     const { printed } = await this.#node.readAnswer(this.#folder);
     const id = ENGINE[this.#batch.engine].parseId(printed);
-    if (id !== undefined) await this.#update({ batch: { ...this.#batch, id } });
+    if (id !== undefined) await this.#follow(id);
+  }
+
+  /** What was answered before was not of this id. */
+  async #follow(id: string): Promise<void> {
+    const { phase: _, ...rest } = this.#batch;
+    await this.#update({ batch: { ...rest, id, overFor: 0 } });
   }
 
   /** Nobody noted the answer of the submit command, or it failed: the batch system knows the job by its name, or does not. */
@@ -177,7 +188,7 @@ export class BatchRun {
     const id = await this.#node.find(this.#batch.engine, this.#folder);
     if (id === undefined) return this.#goOnUnanswered(look);
     if (id !== null) {
-      await this.#update({ batch: { ...this.#batch, id } });
+      await this.#follow(id);
       return look;
     }
     if (look.go === 'go') return this.#node.void(this.#folder);
@@ -213,20 +224,22 @@ export class BatchRun {
   }
 
   async #takeOutput(): Promise<void> {
-    const { LIMIT_OUTPUT_BYTES: most } = this.#context.worker.config;
-    for (;;) {
-      // Before the host is asked: an earlier visit may have read too much, and nothing more comes.
-      if (most > 0 && this.#taken.stdout + this.#taken.stderr > most) {
-        this.#limit = exceeded(most);
-        return;
-      }
-      const { stdout, stderr } = await this.#node.readOutput(this.#folder, this.#taken);
-      if (stdout.length + stderr.length === 0) return;
+    // Before the host is asked: an earlier visit may have read too much, and nothing more comes.
+    for (let hasMore = true; !this.#isLimited() && hasMore; ) {
+      const { stdout, stderr, ...rest } = await this.#node.readOutput(this.#folder, this.#taken);
+      hasMore = rest.hasMore;
       this.#taken.stdout += stdout.length;
       this.#taken.stderr += stderr.length;
       if (stdout.length > 0) await this.#output.append('stdout', stdout);
       if (stderr.length > 0) await this.#output.append('stderr', stderr);
     }
+  }
+
+  /** Notes that it has printed too much. */
+  #isLimited(): boolean {
+    const { LIMIT_OUTPUT_BYTES: most } = this.#context.worker.config;
+    if (most > 0 && this.#taken.stdout + this.#taken.stderr > most) this.#limit = exceeded(most);
+    return this.#limit !== undefined;
   }
 
   /** A node's last bytes may be seen later here than the record of its end. */
