@@ -8,13 +8,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { and, eq, lt, sql } from 'drizzle-orm';
+import { and, eq, gt, lt, sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { batchPolls, jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { createLog } from '../../shared/process/log.ts';
-import { pollBatchHosts } from '../../workers/batch/poller.ts';
+import { type PollLimits, pollBatchHosts } from '../../workers/batch/poller.ts';
 import { endPoll, followHost } from '../../workers/batch/polls.ts';
 import { LocalExec } from '../harness/local-exec.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
@@ -94,7 +94,7 @@ async function removeRecord(id: string): Promise<string[]> {
   });
 }
 
-async function poll(worker = newId()): Promise<void> {
+async function poll(worker = newId(), limits: Partial<PollLimits> = {}): Promise<void> {
   const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
   const host = new LocalExec({ home, shell: '/bin/sh', env });
   channels = 0;
@@ -103,7 +103,7 @@ async function poll(worker = newId()): Promise<void> {
     return host.exec(command, signal);
   };
   await followHost(db(), sid);
-  polling = pollBatchHosts({
+  const context = {
     ...{ id: worker, database: given.database(), stopping: stop.signal },
     log: createLog({ level: 'silent', name: 'test' }),
     notifications: { publish: () => {} },
@@ -111,8 +111,13 @@ async function poll(worker = newId()): Promise<void> {
       use: (_: string, __: AbortSignal, work: (on: object) => unknown) => work({ exec }),
       mayUse: async () => mayUse,
     },
-  } as never);
+  };
+  polling = pollBatchHosts(context as never, limits);
 }
+
+/** The poll of this host is not under way. */
+const isDueSoon = (hostname: string) =>
+  and(eq(batchPolls.hostname, hostname), lt(batchPolls.due, sql`now() + interval '1 minute'`));
 
 const rowOf = async (id: string) => (await db().select().from(jobs)).find(row => row.id === id);
 
@@ -178,15 +183,15 @@ test('of a session that was closed long ago a record goes, and nothing is left t
 test('where the home is away, files of ended jobs are removed when it is back', async () => {
   offer('');
   const id = newId();
-  await makeJob(id, { hasEnded: true });
+  // However long ago: its host may have been down meanwhile.
+  await makeJob(id, { hasEnded: true, finished: new Date(Date.now() - 2 * 86_400_000) });
   const folder = join(home, '.windlass');
   renameSync(folder, `${folder}-away`);
   await poll();
-  const polled = async () =>
-    (await db().select().from(batchPolls)).find(
-      row => row.hostname === sid && row.due > new Date(),
-    );
-  await waitFor(async () => (await polled()) !== undefined, { what: 'the poll' });
+  const hasEnded = and(isDueSoon(sid), gt(batchPolls.due, sql`now()`));
+  await waitFor(async () => (await db().select().from(batchPolls).where(hasEnded)).length > 0, {
+    what: 'the end of the poll',
+  });
   stop.abort();
   await polling;
   expect((await rowOf(id))?.runRemoved).toBe(false);
@@ -199,13 +204,41 @@ test('where the home is away, files of ended jobs are removed when it is back', 
   await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: 'their removal' });
 });
 
-test('a folder that has been away for a day was removed by its user', async () => {
+test('a folder that has been away in all polls of a day was removed by its user', async () => {
   offer('');
   const id = newId();
-  await makeJob(id, { hasEnded: true, finished: new Date(Date.now() - 2 * 86_400_000) });
+  await makeJob(id, { hasEnded: true });
   rmSync(join(home, '.windlass'), { recursive: true });
-  await poll();
+  await poll(newId(), { awayPolls: 2 });
   await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: 'its files to go' });
+});
+
+test('many jobs of one account keep no other’s from being looked at, nor each other', async () => {
+  const other = newId();
+  await db()
+    .insert(sessions)
+    .values({
+      ...{ sid: other, owner: 'v', hostname: sid, username: 'v', agent: false },
+      sealed: Buffer.from('sealed'),
+    });
+  const ids = Array.from({ length: 5 }, newId);
+  for (const id of ids) await makeJob(id);
+  sessionOfJob = other;
+  const last = newId();
+  await makeJob(last);
+  sessionOfJob = undefined;
+  await poll(newId(), { jobs: 2 });
+  for (const id of [last, ...ids])
+    await waitFor(
+      async () => {
+        await db()
+          .update(batchPolls)
+          .set({ due: new Date(0) })
+          .where(isDueSoon(sid));
+        return (await rowOf(id))?.state === 'running';
+      },
+      { what: `a look at ${id}` },
+    );
 });
 
 test('every account of a worker is asked about, whoever polls the host in turn with it', async () => {
@@ -236,9 +269,7 @@ test('every account of a worker is asked about, whoever polls the host in turn w
     await db()
       .update(batchPolls)
       .set({ turn: 'c u', worker, due: new Date(0) })
-      .where(
-        and(eq(batchPolls.hostname, sid), lt(batchPolls.due, sql`now() + interval '1 minute'`)),
-      );
+      .where(isDueSoon(sid));
     const text = readFileSync(asked, 'utf8');
     return text.includes('71') && text.includes('72');
   };

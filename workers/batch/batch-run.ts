@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
@@ -25,6 +26,8 @@ import { followHost } from './polls.ts';
 const LOOK_AGAIN_SECONDS = 60;
 /** What a poll cannot tell is asked for again after so long. */
 const ASK_AGAIN_SECONDS = 5;
+/** A job that the batch system never takes, for reasons that may pass, is refused after so many submissions. */
+const MOST_SUBMISSIONS = 12;
 
 /**
  * One visit of a job to its host: does what can be done now, and either ends the job or releases it, so that it holds no slot
@@ -54,10 +57,14 @@ export class BatchRun {
     for (let look = await this.#node.look(this.#folder); ; ) {
       this.#hasLooked = true;
       if (look.go === 'begun') await this.#takeOutput();
-      const { id, phase, overFor } = this.#batch;
+      const before = this.#batch;
+      const { id, phase, overFor } = before;
       const known = { look, id, phase, overFor, isUnwanted: this.#isUnwanted };
       const next = await this.#act(decide(known), look);
       if ('code' in next) return next;
+      // In a home that is read-only nothing is decided.
+      const isSame = isDeepStrictEqual([next, this.#batch], [look, before]);
+      if (isSame) return this.#release(look, LOOK_AGAIN_SECONDS);
       look = next;
     }
   }
@@ -82,6 +89,10 @@ export class BatchRun {
 
   get #folder(): string {
     return this.#job.runPlace ?? '';
+  }
+
+  get #submissions(): number {
+    return this.#job.batch?.submissions ?? 0;
   }
 
   get #isUnwanted(): boolean {
@@ -136,6 +147,7 @@ export class BatchRun {
       reason: null,
       nodes: null,
       overFor: 0,
+      submissions: this.#submissions + 1,
     };
     await this.#update({ runAt: new Date(), runPlace: folder, batch });
     // Also of a job that ends in this visit the directory is removed by who polls the host.
@@ -160,7 +172,13 @@ export class BatchRun {
   async #readId(): Promise<void> {
     const { printed } = await this.#node.readAnswer(this.#folder);
     const id = ENGINE[this.#batch.engine].parseId(printed);
-    if (id !== undefined) await this.#update({ batch: { ...this.#batch, id } });
+    if (id !== undefined) await this.#follow(id);
+  }
+
+  /** What was answered before was not of this id. */
+  async #follow(id: string): Promise<void> {
+    const { phase: _, ...rest } = this.#batch;
+    await this.#update({ batch: { ...rest, id, overFor: 0 } });
   }
 
   /** Nobody noted the answer of the submit command, or it failed: the batch system knows the job by its name, or does not. */
@@ -170,7 +188,7 @@ export class BatchRun {
     const id = await this.#node.find(this.#batch.engine, this.#folder);
     if (id === undefined) return this.#goOnUnanswered(look);
     if (id !== null) {
-      await this.#update({ batch: { ...this.#batch, id } });
+      await this.#follow(id);
       return look;
     }
     if (look.go === 'go') return this.#node.void(this.#folder);
@@ -198,28 +216,30 @@ export class BatchRun {
   /** The submit command failed, and what it may have submitted never runs. */
   async #judgeRefusal(look: Look): Promise<Look> {
     const { complained } = await this.#node.readAnswer(this.#folder);
-    if (look.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained))
-      throw refused(complained);
+    const isFinal = look.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained);
+    if (isFinal || this.#submissions >= MOST_SUBMISSIONS) throw refused(complained);
+    const seconds = ASK_AGAIN_SECONDS * this.#submissions;
     await this.#prepare();
-    const next = await this.#node.look(this.#folder);
-    return this.#release(next, ASK_AGAIN_SECONDS);
+    return this.#release(await this.#node.look(this.#folder), seconds);
   }
 
   async #takeOutput(): Promise<void> {
-    const { LIMIT_OUTPUT_BYTES: most } = this.#context.worker.config;
-    for (;;) {
-      // Before the host is asked: an earlier visit may have read too much, and nothing more comes.
-      if (most > 0 && this.#taken.stdout + this.#taken.stderr > most) {
-        this.#limit = exceeded(most);
-        return;
-      }
-      const { stdout, stderr } = await this.#node.readOutput(this.#folder, this.#taken);
-      if (stdout.length + stderr.length === 0) return;
+    // Before the host is asked: an earlier visit may have read too much, and nothing more comes.
+    for (let hasMore = true; !this.#isLimited() && hasMore; ) {
+      const { stdout, stderr, ...rest } = await this.#node.readOutput(this.#folder, this.#taken);
+      hasMore = rest.hasMore;
       this.#taken.stdout += stdout.length;
       this.#taken.stderr += stderr.length;
       if (stdout.length > 0) await this.#output.append('stdout', stdout);
       if (stderr.length > 0) await this.#output.append('stderr', stderr);
     }
+  }
+
+  /** Notes that it has printed too much. */
+  #isLimited(): boolean {
+    const { LIMIT_OUTPUT_BYTES: most } = this.#context.worker.config;
+    if (most > 0 && this.#taken.stdout + this.#taken.stderr > most) this.#limit = exceeded(most);
+    return this.#limit !== undefined;
   }
 
   /** A node's last bytes may be seen later here than the record of its end. */

@@ -63,6 +63,14 @@ describe('following', () => {
     }
   });
 
+  test('by a signal, before its id is known, it is asked for by its name', () => {
+    const its = { id: null, look: { go: 'begun', end: { ...end, code: 139 } } } as const;
+    expect(type(its)).toBe('find');
+    expect(type({ ...its, phase: 'absent', overFor: 1 })).toBe('find');
+    expect(type({ ...its, phase: 'absent', overFor: 2 })).toBe('finish');
+    expect(type({ ...its, isUnwanted: true })).toBe('stopped');
+  });
+
   test('without a record its batch system says how it ended, or nobody knows', () => {
     for (const phase of ['ended', 'stopped'] as const)
       expect(next({ phase, overFor: 2, look: { go: 'begun' } })).toEqual({

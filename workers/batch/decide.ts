@@ -54,12 +54,13 @@ export function decide(known: Known): Action {
 }
 
 /** 128 + n is a signal, which the batch system may have sent. */
-function decideEnd({ phase, overFor, isUnwanted }: Known, end: JobEnd): Action {
+function decideEnd({ id, phase, overFor, isUnwanted }: Known, end: JobEnd): Action {
   const isByItself = typeof end.code === 'string' || (end.code < 128 && !end.wasToldToEnd);
   if (isByItself || phase === 'ended') return { type: 'finish', end };
   if (isUnwanted) return { type: 'stopped' };
   if (phase === 'stopped') return { type: 'fail', why: 'ended' };
-  if (phase !== 'absent' || overFor < SETTLED) return { type: 'wait' };
+  // No poll asks for one whose id is not known.
+  if (phase !== 'absent' || overFor < SETTLED) return { type: id === null ? 'find' : 'wait' };
   return end.wasToldToEnd ? { type: 'fail', why: 'ended' } : { type: 'finish', end };
 }
 

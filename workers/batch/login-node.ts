@@ -108,8 +108,11 @@ export class LoginNode {
     return (found.find(job => job.phase === 'running') ?? found[0])?.id ?? null;
   }
 
-  /** The next bytes of both streams from these offsets on. */
-  async readOutput(name: string, from: OutputOffsets): Promise<{ stdout: Buffer; stderr: Buffer }> {
+  /** The next bytes of both streams from these offsets on; `hasMore`: than one answer holds. */
+  async readOutput(
+    name: string,
+    from: OutputOffsets,
+  ): Promise<{ stdout: Buffer; stderr: Buffer; hasMore: boolean }> {
     const program = `read_output ${name} ${from.stdout} ${from.stderr} ${MOST}`;
     const answer = await askHost(this.#remote, FUNCTIONS + program, this.#signal);
     const line = answer.subarray(0, answer.indexOf('\n')).toString();
@@ -117,8 +120,12 @@ export class LoginNode {
     const bytes = answer.subarray(line.length + 1);
     // Fewer came where a file became shorter meanwhile.
     if (bytes.length !== Number(out) + Number(err))
-      return { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-    return { stdout: bytes.subarray(0, Number(out)), stderr: bytes.subarray(Number(out)) };
+      return { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), hasMore: false };
+    return {
+      stdout: bytes.subarray(0, Number(out)),
+      stderr: bytes.subarray(Number(out)),
+      hasMore: Number(out) === MOST || Number(err) === MOST,
+    };
   }
 
   /** Where many submissions stand, and how much they have printed; with `ids`, what their batch system says of these. */

@@ -1,18 +1,17 @@
-import { and, asc, eq, or, sql } from 'drizzle-orm';
-import { jobs, sessions } from '../../shared/database/schema.ts';
+import { sql } from 'drizzle-orm';
+import { jobs } from '../../shared/database/schema.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';
+import { accountOf, type Cursors, type FollowedRow, readFollowed } from './followed-jobs.ts';
 import { LoginNode } from './login-node.ts';
-import { endPoll, type HostPoll, isFollowed, passPoll, takePolls } from './polls.ts';
+import { endPoll, type HostPoll, passPoll, takePolls } from './polls.ts';
 
 const ROUND_MS = 1_000;
 /** For one account: its files, and one call of its batch system. */
 const ACCOUNT_MS = 150_000;
-/** Jobs of a host in one poll. */
-const MOST_JOBS = 5_000;
 /** In one request to the host. */
 const MOST_FILES = 500;
 /** Of these, jobs that have ended and are removed: each may be one call of the batch system. */
@@ -21,18 +20,34 @@ const MOST_ENDED = 100;
 type Context = Pick<
   WorkerContext,
   'id' | 'database' | 'sessions' | 'notifications' | 'log' | 'stopping'
-> & {
-  /** By host: the account that this worker has asked for last. Another worker may have other accounts, and takes turns with this one. */
-  turns: Map<string, string>;
-};
-type Row = Awaited<ReturnType<typeof readJobs>>[number];
+> & { limits: PollLimits; hosts: Map<string, HostMemory> };
+
+export interface PollLimits {
+  /** Jobs of a host in one poll. */
+  jobs: number;
+  /** Polls in a row that find an account's home away, until what it had there was removed by its user: those of a day or more. */
+  awayPolls: number;
+}
+const LIMITS: PollLimits = { jobs: 5_000, awayPolls: 17_280 };
+
+/** What this worker remembers of a host. */
+interface HostMemory {
+  /** The account that it has asked for last. Another worker may have other accounts, and takes turns with this one. */
+  turn?: string;
+  cursors: Cursors;
+  /** By account: polls in a row that found its home away. */
+  away: Map<string, number>;
+}
 
 /**
  * Asks each host that has batch jobs for all of them at once, at most every 5 s over all workers, so that they hold no slot
  * while they wait. What is to be done for one of them a worker does that is given the job.
  */
-export async function pollBatchHosts(given: Omit<Context, 'turns'>): Promise<void> {
-  const context = { ...given, turns: new Map<string, string>() };
+export async function pollBatchHosts(
+  given: Omit<Context, 'limits' | 'hosts'>,
+  limits: Partial<PollLimits> = {},
+): Promise<void> {
+  const context: Context = { ...given, limits: { ...LIMITS, ...limits }, hosts: new Map() };
   const { database, stopping, log, id } = context;
   while (!stopping.aborted) {
     const taken = await takePolls(database.db, id).catch((err: unknown) => {
@@ -48,27 +63,35 @@ export async function pollBatchHosts(given: Omit<Context, 'turns'>): Promise<voi
 }
 
 async function pollHost(context: Context, { hostname, turn: latest }: HostPoll): Promise<void> {
-  const { turns } = context;
+  const { hosts, limits } = context;
   const { db } = context.database;
-  const rows = await readJobs(context, hostname);
+  const memory: HostMemory = hosts.get(hostname) ?? { cursors: {}, away: new Map() };
+  const { cursors, away } = memory;
+  const rows = await readFollowed(context, { hostname, cursors, most: limits.jobs });
   if (rows.length === 0) {
-    turns.delete(hostname);
+    hosts.delete(hostname);
     return passPoll(db, hostname);
   }
-  const accounts = new Map<string, Row[]>();
+  hosts.set(hostname, memory);
+  const accounts = new Map<string, FollowedRow[]>();
   for (const row of rows) {
-    const account = `${row.username} ${row.owner}`;
-    accounts.set(account, [...(accounts.get(account) ?? []), row]);
+    const own = accounts.get(accountOf(row));
+    if (own) own.push(row);
+    else accounts.set(accountOf(row), [row]);
   }
+  for (const name of away.keys()) if (!accounts.has(name)) away.delete(name);
   const names = [...accounts.keys()].sort();
   // The batch system is asked once in a poll, by one account after another.
-  const turn = turns.get(hostname) ?? latest;
+  const turn = memory.turn ?? latest;
   const next = names.find(name => name > turn) ?? names[0] ?? '';
-  turns.set(hostname, next);
+  memory.turn = next;
+  if (rows.length < limits.jobs) memory.cursors = {};
+  // Only of the account that asks: of each of its jobs the batch system is to be asked.
+  else cursors[next] = accounts.get(next)?.at(-1)?.id ?? '';
   try {
     await Promise.allSettled(
       [...accounts].map(([name, own]) =>
-        pollAccount(context, own, { asks: name === next }).catch((err: unknown) =>
+        pollAccount(context, own, { name, asks: name === next, away }).catch((err: unknown) =>
           context.log.info({ err, host: hostname }, 'batch jobs could not be polled'),
         ),
       ),
@@ -78,41 +101,11 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   }
 }
 
-/** What is open, and what has ended and has left its files on the host. */
-async function readJobs({ database, id }: Context, hostname: string) {
-  return database.db
-    .select({
-      id: jobs.id,
-      session: sessions.sid,
-      owner: jobs.owner,
-      username: sessions.username,
-      folder: jobs.runPlace,
-      batch: jobs.batch,
-      state: jobs.state,
-      finished: jobs.finished,
-      stdout: jobs.stdoutBytes,
-      stderr: jobs.stderrBytes,
-      isUnknown: sql<boolean>`coalesce(${jobs.error} ->> 'code' = 'outcome_unknown', false)`,
-    })
-    .from(jobs)
-    .innerJoin(sessions, eq(sessions.sid, jobs.session))
-    .where(
-      and(
-        eq(sessions.hostname, hostname),
-        isFollowed,
-        // Of a session that its user logged in to with a code, one worker has the only connection.
-        or(eq(sessions.interactive, false), eq(sessions.holder, id)),
-      ),
-    )
-    .orderBy(asc(jobs.id))
-    .limit(MOST_JOBS);
-}
-
 /** All jobs of one account, over the connection of one of their sessions. */
 async function pollAccount(
   context: Context,
-  rows: Row[],
-  { asks }: { asks: boolean },
+  rows: FollowedRow[],
+  { name, asks, away }: { name: string; asks: boolean; away: HostMemory['away'] },
 ): Promise<void> {
   const signal = AbortSignal.any([context.stopping, AbortSignal.timeout(ACCOUNT_MS)]);
   const open = rows.flatMap(row => (row.finished || !row.batch ? [] : [toFollowed(row)]));
@@ -143,7 +136,11 @@ async function pollAccount(
     }
     // Last: nothing waits for it, and a batch system may take long to end many.
     const ended = rows.filter(row => row.finished).slice(0, MOST_ENDED);
-    if (ended.length > 0) await removeEnded(context, node, ended);
+    if (ended.length === 0) return void away.delete(name);
+    const polls = (away.get(name) ?? 0) + 1;
+    const isForgone = polls >= context.limits.awayPolls;
+    if (await removeEnded(context, node, { ended, isForgone })) away.delete(name);
+    else away.set(name, polls);
   });
 }
 
@@ -151,14 +148,17 @@ async function pollAccount(
  * Of open jobs first. With a credential that its host has refused once, no login is made for what has ended; for an open job one
  * may be, as the job itself makes it: the host may take it again.
  */
-async function chooseSession({ sessions }: Context, rows: Row[]): Promise<string | undefined> {
+async function chooseSession(
+  { sessions }: Context,
+  rows: FollowedRow[],
+): Promise<string | undefined> {
   const open = rows.filter(row => !row.finished);
   for (const sid of new Set([...open, ...rows].map(row => row.session)))
     if (await sessions.mayUse(sid)) return sid;
   return open[0]?.session;
 }
 
-const toFollowed = (row: Row): Followed => ({
+const toFollowed = (row: FollowedRow): Followed => ({
   id: row.id,
   folder: row.folder ?? '',
   batch: row.batch as BatchState,
@@ -189,19 +189,26 @@ async function write(
   if (ids.some(id => changes[id]?.wakes)) notifications.publish('waiting', 'remote');
 }
 
-/** Removes what ended jobs have left on their host. What did not end well is ended there first. */
-async function removeEnded({ database }: Context, node: LoginNode, ended: Row[]): Promise<void> {
+/**
+ * Removes what ended jobs have left on their host, where what did not end well is ended first. False where the home is away: it
+ * may come back, with a job in it that may begin; unless it `isForgone`.
+ */
+async function removeEnded(
+  { database }: Context,
+  node: LoginNode,
+  { ended, isForgone }: { ended: FollowedRow[]; isForgone: boolean },
+): Promise<boolean> {
   // Of an unknown outcome the files say more than nothing: they stay.
   const gone = ended.filter(row => !row.isUnknown);
   const unended = gone.flatMap(({ state, folder, batch }) =>
     state === 'succeeded' || !folder || !batch ? [] : [{ ...batch, name: folder }],
   );
   const ids = gone.map(row => row.id);
-  const isRemoved = gone.length === 0 || (await node.remove(ids, unended));
-  // Where the folder is away it may come back; after a day its user has removed it.
-  const isDue = isRemoved ? undefined : sql`${jobs.finished} < now() - interval '1 day'`;
-  await database.db
-    .update(jobs)
-    .set({ runRemoved: true })
-    .where(and(sql`${jobs.id} = ${anyOf(ended.map(row => row.id))}`, isDue));
+  const isThere = gone.length === 0 || (await node.remove(ids, unended));
+  if (isThere || isForgone)
+    await database.db
+      .update(jobs)
+      .set({ runRemoved: true })
+      .where(sql`${jobs.id} = ${anyOf(ended.map(row => row.id))}`);
+  return isThere;
 }

@@ -126,7 +126,15 @@ test.each([
   ],
   ['sbatch: error: Batch job submission failed: Socket timed out on send/recv operation', true],
   ['sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received', true],
+  ['sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying', true],
+  ['sbatch: error: Batch job submission failed: Resource temporarily unavailable', true],
   ['sbatch: error: invalid partition specified: nope', false],
+  [
+    'sbatch: error: You must always specify a type when requesting gpu GRES\nsbatch: error: Batch job submission failed: Unspecified error',
+    false,
+  ],
+  ['sbatch: error: --sockets-per-node is not allowed in this partition', false],
+  ['sbatch: error: The partition gpu is temporarily closed: use gpu2', false],
   [
     'sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified',
     false,

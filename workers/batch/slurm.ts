@@ -117,8 +117,9 @@ export const slurm: Engine = {
     ]);
   },
 
+  /** Not "unspecified error": sbatch says so after whatever a site's own plug-in has refused. */
   isTransient: errors =>
-    /unable to contact|timed out|time out|connection (refused|reset)|zero bytes|temporarily|protocol authentication|munge|unspecified error|communication|socket/i.test(
+    /unable to contact|timed out|time out|connection (refused|reset)|zero bytes|temporarily una|protocol authentication|munge|communication/i.test(
       errors,
     ),
 };

@@ -35,7 +35,7 @@ export function toError(
 ): unknown {
   switch (outcome.type) {
     case 'limit':
-      return limit?.reason;
+      return outcome.hasNeverRun ? neverStarted(limit?.reason) : limit?.reason;
     case 'cancelled':
       return new WindlassError('cancelled', outcome.but && CANCELLED_BUT[outcome.but]);
     case 'diskFull':
@@ -79,6 +79,15 @@ export function explainAccessDenied(context: JobContext, error: unknown): unknow
     hint: LOOK,
     cause: error,
     extra,
+  });
+}
+
+/** A worker that is lost may leave none of the command's time, which begins before the host is asked. */
+function neverStarted(reason: unknown): unknown {
+  if (!(reason instanceof WindlassError && reason.code === 'time_limit')) return reason;
+  return new WindlassError('time_limit', {
+    detail: 'Time limit reached before the host could start the command; nothing ran.',
+    hint: 'Start it again, or give a longer `timeout`.',
   });
 }
 

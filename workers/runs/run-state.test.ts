@@ -19,6 +19,7 @@ const answer = (result: string, node?: string): RunInput => ({
 const CONNECTED: RunInput = { type: 'connected', isSamePlace: true, mayRepeat: true };
 const EXPIRED: RunInput = { type: 'connected', isSamePlace: true, mayRepeat: false };
 const ELSEWHERE: RunInput = { type: 'connected', isSamePlace: false, mayRepeat: false };
+const NEVER_RAN = { type: 'limit', hasNeverRun: true } as const;
 const RECONNECT = { type: 'reconnect', why: expect.any(String) as string } as const;
 
 const requested: Partial<RunState> = { isRequested: true };
@@ -60,7 +61,8 @@ const WATCHED: TableRow[] = [
     { type: 'stopped' },
     { type: 'cancelled', but: 'unseen' },
   ],
-  [{ ...sent, ...limited }, { type: 'stopped' }, { type: 'limit' }],
+  [{ ...sent, ...limited }, { type: 'stopped' }, NEVER_RAN],
+  [{ ...sent, ...limited, ...elsewhere }, { type: 'stopped' }, { type: 'limit' }],
   [{ ...sent, ...limited, ...cancelled }, { type: 'stopped' }, { type: 'cancelled' }],
   // Its end while a stop is under way waits for the answer; after the answer it tells which came first.
   [{ ...sent, ...cancelled }, ENDED, 'settling', [], { end }],
@@ -183,7 +185,9 @@ const TABLE: Record<Phase, TableRow[]> = {
       answer('never_started'),
       { type: 'cancelled', but: 'unseen' },
     ],
-    [{ ...sent, ...limited }, answer('never_started'), { type: 'limit' }],
+    [{ ...sent, ...limited }, answer('never_started'), NEVER_RAN],
+    [{ ...sent, ...limited }, answer('killed'), { type: 'limit' }],
+    [{ ...sent, ...limited, mayRepeat: false }, answer('never_started'), { type: 'limit' }],
     [
       { ...sent, ...cancelled },
       { type: 'stopFailed' },

@@ -28,7 +28,8 @@ export interface RunEnd {
 
 export type RunOutcome =
   | ({ type: 'ended' } & RunEnd)
-  | { type: 'limit' | 'diskFull' | 'noRecord' | 'unreachable' | 'release' }
+  | { type: 'limit'; hasNeverRun?: true }
+  | { type: 'diskFull' | 'noRecord' | 'unreachable' | 'release' }
   | { type: 'cancelled'; but?: 'groupOnly' | 'unseen' | 'unconfirmed' | 'unreachable' }
   | { type: 'lost'; cause?: LostCause | undefined; unsure?: UnsureEnd | undefined }
   | { type: 'wrongNode'; node: string }
@@ -106,9 +107,16 @@ const unwantedBut = (
   return but ? { type: 'cancelled', but } : { type: 'cancelled' };
 };
 
-/** Of a run that must not run and, by this host's word, never will. */
-const neverRun = (state: RunState): RunOutcome =>
+/** Of a run that must not run, and of which this host has no record. */
+const unrecorded = (state: RunState): RunOutcome =>
   unwantedBut(state, state.isSamePlace ? undefined : 'unseen');
+
+/** And by this host's word it never did nor will. */
+const neverRun = (state: RunState): RunOutcome => {
+  const outcome = unrecorded(state);
+  const isSure = outcome.type === 'limit' && state.mayRepeat;
+  return isSure ? { ...outcome, hasNeverRun: true } : outcome;
+};
 
 /** Of a run that the host did not stop in time. */
 const givenUp = (state: RunState): RunOutcome =>
@@ -189,7 +197,7 @@ const onNoRecord = (state: RunState): Step => {
   if (!isUnwanted(state)) return go(state, { phase: 'requesting' });
   return state.stop === 'sent'
     ? go(state, { phase: 'withdrawing' })
-    : finish(state, neverRun(state));
+    : finish(state, unrecorded(state));
 };
 
 const TRANSITIONS: Record<Phase, Row> = {
@@ -220,7 +228,12 @@ const TRANSITIONS: Record<Phase, Row> = {
   following: { ...WATCHED, taken: onNoRecord, absent: onNoRecord },
   withdrawing: {
     ...BEFORE,
-    stopAnswered: state => finish({ ...state, stop: 'answered' }, neverRun(state)),
+    stopAnswered: (state, { result }) => {
+      // A late request may have come before the stop.
+      const hasRun = result !== 'never_started' && result !== 'stopped';
+      const outcome = hasRun ? unrecorded(state) : neverRun(state);
+      return finish({ ...state, stop: 'answered' }, outcome);
+    },
     stopFailed: state => finish({ ...state, mayBeStopped: true }, NO_ANSWER, 'close'),
   },
   settling: {

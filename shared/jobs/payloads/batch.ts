@@ -93,6 +93,8 @@ export interface BatchState extends z.output<typeof batchView> {
   phase?: BatchPhase;
   /** Answers in a row by which it is over or absent. A file of its node may come later than these. */
   overFor: number;
+  /** Directories that were made for it on the host, each to be submitted once. */
+  submissions?: number;
 }
 
 export type BatchPhase = 'pending' | 'running' | 'ended' | 'stopped' | 'absent';

@@ -1,0 +1,171 @@
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import type { JobRow } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
+import { BatchRun } from '../../workers/batch/batch-run.ts';
+import type { JobContext } from '../../workers/context.ts';
+import { JobSignals } from '../../workers/engine/job-signals.ts';
+import { ReleaseJob } from '../../workers/engine/release-job.ts';
+import type { OutputWriter } from '../../workers/output/output-writer.ts';
+import type { RemoteSession } from '../../workers/ssh/remote-session.ts';
+import { LocalExec } from '../harness/local-exec.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+
+const given = withDatabase('batch-visits');
+const scratch = makeTempDir('batch-visits');
+afterAll(() => scratch.remove());
+
+let home: string;
+let job: JobRow;
+let stdout: string;
+
+beforeEach(() => {
+  home = join(scratch.path, newId());
+  mkdirSync(join(home, 'bin'), { recursive: true });
+  job = { id: newId(), state: 'queued', runAt: null, session: 's' } as unknown as JobRow;
+  stdout = '';
+});
+
+/** What a command of the batch system does on the host of the test. */
+function offer(program: string, does: string): void {
+  const path = join(home, 'bin', program);
+  writeFileSync(path, `#!/bin/sh\n${does}\n`);
+  chmodSync(path, 0o755);
+}
+
+const batch = () => job.batch as BatchState;
+const folder = () => join(home, '.windlass/batch', job.runPlace ?? '');
+const submissions = () => readdirSync(join(home, '.windlass/batch')).length;
+
+/** One visit of the job, by a worker of its own; `before` is called before each request to the host. How it ends. */
+async function visit({ before = () => {}, most = 0, isCancelled = false } = {}): Promise<unknown> {
+  const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
+  const host = new LocalExec({ home, shell: '/bin/sh', env });
+  const exec = (command: string, signal?: AbortSignal) => {
+    before();
+    if (host.commands.length > 50) throw new Error('the visit does not end');
+    return host.exec(command, signal);
+  };
+  const signals = new JobSignals(new AbortController().signal);
+  if (isCancelled) signals.cancel();
+  const { signal, cleanupSignal } = signals;
+  const output = {
+    stored: { stdout: stdout.length, stderr: 0 },
+    append: async (_: string, bytes: Buffer) => {
+      stdout += bytes.toString();
+    },
+    flush: async () => {},
+  };
+  const context = {
+    ...{ job, signal, cleanupSignal, payload: { command: 'true' } },
+    worker: { config: { LIMIT_OUTPUT_BYTES: most }, database: given.database() },
+    assertLeased: async () => {},
+    update: async () => {},
+  };
+  const run = new BatchRun(
+    context as unknown as JobContext<'batch'>,
+    { exec, connectedAt: 0, manner: {} } as unknown as RemoteSession,
+    output as unknown as OutputWriter,
+  );
+  return run.visit().then(
+    end => {
+      run.checkLimit();
+      return end;
+    },
+    (error: unknown) => error,
+  );
+}
+
+/** A submission of which these files say where it stands. */
+function stand(files: string[], state: Partial<BatchState> = {}): void {
+  const none = { id: null, state: null, reason: null, nodes: null, overFor: 0 };
+  job.runAt = new Date();
+  job.runPlace = `${job.id}-1`;
+  job.batch = { engine: 'slurm', ...none, ...state };
+  mkdirSync(folder(), { recursive: true });
+  for (const file of files) writeFileSync(join(folder(), file), '');
+}
+
+test('what a site refuses is a refusal in its words, whatever sbatch adds', async () => {
+  offer('sbatch', 'echo "Say a type of GPU." >&2; echo "failed: Unspecified error" >&2; exit 1');
+  offer('squeue', 'exit 0');
+  expect(await visit()).toMatchObject({
+    code: 'batch_refused',
+    message: expect.stringContaining('Say a type of GPU.'),
+  });
+  expect(submissions()).toBe(1);
+});
+
+test('what may pass is tried again less and less often, and is in the end a refusal in its words', async () => {
+  offer('sbatch', 'echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1');
+  offer('squeue', 'exit 0');
+  const pauses: number[] = [];
+  let end: unknown;
+  for (let n = 0; n < 30; n++) {
+    end = await visit();
+    if (!(end instanceof ReleaseJob)) break;
+    pauses.push(end.forSeconds);
+  }
+  expect(end).toMatchObject({
+    code: 'batch_refused',
+    message: expect.stringContaining('Socket timed out on send/recv operation'),
+  });
+  expect(pauses).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
+  expect(submissions()).toBe(12);
+});
+
+test('one that a signal ended before its id was known is asked for, and ends', async () => {
+  offer('squeue', 'exit 0');
+  stand(['asked', 'begun', 'answer.0', 'end.139.0.0']);
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(await visit()).toMatchObject({ code: 139 });
+});
+
+test('one that is found after it was not is followed as any other', async () => {
+  stand(['asked', 'begun', 'answer.1'], { phase: 'absent', overFor: 3 });
+  offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}'`);
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(batch()).toMatchObject({ id: '12', overFor: 0 });
+  expect(batch().phase).toBeUndefined();
+});
+
+test('one that prints all the time holds no slot', async () => {
+  stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
+  const print = () => appendFileSync(join(folder(), 'out'), '0123456789');
+  expect(await visit({ before: print })).toBeInstanceOf(ReleaseJob);
+  expect(stdout).toMatch(/^(0123456789)+$/);
+});
+
+test('one that printed too much is ended in the visit that reads it', async () => {
+  offer('scancel', 'touch "$HOME/cancelled"');
+  stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
+  writeFileSync(join(folder(), 'out'), '0123456789');
+  expect(await visit({ most: 9 })).toBeInstanceOf(ReleaseJob);
+  expect(existsSync(join(home, 'cancelled'))).toBe(true);
+});
+
+test.each<[string, string[], Partial<BatchState>, boolean]>([
+  ['submitted', ['ask', 'go'], {}, false],
+  ['voided', ['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2 }, false],
+  ['voided after a refusal', ['asked', 'go', 'answer.1'], {}, false],
+  ['withdrawn', ['ask', 'go'], {}, true],
+])(
+  'in a home that is read-only one that cannot be %s is left for a while',
+  async (_, files, state, isCancelled) => {
+    offer('mv', 'exit 1');
+    offer('squeue', 'exit 0');
+    stand(files, state);
+    expect(await visit({ isCancelled })).toMatchObject({ name: 'ReleaseJob', forSeconds: 60 });
+  },
+);
