@@ -20,7 +20,7 @@ export const LIMITS = {
     schema: whole(0),
     default: String(10 * 2 ** 30),
     meaning:
-      'largest output of a command in bytes, both streams together, and largest video; 0: no limit',
+      'largest output of a command in bytes, both streams together, largest listing of a directory, and largest video; 0: no limit',
   },
   LIMIT_VIDEO_BYTES: {
     schema: whole(256 << 20),
