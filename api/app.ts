@@ -42,14 +42,14 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   app.use(nameContentType());
   app.use(closePipelinedResponses());
   app.use(logRequests(api));
-  // Before anything answers, a preflight too.
+  app.use(limitBodyTime({ windowMs: api.config.LIMIT_BODY_SECONDS * 1_000 }));
+  // Before anything else answers, a preflight too; after what lets the answer arrive while the body still comes.
   app.use((req, _res, next) => {
     refuseAmbiguous(req);
     next();
   });
   app.use(allowOrigins(api.config));
   app.use(disconnectStalledReaders());
-  app.use(limitBodyTime({ windowMs: api.config.LIMIT_BODY_SECONDS * 1_000 }));
   app.use((req, _res, next) => {
     if (req.originalUrl.length > MAX_ADDRESS_LENGTH) throw addressTooLong();
     next();

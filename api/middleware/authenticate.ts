@@ -58,12 +58,20 @@ export async function identifyLateSender(
   req: Request,
   res: Response,
 ): Promise<void> {
-  const { isBodyLate, ends, loginEnds } = res.locals;
-  if (!isBodyLate) return;
+  if (res.locals.isBodyLate) await identifyAgain(api, req, res);
+}
+
+/** Identifies the user again after a wait, as identifyLateSender() does. */
+export async function identifyAgain(
+  api: Authenticator,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  const { ends, loginEnds } = res.locals;
   const until = ends ?? loginEnds;
   if (until === undefined || until > new Date()) return identifySender(api, req, res);
   if (await hasEndedByItself(api.database.db, req, res)) return;
-  throw refusal('they were ended while the body came.');
+  throw refusal('they were ended while the request was under way.');
 }
 
 async function useLink(

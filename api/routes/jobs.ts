@@ -76,8 +76,11 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const found = await findForOperation(req, res);
+        const known = tagFor(currentUser(res), found);
+        const changed = await awaitChange(api, { req, res, row: found, tag: known });
+        // An administrator may have become a user meanwhile.
+        const row = changed === found ? found : await findForOperation(req, res);
         const user = currentUser(res);
-        const row = await awaitChange(api, { req, res, row: found, tag: tagFor(user, found) });
         const record = () => viewFor(user, row);
         sendRecord(req, res, { tag: tagFor(user, row), record });
       },

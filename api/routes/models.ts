@@ -160,6 +160,7 @@ export default routes('json-body', (router, api) => {
         const need = needRole(res, 'writer');
         await findProject(db, pid, need);
         const { 'model-type': type, ...given } = body();
+        await api.freeSpace.assertFree();
         const mid = newId();
         await db.transaction(async tx => {
           await lockProjectForShare(tx, pid, need);
@@ -204,6 +205,7 @@ export default routes('json-body', (router, api) => {
         const need = needRole(res, 'writer');
         await findModel(db, mid, need);
         const given = body();
+        await api.freeSpace.assertFree();
         const row = await db.transaction(async tx => {
           const { model } = await lockModel(tx, mid, need);
           checkIfMatch(req, modelTag(model, await readParseStates(tx, mid)));

@@ -142,6 +142,7 @@ export default routes('json-body', (router, api) => {
           readers: acl?.readers ?? [],
         };
         checkAcl(whole);
+        await api.freeSpace.assertFree();
         const pid = newId();
         await db.transaction(async tx => {
           await lockNamedUsers(tx, { ...acl, administrators: [...named, { user }] });
@@ -188,6 +189,9 @@ export default routes('json-body', (router, api) => {
         const { acl, ...given } = body();
         const role = acl ? 'administrator' : 'writer';
         await findProject(db, pid, { username, role });
+        // An access list takes no room, and is what ends somebody's access.
+        if (given.name !== undefined || given.description !== undefined)
+          await api.freeSpace.assertFree();
         const record = await db.transaction(async tx => {
           if (acl) await lockNamedUsers(tx, acl);
           const found = await lockProjectForUpdate(tx, pid, { username, role });

@@ -46,6 +46,13 @@ export default routes('json-body', (router, api) => {
     owner: currentUser(res).username,
     idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
   });
+  /** Throws `host_not_allowed` where the session's owner may log in to its host no more, and `host_changed`. */
+  const readHops = async (hostname: string, owner: string) => {
+    const hops = await readHopsTo(api.database.db, hostname);
+    if (!hops) throw hostChanged(hostname);
+    assertHostFor(hostOf(hops), { username: owner });
+    return hops;
+  };
 
   resource(router, '/remotes/:sid/answers', {
     post: operation({
@@ -65,6 +72,7 @@ export default routes('json-body', (router, api) => {
         const { hostname } = await findSession(api.database.db, key).catch(async error => {
           throw (await hasMissedChallenge(api.database.db, key)) ? challengeExpired() : error;
         });
+        await readHops(hostname, key.owner);
         // They go to the host that was connected to, over that connection, and nowhere else: no place is needed.
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
@@ -102,9 +110,7 @@ export default routes('json-body', (router, api) => {
         const secret = await readCredential(keys, { owner, given });
         const queue = await requireWorker(api, 'connect');
         const { hostname } = await findSession(api.database.db, key);
-        const hops = await readHopsTo(api.database.db, hostname);
-        if (!hops) throw hostChanged(hostname);
-        assertHostFor(hostOf(hops), { username: owner });
+        const hops = await readHops(hostname, owner);
         checkJumps(given, hops);
         const place = placeOf(hops);
         const sealed = await seal(

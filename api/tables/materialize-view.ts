@@ -13,6 +13,7 @@ import { jobError } from '../jobs/views/job-error.ts';
 import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { answerWithLocation } from '../openapi/operation.ts';
+import { findModel, needRole } from '../projects/access.ts';
 import type { StoredArtifact } from './find-artifact.ts';
 import { type ViewDefinition, viewId } from './table-query.ts';
 import type { TableFile } from './thread-protocol.ts';
@@ -74,6 +75,8 @@ export async function materializeView(
   if (made) return made;
   const job = await startOrJoin(api, { req, res, table, view, id });
   const ended = await awaitEnd(api, { req, res, job });
+  // The user may have left the project meanwhile.
+  await findModel(api.database.db, table.model, needRole(res, 'reader'));
   if (!ended.finished) return void answerLater(res, ended);
   if (ended.state !== 'succeeded') throw jobError(ended);
   const now = await findMade(api.database.db, id);

@@ -45,7 +45,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Give `video/mp4` or `video/webm`.',
   },
   output_limit: {
-    meaning: 'The command wrote more than `LIMIT_OUTPUT_BYTES` and was stopped.',
+    meaning:
+      'The command wrote more than `LIMIT_OUTPUT_BYTES` and was stopped, or the listing of a directory is larger.',
     remedy: 'Let it write to a file on the host.',
   },
   time_limit: {

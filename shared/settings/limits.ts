@@ -20,7 +20,7 @@ export const LIMITS = {
     schema: whole(0),
     default: String(10 * 2 ** 30),
     meaning:
-      'largest output of a command in bytes, both streams together, and largest video; 0: no limit',
+      'largest output of a command in bytes, both streams together, largest listing of a directory, and largest video; 0: no limit',
   },
   LIMIT_VIDEO_BYTES: {
     schema: whole(256 << 20),
@@ -148,7 +148,7 @@ export const LIMITS = {
     schema: whole(0),
     default: String(1 << 30),
     meaning:
-      'bytes kept free on the disk of the files: parts of uploads, output, videos, tables, views, bookmarks, parameters and large input of jobs that would use them are refused; 0: no limit',
+      'bytes kept free on the disk of the files: parts of uploads, output, videos, tables, views, projects, models, bookmarks, parameters and large input of jobs that would use them are refused; 0: no limit',
   },
   LIMIT_REQUESTS: {
     schema: whole(0),

@@ -1,10 +1,18 @@
-import { expect, test } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
 import { logIn } from '../harness/browser-login.ts';
 import { describeStack } from '../harness/forms.ts';
 import { RawConnection } from '../harness/raw-http.ts';
-import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { type Job, openSession } from '../harness/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { makeTable } from '../harness/tables.ts';
+import { makeTempDir } from '../harness/temp-dir.ts';
+import { useRemoteStack, useStack, useStackDatabase } from '../harness/use-stack.ts';
 import { PASSWORD } from '../harness/users.ts';
+import { waitFor } from '../harness/wait-for.ts';
 import { whileLocked } from '../harness/while-locked.ts';
 
 const HOST_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGTfSDbvTq1ZZ3tFqQhRrXbPgAeYPXv8CZ7h8mM8bZ3m';
@@ -132,3 +140,126 @@ describeStack(undefined, 'a request of somebody who loses the right to it just t
       });
   }
 });
+
+/** Whoever waits for the end of a job has a request that was let in long before its answer. */
+describeStack(
+  missingPrograms('sshd'),
+  'an answer that comes after the right to it was taken',
+  form => {
+    const {
+      stack,
+      client: admin,
+      sshd,
+    } = useRemoteStack(form, {
+      env: { LIMIT_REQUESTS: '0' },
+    });
+    const database = useStackDatabase(stack);
+    const files = makeTempDir('held-answers');
+    afterAll(() => files.remove());
+
+    /** A command that ends a while after its file was made; a wait shorter than that is none. */
+    const makeCommand = () => {
+      const file = join(files.path, newId());
+      const command = `until [ -e ${file} ]; do sleep 0.1; done; sleep 1; echo late`;
+      return { command, end: () => writeFileSync(file, '') };
+    };
+    const addUser = async () => {
+      const username = `user-${newId()}`;
+      await admin.post('/api/users', { username, password: PASSWORD });
+      return { username, client: new Client(stack.url, username, PASSWORD) };
+    };
+    const waitForJob = (client: Client, kind: Job['kind'], isThere = (_job: Job) => true) =>
+      waitFor(
+        async () => {
+          const { items } = await client.get<{ items: Job[] }>('/api/jobs');
+          return items.find(job => job.kind === kind && isThere(job));
+        },
+        { what: `a ${kind} to be there` },
+      );
+    const isRunning = ({ state }: Job) => state === 'running';
+
+    test('a command launched by a token that is deleted meanwhile', async () => {
+      const { client } = await addUser();
+      const sid = await openSession(client, sshd);
+      const body = { name: 'lent', scope: 'write' };
+      const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', body);
+      const { command, end } = makeCommand();
+      const headers = { Authorization: `Bearer ${made.token}`, 'Content-Type': 'application/json' };
+      const answer = stack.api('/api/remotes/launch', {
+        ...{ method: 'POST', headers, body: JSON.stringify({ sid, command }) },
+      });
+      const { id } = await waitForJob(client, 'command', isRunning);
+      const polled = stack.api(`/api/jobs/${id}`, { headers: { ...headers, Prefer: 'wait=60' } });
+      await client.delete(`/api/users/-/tokens/${made.id}`);
+      end();
+      for (const { status, text } of await Promise.all([answer, polled].map(read)))
+        expect([status, text]).toEqual([401, expect.not.stringContaining('late')]);
+    });
+
+    test('but not where the token, or the login, has ended by itself', async () => {
+      const { username, client } = await addUser();
+      const sid = await openSession(client, sshd);
+      const body = { name: 'short', scope: 'write' };
+      const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', body);
+      const login = await logIn(stack, { username, password: PASSWORD });
+      const ends = new Date(Date.now() + 4_000);
+      await database`update tokens set expires = ${ends} where id = ${made.id}`;
+      await database`update logins set expires = ${ends} where username = ${username}`;
+      const { command, end } = makeCommand();
+      const launch = JSON.stringify({ sid, command });
+      const headers = { Authorization: `Bearer ${made.token}`, 'Content-Type': 'application/json' };
+      const answers = [
+        stack.api('/api/remotes/launch', { method: 'POST', headers, body: launch }),
+        login.fetch('/api/remotes/launch', { method: 'POST', body: launch }),
+      ];
+      await waitFor(
+        async () =>
+          (await client.get<{ items: Job[] }>('/api/jobs?kind=command')).items.length === 2,
+        { what: 'both commands to be there' },
+      );
+      await waitFor(() => Date.now() > ends.getTime(), { what: 'both to have ended' });
+      end();
+      for (const { status, text } of await Promise.all(answers.map(read)))
+        expect([status, text]).toEqual([200, expect.stringContaining('late')]);
+    });
+
+    /** How the reader loses the rows, while the job that makes their view cannot end. */
+    const LOSSES = {
+      'who has left the project': 404,
+      'who has another password': 401,
+    };
+    for (const [whose, status] of Object.entries(LOSSES))
+      test(`the rows of somebody ${whose} meanwhile`, async () => {
+        const [owner, reader] = [await addUser(), await addUser()];
+        const acl = { readers: [{ user: reader.username }] };
+        const project = { name: 'shared', acl };
+        const { id: pid } = await owner.client.post<{ id: string }>('/api/projects', project);
+        const { id: mid } = await owner.client.post<{ id: string }>(`/api/projects/${pid}/models`, {
+          ...{ name: 'model', 'model-type': 'any' },
+        });
+        const table = await makeTable(owner.client, { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
+        const [stored] = await database`select object from artifacts where model = ${mid}`;
+        const lock = database`hashtextextended(${`views ${stored?.object}`}, 0)`;
+        await database`select pg_advisory_lock(${lock})`;
+        const answer = reader.client.fetch(`${table}/rows?sort=a`);
+        await waitForJob(reader.client, 'view', isRunning);
+        const waited = Date.now();
+        const change = status === 401 ? { password: 'another password' } : { acl: { readers: [] } };
+        const [administrator, changed] =
+          status === 401
+            ? [admin, `/api/users/${reader.username}`]
+            : [owner.client, `/api/projects/${pid}`];
+        const init = { method: 'PUT', body: JSON.stringify(change) };
+        expect((await administrator.fetch(changed, init)).status).toBe(200);
+        // A wait that is shorter is none.
+        await waitFor(() => Date.now() - waited > 1_000, { what: 'a second to pass' });
+        await database`select pg_advisory_unlock(${lock})`;
+        expect((await read(answer)).status).toBe(status);
+      });
+  },
+);
+
+async function read(answer: Promise<Response>): Promise<{ status: number; text: string }> {
+  const response = await answer;
+  return { status: response.status, text: await response.text() };
+}

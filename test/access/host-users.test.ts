@@ -1,10 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { describeStack } from '../harness/forms.ts';
+import { startCodeHost } from '../harness/pam-sshd.ts';
 import { expectProblem } from '../harness/problem.ts';
-import { openSession } from '../harness/remote.ts';
-import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { addHost, openSession } from '../harness/remote.ts';
+import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
+import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
 import { whileLocked } from '../harness/while-locked.ts';
 
 const PASSWORD = 'open sesame';
@@ -93,6 +94,30 @@ describeStack(missingPrograms('sshd'), 'hosts that are for some users', form => 
     );
     for (const answer of answers) await expectProblem(answer, 403, 'host_not_allowed');
   });
+
+  describeUnless(
+    missingRoot() ?? missingPrograms('google-authenticator'),
+    'a host that asks for a code',
+    () => {
+      const host = useStarted(() => startCodeHost());
+
+      test('a login that waits for its code is not completed by who has left the list', async () => {
+        const { bob } = people;
+        const hostname = await addHost(admin, host.sshd, { name: 'codes' });
+        const post = (path: string, body: object) =>
+          bob.fetch(`/api/remotes${path}`, { method: 'POST', body: JSON.stringify(body) });
+        const asked = await post('', { hostname, username: host.account.username });
+        expect(asked.status).toBe(202);
+        const { sid, challenge } = (await asked.json()) as { sid: string; challenge: string };
+        const code = host.nextCode();
+        const answer = () => post(`/${sid}/answers`, { challenge, answers: [code] });
+        expect((await put(hostname, { users: ['alice'] })).status).toBe(200);
+        await expectProblem(await answer(), 403, 'host_not_allowed');
+        expect((await put(hostname, { users: '*' })).status).toBe(200);
+        expect((await answer()).status).toBe(200);
+      });
+    },
+  );
 
   test('a user who is removed leaves the lists: a later one of the name is somebody else', async () => {
     await admin.post('/api/users', { username: 'carol', password: PASSWORD });

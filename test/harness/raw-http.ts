@@ -14,6 +14,7 @@ export class RawConnection {
   readonly #socket: Socket;
   #bytes: Buffer = Buffer.alloc(0);
   #closed = false;
+  #wasReset = false;
 
   constructor(url: string) {
     const { hostname, port } = new URL(url);
@@ -22,7 +23,9 @@ export class RawConnection {
       this.#bytes = Buffer.concat([this.#bytes, bytes]);
     });
     // The server may close while we still send.
-    this.#socket.on('error', () => {});
+    this.#socket.on('error', () => {
+      this.#wasReset = true;
+    });
     this.#socket.on('close', () => {
       this.#closed = true;
     });
@@ -46,6 +49,11 @@ export class RawConnection {
   async closed(): Promise<string> {
     await waitFor(() => this.#closed, { what: 'the server to close', intervalMs: 5 });
     return this.#bytes.toString('latin1');
+  }
+
+  /** Whether what was written could not be delivered: the server had closed, or had not read all. */
+  get wasReset(): boolean {
+    return this.#wasReset;
   }
 
   /** Sends nothing more; what was written arrives. */

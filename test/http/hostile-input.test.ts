@@ -299,6 +299,17 @@ describeStack(undefined, 'hostile requests', form => {
     expect(stack.log()).not.toContain('smuggled');
   });
 
+  test('an ambiguous request is answered while its body comes, and the rest of that is read', async () => {
+    const connection = new RawConnection(stack.url);
+    const piece = `10000\r\n${'x'.repeat(0x1_0000)}\r\n`;
+    const answer = await attack(connection, post('Transfer-Encoding: gzip, chunked\r\n', piece));
+    expect(answer.status).toBe(400);
+    for (let n = 0; n < 64; n++) connection.write(piece);
+    connection.write('0\r\n\r\n');
+    await connection.closed();
+    expect(connection.wasReset).toBe(false);
+  });
+
   test('a body that says it is too large is refused before it comes', async () => {
     const connection = new RawConnection(stack.url);
     const answer = await attack(connection, post('Content-Length: 9007199254740991\r\n', '{}'));

@@ -133,7 +133,16 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     const launchLarge = () =>
       send('POST', '/api/remotes/launch', { sid, command: 'cat', stdin: 'x'.repeat(10_000) });
     const setParameter = () => send('PUT', `/api/models/${mid}/parameters/p`, { value: 1 });
+    const makeProject = () => send('POST', '/api/projects', { name: 'late' });
+    const changeProject = () => send('PUT', `/api/projects/${pid}`, { description: 'late' });
+    const addModel = () =>
+      send('POST', `/api/projects/${pid}/models`, { name: 'late', 'model-type': 'any' });
+    const changeModel = () => send('PUT', `/api/models/${mid}`, { marking: 'late' });
     const addBookmark = () => send('POST', `/api/projects/${pid}/bookmarks`, { a: 1 });
+    const stores = [
+      ...[launchLarge, setParameter, addBookmark],
+      ...[makeProject, changeProject, addModel, changeModel],
+    ];
     writeFileSync(filler, Buffer.alloc(Math.max(0, free() - KEPT + SLACK / 2)));
     try {
       await waitFor(async () => (await launch()).error?.code === 'insufficient_storage', {
@@ -147,8 +156,12 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
         error: { code: 'insufficient_storage' },
       });
       expect((await client.fetch(`${table}/rows?sort=a`)).status).toBe(507);
-      for (const store of [launchLarge, setParameter, addBookmark])
-        expect((await store()).status).toBe(507);
+      for (const store of stores)
+        expect([store.name, (await store()).status]).toEqual([store.name, 507]);
+      // Whose access ends, ends now.
+      expect((await send('PUT', `/api/projects/${pid}`, { acl: { readers: [] } })).status).toBe(
+        200,
+      );
     } finally {
       rmSync(filler);
     }
@@ -164,7 +177,7 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
       [1, 'y'],
       [2, 'x'],
     ]);
-    const stored = await Promise.all([launchLarge(), setParameter(), addBookmark()]);
-    expect(stored.map(({ status }) => status)).toEqual([200, 200, 201]);
+    const stored = await Promise.all(stores.map(store => store()));
+    expect(stored.map(({ status }) => status)).toEqual([200, 200, 201, 201, 200, 201, 200]);
   });
 });

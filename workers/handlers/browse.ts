@@ -23,12 +23,18 @@ const browse: Handler<'browse'> = async context => {
       hint: 'Ask again.',
     });
   }
+  const { LIMIT_OUTPUT_BYTES: most } = context.worker.config;
   let entries = 0;
+  let bytes = 0;
   const list = async (session: RemoteSession) => {
     let group: DirectoryEntry[] = [];
     let stored = Number.NEGATIVE_INFINITY;
     const store = async () => {
-      await output.append('stdout', writeGroup(group));
+      const text = writeGroup(group);
+      bytes += text.length;
+      // A host may list for ever.
+      if (most > 0 && bytes > most) throw listingTooLarge(payload.path, most);
+      await output.append('stdout', text);
       entries += group.length;
       group = [];
       stored = performance.now();
@@ -55,3 +61,9 @@ function writeGroup(entries: DirectoryEntry[]): Buffer {
   ];
   return Buffer.from(columns.map(column => `${JSON.stringify(column)}\n`).join(''));
 }
+
+const listingTooLarge = (path: string, bytes: number) =>
+  new WindlassError('output_limit', {
+    detail: `Output limit reached: the listing of ${path} is larger than ${bytes} bytes.`,
+    hint: 'List it with a command that writes to a file on the host. LIMIT_OUTPUT_BYTES sets the limit.',
+  });

@@ -1,16 +1,20 @@
 import type { Request, Response } from 'express';
 import type { ApiContext } from '../../context.ts';
 import { matchesEntityTag } from '../../http/conditional-requests.ts';
+import { toWindlassError } from '../../http/to-windlass-error.ts';
 import { currentUser } from '../../identity/current-user.ts';
+import { identifyAgain } from '../../middleware/authenticate.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { limitWait } from './limit-wait.ts';
 
 /** The most seconds that a poll waits: RFC 7240, 2 leaves it to the server how far it follows a preference. */
 const MAX_POLL_SECONDS = 300;
+/** After a shorter wait nobody is identified again: a revocation is noticed within a second. */
+const BRIEF_MS = 500;
 
 /**
  * The job when it has ended, or as it is when the answer is due: by `Prefer`, and after LAUNCH_MAX_WAIT at the latest. A
- * client that disconnects cancels nothing.
+ * client that disconnects cancels nothing. Throws `unauthorized` where the sender's credentials were taken meanwhile.
  */
 export async function awaitEnd(
   api: ApiContext,
@@ -22,13 +26,22 @@ export async function awaitEnd(
   if (respondAsync || wait === 0) return job;
   const max = api.config.LAUNCH_MAX_WAIT;
   const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
-  return api.jobs.untilEnded(job, limitWait(api, res, seconds).signal);
+  const began = performance.now();
+  const ended = await api.jobs.untilEnded(job, limitWait(api, res, seconds).signal);
+  try {
+    await identifyAfter(api, { req, res, began });
+    return ended;
+  } catch (error) {
+    // The job may have run: a client that repeats a request answered 503 would run it twice.
+    if (toWindlassError(error).code !== 'unavailable') throw error;
+    return job;
+  }
 }
 
 /**
  * The row to answer GET of a job's state with. With `Prefer: wait=N` the request is a long poll: it waits, for N seconds
  * at most, until the row differs from what If-None-Match names (`tag` is that of `row`), or without one from `row`. A job that has ended is not
- * waited for. Throws `too_many_requests` where the user has too many long polls.
+ * waited for. Throws `too_many_requests` where the user has too many long polls, and `unauthorized` as awaitEnd() does.
  */
 export async function awaitChange(
   api: ApiContext,
@@ -43,7 +56,18 @@ export async function awaitChange(
   if (!isNew) api.longPolls.add(currentUser(res).username, res);
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNew) return row;
-  return (await api.jobs.nextChange(row.id, row.version, limitWait(api, res, wait).signal)) ?? row;
+  const began = performance.now();
+  const changed = await api.jobs.nextChange(row.id, row.version, limitWait(api, res, wait).signal);
+  await identifyAfter(api, { req, res, began });
+  return changed ?? row;
+}
+
+/** What came in a long wait is not for somebody whose credentials were taken meanwhile. */
+async function identifyAfter(
+  api: ApiContext,
+  { req, res, began }: { req: Request; res: Response; began: number },
+): Promise<void> {
+  if (performance.now() - began >= BRIEF_MS) await identifyAgain(api, req, res);
 }
 
 /** RFC 7240: `respond-async` and `wait=N`; other preferences are ignored. */

@@ -13853,7 +13853,7 @@ export interface operations {
                     "application/json": components["schemas"]["DirectoryListing"];
                 };
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `output_limit`: Output limit reached. */
             400: {
                 headers: {
                     [name: string]: unknown;
