@@ -28,9 +28,7 @@ export interface QueueState {
 export async function readQueueStates(db: Db): Promise<QueueState[]> {
   const understood = await readUnderstoodByQueue(db);
   // Without a worker everything waits for one.
-  const isForWorkers = understood
-    ? isUnderstoodInQueue(understood)
-    : sql`true`;
+  const isForWorkers = understood ? isUnderstoodInQueue(understood) : sql`true`;
   return db.execute<QueueState & Record<string, unknown>>(sql`
     select q.queue,
       w.depth, w.due, w.oldest as "oldestSeconds",

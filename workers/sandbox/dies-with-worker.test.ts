@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { endWithThisProcess } from '../../servers/processes.ts';
 import { describeUnless } from '../../test/harness/skip.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
