@@ -9,22 +9,27 @@ const directory = makeTempDir('forms');
 afterAll(() => directory.remove());
 
 const SECRETS = {
-  ADMIN_PASSWORD: 'a',
-  SECRET_KEY: 's',
-  OIDC_CLIENT_SECRET: 'o',
-  SEAL_PRIVATE_KEYS: 'k',
+  ADMIN_PASSWORD: 'the-password',
+  SECRET_KEY: 'the-secret',
+  OIDC_CLIENT_SECRET: 'the-client-secret',
+  SEAL_PRIVATE_KEYS: 'the-private-keys',
 };
-const ENV = { ...SECRETS, SEAL_PUBLIC_KEY: 'p' };
+const ENV = { ...SECRETS, SEAL_PUBLIC_KEY: 'the-public-key' };
 
-/** The secrets that each process of a Procfile with these lines is handed, none of them in its environment, and its port. */
+/**
+ * The secrets that each process of a Procfile with these lines is handed, none of them in its environment or its arguments, and
+ * its port.
+ */
 function givenTo(lines: string[]): Record<string, string[]> {
   const path = join(directory.path, 'Procfile');
   writeFileSync(path, lines.map(line => `${line}: node it\n`).join(''));
   const specs = listFleetProcesses(readFleetProcesses(path), ENV, 8080).flat();
-  const given = ({ env, secrets }: ProcessSpec) => {
+  const given = ({ command, env, secrets }: ProcessSpec) => {
     for (const name of Object.keys(ENV)) expect(env).not.toHaveProperty(name);
+    for (const value of Object.values(SECRETS))
+      expect(JSON.stringify([command, env])).not.toContain(value);
     const { SEAL_PUBLIC_KEY, ...others } = secrets ?? {};
-    expect(SEAL_PUBLIC_KEY).toBe('p');
+    expect(SEAL_PUBLIC_KEY).toBe(ENV.SEAL_PUBLIC_KEY);
     return [...Object.keys(others), ...(env?.PORT ? [env.PORT] : [])];
   };
   return Object.fromEntries(specs.map(spec => [spec.name, given(spec)]));

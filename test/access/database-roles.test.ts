@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OWNER_ROLE, prepareRoles } from '../../cli/embedded-postgres/roles.ts';
@@ -127,6 +129,11 @@ describe('the roles of the embedded database', () => {
       'copy users to stdout',
       'select password_hash from users',
       'select answers from sessions',
+      'select sealed_env from sessions',
+      'table webhooks',
+      'select sealed from webhooks',
+      `select id from webhooks where sealed > '\\x02'`,
+      'delete from webhooks returning sealed',
       `update sessions set owner = 'thief'`,
     ];
     expect(await tryAll(api, reads)).toEqual(allDenied(reads));
@@ -162,13 +169,24 @@ describe('the roles of the embedded database', () => {
     ]);
   });
 
-  test('no key and no password stands in the environment or the arguments of a process', () => {
+  test('no key and no password stands in the environment or the arguments of a process', async () => {
+    const read = (name: string) => readFileSync(join(stack.dataDir, name), 'utf8').trim();
+    const known = listSecrets({
+      ...JSON.parse(read('secrets.json')),
+      ...{ POSTGRES_PASSWORD: read('postgres.password'), ADMIN_PASSWORD: stack.password },
+      ...(await stackRoles(stack)),
+    }).filter(secret => secret !== '');
+    // Keys, the passwords of the superuser and of three roles, the administrator's.
+    expect(new Set(known).size).toBeGreaterThanOrEqual(7);
     const children = findDescendants([stack.pid]);
     expect(children.map(({ command }) => command)).toEqual(
       expect.arrayContaining(['windlass-api', 'windlass-worker']),
     );
     for (const { pid, command } of children) {
-      const secrets = listSecrets(readEnvironment(pid)).filter(secret => secret !== '');
+      const environment = readEnvironment(pid);
+      const named = listSecrets(environment).filter(secret => secret !== '');
+      const shown = [command, ...Object.values(environment)].join('\n');
+      const secrets = [...named, ...known.filter(secret => shown.includes(secret))];
       expect({ command, secrets }).toEqual({ command, secrets: [] });
     }
   });

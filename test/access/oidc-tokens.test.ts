@@ -23,19 +23,27 @@ describeStack(undefined, 'an access token of an identity provider', form => {
     expect(made.status).toBe(201);
   });
 
-  test('changes no host, user or token', async () => {
+  test('changes no host, user, token, webhook or worker', async () => {
     const { subject } = await enter({ groups: ['operators'] });
     const token = await provider.change(await provider.accessToken(subject), {
       groups: ['operators'],
     });
-    const writes: [string, string, object][] = [
+    // All may be named that are there for nobody: what it is refused for comes first.
+    const writes: [string, string, object?][] = [
       ['POST', '/api/hosts', { name: 'x', address: '192.0.2.1', keys: [] }],
+      ['PUT', '/api/hosts/x', { agent: true }],
+      ['DELETE', '/api/hosts/x'],
       ['POST', '/api/users', { username: 'x', password: PASSWORD }],
       ['PUT', `/api/users/${stack.username}`, { password: PASSWORD }],
+      ['DELETE', `/api/users/${subject}`],
       ['POST', '/api/users/-/tokens', { name: 'x', scope: 'write' }],
+      ['DELETE', '/api/users/-/tokens/x'],
+      ['POST', '/api/webhooks', { url: 'https://192.0.2.1/ends' }],
+      ['DELETE', '/api/webhooks/x'],
+      ['PUT', '/api/workers/x', { draining: true }],
     ];
     for (const [method, path, body] of writes) {
-      const answer = await bearer(token, path, { method, body: JSON.stringify(body) });
+      const answer = await bearer(token, path, { method, body: body && JSON.stringify(body) });
       expect((await expectProblem(answer, 403, 'forbidden')).detail).toContain('a token may not');
     }
   });

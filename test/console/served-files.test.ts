@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openConsole, useChromium } from '../harness/console-page.ts';
+import { expectNoFrame } from '../harness/no-frame.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { type IdleApp, openIdleApp } from '../interface/app.ts';
@@ -32,8 +33,12 @@ afterAll(async () => {
   await idle.close();
 });
 
-const get = (path: string, init?: RequestInit) =>
-  fetch(`${url}${path}`, { redirect: 'manual', ...init });
+/** Whatever it answers, no page of another site shows it. */
+async function get(path: string, init?: RequestInit): Promise<Response> {
+  const answer = await fetch(`${url}${path}`, { redirect: 'manual', ...init });
+  expectNoFrame(answer, path);
+  return answer;
+}
 /** What the page loads at once. */
 async function listAssets(): Promise<string[]> {
   const html = await (await get('/console/')).text();

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { expectNoFrame } from './no-frame.ts';
 
 /** A problem document (RFC 9457) as this service sends it. */
 export interface Problem {
@@ -25,6 +26,7 @@ export async function expectProblem(
     expect.any(String),
   ]);
   expect(response.headers.get('Content-Type')).toBe('application/problem+json; charset=utf-8');
+  expectNoFrame(response);
   expect(problem).toMatchObject({ status, title: expect.any(String), type: expect.any(String) });
   expect(problem.requestId).toBe(response.headers.get('X-Request-Id'));
   const oneLine = (text: string) => text.replace(/[^\x20-\x7e]+/g, '?');

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { describeStack } from '../harness/forms.ts';
+import { expectNoFrame } from '../harness/no-frame.ts';
 import { type RawAnswer, RawConnection } from '../harness/raw-http.ts';
 import { beginUpload, makeModel, partPath, readUpload } from '../harness/uploads.ts';
 import { useStack } from '../harness/use-stack.ts';
@@ -115,6 +116,7 @@ describeStack(undefined, 'bodies without end', form => {
         const answer = await sendWithoutEnd(connection, () => connection.write('x'));
         const [what] = told(body, answer);
         expect(told(body, answer)).toEqual([what, 408, 'request_timeout']);
+        expectNoFrame({ headers: new Headers(answer?.headers) }, `${what}`);
       }),
     );
     await expectNothingKept();
@@ -167,5 +169,6 @@ describeStack(undefined, 'bodies without end', form => {
       connection.write('GET /api/jobs HTTP/1.1\r\nHost: windlass\r\nX-Long: ');
       const answer = await sendWithoutEnd(connection, () => connection.write('x'));
       expect(answer?.status).toBe(408);
+      expectNoFrame({ headers: new Headers(answer?.headers) });
     });
 });

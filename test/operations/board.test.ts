@@ -4,6 +4,7 @@ import { findProgram } from '../../scripts/programs.ts';
 import { Client } from '../../servers/api-client.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
+import { expectNoFrame } from '../harness/no-frame.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { type Job, launchAsync, openSession } from '../harness/remote.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
@@ -143,6 +144,29 @@ describeStack(missingPrograms('sshd', 'chromium'), 'Bull Board', form => {
     await expectProblem(await client.fetch('/api/admin/queues'), 404, 'not_found');
   });
 
+  test('is shown in no frame and sniffed for no type, whatever is asked for', async () => {
+    const script = /static\/js\/main[\w.]+js/.exec(
+      await (await client.fetch('/admin/queues')).text(),
+    )?.[0];
+    const asked: [path: string, status: number, headers?: Record<string, string>][] = [
+      ['', 200],
+      ['/queue/remote', 200],
+      [`/${script}`, 200],
+      [`/${script}`, 200, { Range: 'bytes=999999999-' }],
+      ['/static', 404],
+      ['/static/locales', 404],
+      ['/static/images', 404],
+      ['/static/images/logo.svg', 200],
+      ['/api/queues', 200],
+      ['/nowhere', 404],
+    ];
+    for (const [path, status, headers] of asked) {
+      const answer = await client.fetch(`/admin/queues${path}`, { headers, redirect: 'manual' });
+      expectNoFrame(answer, path);
+      expect([path, answer.status]).toEqual([path, status]);
+    }
+  });
+
   test('changes nothing, whatever is sent', async () => {
     const [entry] = (await readBoard(client)).jobs;
     const attempts = [
@@ -184,6 +208,7 @@ describeUnless(missingPrograms('redis-server'), 'Bull Board without its Redis', 
       503,
       'text/html; charset=utf-8',
     ]);
+    expectNoFrame(shown);
     expect(await shown.text()).toContain('the queue cannot be reached');
     const ready = await client.fetch('/readyz');
     expect([ready.status, await ready.json()]).toMatchObject([

@@ -74,6 +74,11 @@ describeUnless(missingPrograms('docker-compose'), 'docker-compose.yml', () => {
     expect(holders('API_PASSWORD')).toEqual(['api', 'postgres']);
     expect(holders('WORKER_PASSWORD')).toEqual([...WORKERS, 'postgres'].sort());
     expect(holders('REDIS_PASSWORD')).toEqual([...all, 'redis'].sort());
+    // As a line of its configuration, as arguments can be read by other processes.
+    expect(services.redis?.command.join(' ')).toMatch(
+      /echo "requirepass \$\$REDISCLI_AUTH" \| exec redis-server /,
+    );
+    expect(services.redis?.environment).toEqual({ REDISCLI_AUTH: VARIABLES.REDIS_PASSWORD });
     expect(holders('S3_SECRET_KEY')).toEqual([...all, 'store-user'].sort());
     const outside = Object.keys(services).filter(name =>
       services[name]?.networks.includes('outside'),

@@ -113,13 +113,15 @@ describe.each(SHELLS)('runs under %s', shell => {
       killSupervisor(directory);
       await waitFor(() => supervisorOf(directory) !== first, { what: 'another supervisor' });
       if (killed) {
-        // It looks for them before it reads its fifo, where nothing is left.
+        // It looks for both before it waits for a note. The output of a command that looks comes by a pipe, too: not by this one.
         const heir = supervisorOf(directory);
+        const readsNotes = () => standardInputOf(heir) === join(directory, 'note');
         await waitFor(
-          () => /pipe_read|wait_for_partner|poll|select/.test(readProc(`${heir}`, 'wchan')),
-          {
-            what: 'the other supervisor to wait',
-          },
+          () =>
+            readsNotes() &&
+            /pipe_read|wait_for_partner|poll|select/.test(readProc(`${heir}`, 'wchan')) &&
+            readsNotes(),
+          { what: 'the other supervisor to wait' },
         );
         const copies = processesOf(host).filter(line => line.includes(`of=${segment}`));
         for (const line of copies) process.kill(Number.parseInt(line, 10), 'SIGKILL');
@@ -589,6 +591,14 @@ test('a line arrives while its command runs, for each of ten runs that are follo
 function supervisorOf(directory: string): number {
   const [, , pid] = readFileSync(join(directory, 'supervisor'), 'utf8').split(' ');
   return Number(pid);
+}
+
+function standardInputOf(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/0`);
+  } catch {
+    return undefined;
+  }
 }
 
 function killSupervisor(directory: string): void {

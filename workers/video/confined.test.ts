@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
@@ -11,7 +13,7 @@ import { drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
 import { makePng } from '../../test/harness/make-png.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
-import { findIsolation } from '../sandbox/confine.ts';
+import { confine, findIsolation } from '../sandbox/confine.ts';
 import { giveToDecoder, storeScratch } from '../sandbox/scratch-dir.ts';
 import { Decoder } from './decoder.ts';
 import { encodeVideo } from './encode-video.ts';
@@ -98,13 +100,10 @@ describe('a picture that makes ffmpeg do what it wants', () => {
     });
   });
 
-  test.each([
-    ['processor time', { seconds: 1 }, 'while :; do :; done'],
-    ['size of a file', { fileBytes: 1 << 20 }, 'exec head -c 100000000 /dev/zero >big'],
-  ])('ends at its limit of %s', async (_what, limits, script) => {
-    const scratch = await makeScratch(script);
-    await expect(encode(scratch, limits)).rejects.toMatchObject({
-      code: expect.stringMatching(/^(video_failed|time_limit)$/),
+  test('ends at its limit of the size of a file', async () => {
+    const scratch = await makeScratch('exec head -c 100000000 /dev/zero >big');
+    await expect(encode(scratch, { fileBytes: 1 << 20 })).rejects.toMatchObject({
+      code: 'video_failed',
     });
     const sizes = (await readdir(scratch.folder)).map(
       name => readFileSync(join(scratch.folder, name)).length,
@@ -112,12 +111,18 @@ describe('a picture that makes ffmpeg do what it wants', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1 << 20);
   });
 
-  test('may open few files, and leaves no core', async () => {
-    const scratch = await makeScratch('echo $(ulimit -n) $(ulimit -c) >limits; exit 1');
+  test('may use only so much processor time and addresses, open few files, and leaves no core', async () => {
+    const scratch = await makeScratch(
+      'for limit in t v n c; do ulimit -H -$limit; done >limits; exit 1',
+    );
     await expect(encode(scratch, {})).rejects.toMatchObject({ code: 'video_failed' });
-    const [files, core] = readFileSync(join(scratch.folder, 'limits'), 'utf8').trim().split(' ');
-    expect(Number(files)).toBeLessThanOrEqual(256);
-    expect(core).toBe('0');
+    const text = readFileSync(join(scratch.folder, 'limits'), 'utf8');
+    const [seconds, kibibytes, files, core] = text.trim().split('\n').map(Number);
+    expect(seconds).toBeLessThanOrEqual(AMPLE.seconds * availableParallelism());
+    // With what is reserved and never used.
+    expect(kibibytes).toBeLessThanOrEqual((AMPLE.memory + 6 * 2 ** 30) / 1_024);
+    expect(files).toBeLessThanOrEqual(256);
+    expect(core).toBe(0);
   });
 
   test('gets no file of the worker by leaving a link to it', async () => {
@@ -131,6 +136,15 @@ describe('a picture that makes ffmpeg do what it wants', () => {
     await expect(storeScratch(store, 'a', { path: link, signal })).rejects.toThrow();
     expect(await store.stat('a')).toBeUndefined();
   });
+});
+
+test('a confined program ends at its limit of processor time, however long it may take', async () => {
+  const limits = { ...AMPLE, processorSeconds: 1 };
+  const loop = ['/bin/sh', '-c', 'while :; do :; done'];
+  const [program, ...args] = confine(loop, limits, { isolation: await findIsolation() });
+  const { signal } = spawnSync(program, args, { cwd: '/', timeout: 60_000 });
+  // SIGTERM would be the timeout's.
+  expect(signal).toMatch(/^SIG(KILL|XCPU)$/);
 });
 
 test('a real video is made within the limits, and too large a one is refused', async () => {

@@ -1,5 +1,7 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -218,23 +220,51 @@ describe('hostEncodeScript', () => {
     expect(await countFrames(result.video)).toBe(2000);
   });
 
-  it('confines ffmpeg: no environment, no large files', async () => {
+  /** Runs the script with these commands of sh in place of ffmpeg. */
+  async function runHostile(commands: string) {
     const images = await drawFrames({ folder: at('confined'), count: 1 });
     const ffmpeg = at('hostile');
-    writeFileSync(
-      ffmpeg,
-      `#!/bin/sh\ncat >/dev/null; env >&2; head -c 9000000 /dev/zero >'${at('big')}'; exit 1\n`,
-      { mode: 0o755 },
-    );
-    process.env.WINDLASS_CANARY = 'canary';
+    writeFileSync(ffmpeg, `#!/bin/sh\ncat >/dev/null\n${commands}\nexit 1\n`, { mode: 0o755 });
     const limits = { ...AMPLE, fileBytes: 1 << 20 };
-    const { code, stderr } = await runScript({ images, ffmpeg, limits }).finally(() => {
+    const { code, stderr } = await runScript({ images, ffmpeg, limits });
+    expect(code).toBe(1);
+    return stderr;
+  }
+
+  it('confines ffmpeg: no environment, no large files', async () => {
+    process.env.WINDLASS_CANARY = 'canary';
+    const commands = `env >&2; head -c 9000000 /dev/zero >'${at('big')}'`;
+    const stderr = await runHostile(commands).finally(() => {
       delete process.env.WINDLASS_CANARY;
     });
-    expect(code).toBe(1);
     expect(stderr).toContain('PATH=');
     expect(stderr).not.toContain('canary');
     expect(statSync(at('big')).size).toBeLessThanOrEqual(1 << 20);
+  });
+
+  it('confines ffmpeg: addresses, processor time, open files and cores', async () => {
+    const stderr = await runHostile('for limit in v t n c; do ulimit -H -$limit; done >&2');
+    const [kibibytes, seconds, files, core] = stderr.trim().split('\n').map(Number);
+    // With what is reserved and never used.
+    expect(kibibytes).toBeLessThanOrEqual((AMPLE.memory + 6 * 2 ** 30) / 1_024);
+    // Of 64 processors.
+    expect(seconds).toBeLessThanOrEqual(64 * AMPLE.seconds);
+    expect(files).toBeLessThanOrEqual(256);
+    expect(core).toBe(0);
+  });
+
+  it('confines ffmpeg: no network', async context => {
+    if (spawnSync('unshare', ['--user', '--net', 'true']).status !== 0)
+      return context.skip('needs a system that permits network namespaces');
+    const server = createServer(socket => socket.end()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    let reached = 0;
+    server.on('connection', () => reached++);
+    const { port } = server.address() as AddressInfo;
+    const connect = `require('node:net').connect(${port}, '127.0.0.1').on('error', e => console.error(e.code))`;
+    const stderr = await runHostile(`${process.execPath} -e "${connect}"`);
+    server.close();
+    expect([reached, stderr]).toEqual([0, expect.stringMatching(/ENETUNREACH|ECONNREFUSED/)]);
   });
 
   it('refuses a path that no file can have', () => {

@@ -1,5 +1,5 @@
-import { expect } from 'vitest';
 import { newId } from '../../../shared/ids.ts';
+import { expectNoFrame } from '../../harness/no-frame.ts';
 import type { Line } from './expected.ts';
 import type { Sent } from './requests.ts';
 import type { World } from './world.ts';
@@ -49,8 +49,6 @@ export function forNothing(request: Prepared): Prepared {
   };
 }
 
-/** Whatever else a page may do, no other page shows it in a frame. */
-const FRAMES = /(^|; )frame-ancestors 'none'(;|$)/;
 const ID = /\b[0-9a-hjkmnp-tv-z]{26}\b/g;
 
 /** The status, and what an error says, without ids; the rest of the answer is dropped unread. */
@@ -66,8 +64,7 @@ export async function ask(
     redirect: 'manual',
   });
   const { status } = response;
-  expect(response.headers.get('X-Content-Type-Options'), target).toBe('nosniff');
-  expect(response.headers.get('Content-Security-Policy'), target).toMatch(FRAMES);
+  expectNoFrame(response, target);
   // An answer to HEAD has no words.
   if (status >= 400 && method !== 'HEAD') {
     const { code, detail, hint } = (await response.json()) as Record<string, string>;
