@@ -22,13 +22,19 @@ export interface Identity {
 export class CredentialCache {
   readonly #identities = new LRUCache<string, Identity>({ max: MAX_ENTRIES, ttl: TTL_MS });
   readonly #notifications: Notifications;
+  #generation = 0;
 
   constructor(notifications: Notifications) {
     this.#notifications = notifications;
-    notifications.on('user', () => this.#identities.clear());
-    notifications.onMissed(() => this.#identities.clear());
+    notifications.on('user', () => this.#forget());
+    notifications.onMissed(() => this.#forget());
     // Expired headers hold passwords: they do not stay in memory.
     setInterval(() => this.#identities.purgeStale(), TTL_MS).unref();
+  }
+
+  /** Another one after each change of credentials: who was identified before may be nobody now. */
+  get generation(): number {
+    return this.#generation;
   }
 
   /** `key`: the header, and what else it depends on. */
@@ -36,13 +42,19 @@ export class CredentialCache {
     return this.#identities.get(key);
   }
 
-  set(key: string, identity: Identity): void {
-    this.#identities.set(key, identity);
+  /** `generation`: that of the time before the identity was looked up. */
+  set(key: string, identity: Identity, generation: number): void {
+    if (generation === this.#generation) this.#identities.set(key, identity);
   }
 
   /** Call it when credentials of a user change or end. Clears the caches of all processes. */
   invalidate(username: string): void {
-    this.#identities.clear();
+    this.#forget();
     this.#notifications.publish('user', username);
+  }
+
+  #forget(): void {
+    this.#generation++;
+    this.#identities.clear();
   }
 }

@@ -113,6 +113,14 @@ export class PasswordVerifier {
     return row && toUser(row);
   }
 
+  /** As check(), of a pair that was right when its request came: where it is wrong now, nobody guessed, and nothing is counted. */
+  async checkAgain(attempt: PasswordAttempt): Promise<User | undefined> {
+    // Nothing is known of a pair that others have displaced.
+    if (!this.#verified.has(placeOf(attempt))) return this.check(attempt);
+    const row = await this.#findRemembered(attempt);
+    return row && toUser(row);
+  }
+
   /** Whether isFlood() may be true of any attempt. */
   get seesFloods(): boolean {
     return !this.#floods.isEmpty || !this.#basicFloods.isEmpty;

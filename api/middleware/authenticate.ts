@@ -34,6 +34,7 @@ export function authenticate(api: Authenticator): RequestHandler {
 }
 
 async function identifySender(api: Authenticator, req: Request, res: Response): Promise<void> {
+  res.locals.identifiedIn = api.credentialCache.generation;
   const link = linkOf(res);
   const authorization = req.get('Authorization');
   if (link !== undefined) await useLink(api, { req, res, link });
@@ -67,12 +68,25 @@ export async function identifyAgain(
   req: Request,
   res: Response,
 ): Promise<void> {
-  const { ends, loginEnds } = res.locals;
+  const { by, ends, loginEnds } = res.locals;
+  res.locals.identifiedIn = api.credentialCache.generation;
+  const basic = by === 'password' ? basicCredentials(req.get('Authorization') ?? '') : undefined;
+  if (basic) {
+    const address = clientAddress(req);
+    const user = await api.passwords.checkAgain({ ...basic, address });
+    if (!user) throw refusal('the password was changed while the request was under way.');
+    res.locals.user = user;
+    return;
+  }
   const until = ends ?? loginEnds;
   if (until === undefined || until > new Date()) return identifySender(api, req, res);
   if (await hasEndedByItself(api.database.db, req, res)) return;
   throw refusal('they were ended while the request was under way.');
 }
+
+/** Whether no credentials were changed since the user was identified. */
+export const isIdentityCurrent = ({ credentialCache }: Authenticator, res: Response): boolean =>
+  res.locals.identifiedIn === credentialCache.generation;
 
 async function useLink(
   { config, database: { db } }: Authenticator,
@@ -94,8 +108,9 @@ async function useAuthorization(
   const key = JSON.stringify([isBasic ? clientAddress(req) : null, authorization]);
   let identity = api.credentialCache.find(key);
   if (!identity) {
+    const { generation } = api.credentialCache;
     identity = await identify(api, { req, res, authorization });
-    api.credentialCache.set(key, identity);
+    api.credentialCache.set(key, identity, generation);
   }
   if (identity.by === 'password') refuseCrossSite(req, api.config);
   Object.assign(res.locals, identity);

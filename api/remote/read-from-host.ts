@@ -3,19 +3,29 @@ import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
 import { whileClientWaits } from '../jobs/requests/await-job.ts';
+import { identifyAfter } from '../jobs/requests/prefer.ts';
 import { startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 
 type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
+
+interface Sending {
+  job: JobSummary;
+  signal: AbortSignal;
+  /** To be called once there is something to send: throws `unauthorized` for whose credentials were taken while the job waited. */
+  identify(): Promise<void>;
+}
 
 /** Starts a job that reads on the session's host, and sends its output. Cancels the job when the client disconnects. */
 export async function readFromHost(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },
   request: Reading,
-  send: (job: JobSummary, signal: AbortSignal) => Promise<void>,
+  send: (sending: Sending) => Promise<void>,
 ): Promise<void> {
   const sid = pathParameter(req, 'sid');
   const job = await startSessionJob(api, { req, res }, { ...request, session: sid });
-  await whileClientWaits(api, { res, job }, signal => send(job, signal));
+  const began = performance.now();
+  const identify = () => identifyAfter(api, { req, res, began });
+  await whileClientWaits(api, { res, job }, signal => send({ job, signal, identify }));
 }

@@ -23,12 +23,18 @@ interface Sending {
   res: Response;
   job: JobSummary;
   signal: AbortSignal;
+  identify(): Promise<void>;
 }
 
 /** Sends the file that a job of kind `file` streams, or the range of it. */
-export async function sendFile(api: ApiContext, { req, res, job, signal }: Sending): Promise<void> {
+export async function sendFile(api: ApiContext, sending: Sending): Promise<void> {
+  const { req, res, job, signal } = sending;
   const output = followOutput(api, job, signal);
   const { head, rest } = await readHead(output, res);
+  await sending.identify().catch(async error => {
+    await output.return(undefined);
+    throw error;
+  });
   res
     .set('Accept-Ranges', 'bytes')
     .set('Cache-Control', 'no-store')

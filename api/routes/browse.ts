@@ -47,13 +47,19 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'browse');
         const request = { kind: 'browse' as const, payload: { path } };
-        await readFromHost(api, { req, res }, request, (job, signal) =>
-          sendListing(api, res, { job, path, signal }),
+        await readFromHost(api, { req, res }, request, sending =>
+          sendListing(api, res, { path, ...sending }),
         );
       },
     }),
   });
 });
+
+interface Listed {
+  job: JobSummary;
+  path: string;
+  signal: AbortSignal;
+}
 
 /**
  * Streams the names while the host lists them, then the other columns from the stored output, so that a directory of any size
@@ -62,10 +68,14 @@ export default routes('json-body', (router, api) => {
 async function sendListing(
   api: ApiContext,
   res: Response,
-  listed: { job: JobSummary; path: string; signal: AbortSignal },
+  { identify, ...listed }: Listed & { identify(): Promise<void> },
 ): Promise<void> {
   const text = writeListing(api, listed);
   const first = await text.next();
+  await identify().catch(async error => {
+    await text.return('');
+    throw error;
+  });
   res.type('application/json').set('Cache-Control', 'no-store');
   await pipeline(async function* () {
     yield first.value;
@@ -75,7 +85,7 @@ async function sendListing(
 
 async function* writeListing(
   api: ApiContext,
-  { job, path, signal }: { job: JobSummary; path: string; signal: AbortSignal },
+  { job, path, signal }: Listed,
 ): AsyncGenerator<string, string> {
   let until = 0;
   const live = async function* () {

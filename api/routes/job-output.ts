@@ -12,6 +12,7 @@ import { OutputReader } from '../jobs/streaming/output-reader.ts';
 import { sendOutput } from '../jobs/streaming/send-output.ts';
 import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
 import { findOwnJob } from '../jobs/views/find-job.ts';
+import { identifyAgain, isIdentityCurrent } from '../middleware/authenticate.ts';
 import { operation } from '../openapi/operation.ts';
 
 const MOST = Number.MAX_SAFE_INTEGER;
@@ -48,7 +49,13 @@ export default routes('json-body', (router, api) => {
       },
       errors: ['invalid_input', 'not_found'],
       handle: async ({ req, res }) => {
-        const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
+        const find = () => findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
+        let row = await find();
+        // A stream is ended with the credentials that opened it once it is there, and not before.
+        while (!isIdentityCurrent(api, res)) {
+          await identifyAgain(api, req, res);
+          row = await find();
+        }
         open.add(row.owner, res);
         streamJobEvents(feeds, { req, res, row });
       },

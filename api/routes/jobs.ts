@@ -76,11 +76,13 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const found = await findForOperation(req, res);
-        const known = tagFor(currentUser(res), found);
+        const before = currentUser(res);
+        const known = tagFor(before, found);
         const changed = await awaitChange(api, { req, res, row: found, tag: known });
-        // An administrator may have become a user meanwhile.
-        const row = changed === found ? found : await findForOperation(req, res);
         const user = currentUser(res);
+        // Identified again: an administrator may have become a user meanwhile.
+        const isSame = changed === found && user === before;
+        const row = isSame ? found : await findForOperation(req, res);
         const record = () => viewFor(user, row);
         sendRecord(req, res, { tag: tagFor(user, row), record });
       },

@@ -121,6 +121,8 @@ export default routes('json-body', (router, api) => {
     const names = await readNameBytes(model.mid, which);
     // Names and stored JSON at most double in length when encoded as JSON.
     await api.memory.reserveIfLarge(res, 2 * (fitting.bytes + names));
+    // Which may have waited, while the user left the project.
+    await findModel(db, model.mid, needRole(res, 'reader'));
     const parses = await readParses(db, model.mid, fitting.count);
     const order = { by: artifacts.aid, key: 'aid', where: eq(artifacts.model, model.mid) } as const;
     const rows = db.select(ARTIFACT).from(artifacts);
@@ -141,7 +143,11 @@ export default routes('json-body', (router, api) => {
         const pid = pathParameter(req, 'pid');
         const { project } = await findProject(db, pid, needRole(res, 'reader'));
         const sizes = db.select({ bytes: TEXT_BYTES }).from(models);
-        const reserve = (bytes: number) => api.memory.reserveIfLarge(res, bytes);
+        const reserve = async (bytes: number) => {
+          await api.memory.reserveIfLarge(res, bytes);
+          // Which may have waited, while the user left the project.
+          await findProject(db, pid, needRole(res, 'reader'));
+        };
         const where = eq(models.project, project.pid);
         const order = { by: models.mid, key: 'id', where, long: { sizes, reserve } } as const;
         res.json(await readPage(db.select().from(models), query(), order, itemView));

@@ -178,6 +178,7 @@ async function listWorkersWithout({ db }: Database, id: string): Promise<string[
     .from(workers)
     .where(sql`${workers.seen} > now() - interval '10 seconds'`);
   return rows
-    .filter(({ slots, keys }) => OPENING_QUEUES.some(queue => slots[queue]) && !keys?.includes(id))
+    // One that stops has no slots any more, and still does what it has begun.
+    .filter(({ slots, keys }) => OPENING_QUEUES.some(queue => queue in slots) && !keys?.includes(id))
     .map(worker => worker.id);
 }

@@ -24,7 +24,11 @@ export function canRequireAuth(url: string): boolean {
 }
 
 /** The URL of the embedded database, with the demand that its server knows the password. */
-export const withScram = (url: string): string => `${url}?${AUTH}=${SCRAM}`;
+export function withScram(url: string): string {
+  const demanding = new URL(url);
+  demanding.searchParams.set(AUTH, SCRAM);
+  return demanding.href;
+}
 
 const parametersOf = (url: string) => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
 

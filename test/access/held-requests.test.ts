@@ -2,15 +2,18 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { newId } from '../../shared/ids.ts';
 import { logIn } from '../harness/browser-login.ts';
+import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { RawConnection } from '../harness/raw-http.ts';
 import { type Job, openSession } from '../harness/remote.ts';
+import { makeEntry, startSftpServer } from '../harness/sftp-server.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { makeTable } from '../harness/tables.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { useRemoteStack, useStack, useStackDatabase, useStarted } from '../harness/use-stack.ts';
 import { PASSWORD } from '../harness/users.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { whileLocked } from '../harness/while-locked.ts';
@@ -156,6 +159,21 @@ describeStack(
     const database = useStackDatabase(stack);
     const files = makeTempDir('held-answers');
     afterAll(() => files.remove());
+    const hostKey = loadOrCreateKeyPair(join(files.path, 'server_key'));
+    let endListing = () => {};
+    const listingEnds = new Promise<void>(resolve => {
+      endListing = resolve;
+    });
+    const slow = useStarted(() =>
+      startSftpServer({
+        hostKey: hostKey.private,
+        password: PASSWORD,
+        async *list() {
+          await listingEnds;
+          yield [makeEntry('late')];
+        },
+      }),
+    );
 
     /** A command that ends a while after its file was made; a wait shorter than that is none. */
     const makeCommand = () => {
@@ -202,9 +220,15 @@ describeStack(
       const body = { name: 'short', scope: 'write' };
       const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', body);
       const login = await logIn(stack, { username, password: PASSWORD });
-      const ends = new Date(Date.now() + 4_000);
-      await database`update tokens set expires = ${ends} where id = ${made.id}`;
-      await database`update logins set expires = ${ends} where username = ${username}`;
+      /** After seven days no use extends a login. */
+      const endIn = async (seconds: number) => {
+        const ends = new Date(Date.now() + seconds * 1_000);
+        const created = new Date(ends.getTime() - 7 * 86_400_000);
+        await database`update tokens set expires = ${ends} where id = ${made.id}`;
+        await database`update logins set expires = ${ends}, created = ${created} where username = ${username}`;
+        return ends;
+      };
+      const ends = await endIn(30);
       const { command, end } = makeCommand();
       const launch = JSON.stringify({ sid, command });
       const headers = { Authorization: `Bearer ${made.token}`, 'Content-Type': 'application/json' };
@@ -221,6 +245,63 @@ describeStack(
       end();
       for (const { status, text } of await Promise.all(answers.map(read)))
         expect([status, text]).toEqual([200, expect.stringContaining('late')]);
+    });
+
+    test('the events of a job that are opened while the token is deleted', async () => {
+      const { username: owner, client } = await addUser();
+      const id = newId();
+      await database`insert into jobs (id, kind, queue, owner, payload, not_before)
+        values (${id}, 'command', 'remote', ${owner}, '{}', 'infinity')`;
+      const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
+        ...{ name: 'lent', scope: 'read' },
+      });
+      const headers = { Authorization: `Bearer ${made.token}` };
+      const opened = openStackDatabase(stack);
+      try {
+        await opened`begin`;
+        await opened`lock table jobs in access exclusive mode`;
+        const answer = stack.api(`/api/jobs/${id}/events`, { headers });
+        await waitFor(
+          async () => {
+            const rows = await database`select 1 from pg_stat_activity
+              where wait_event_type = 'Lock' and query like '%' || ${'"jobs"."id" = $'} || '%'`;
+            return rows.length > 0;
+          },
+          { what: 'the request to look for its job' },
+        );
+        await client.delete(`/api/users/-/tokens/${made.id}`);
+        await opened`commit`;
+        expect((await read(answer)).status).toBe(401);
+      } finally {
+        await opened.end();
+        await database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
+      }
+    });
+
+    test('the listing of a host that answers after the token was deleted', async () => {
+      const name = newId();
+      await admin.post('/api/hosts', {
+        ...{ name, address: '127.0.0.1', port: slow.port, keys: [hostKey.public] },
+        ...{ agent: false, private: true },
+      });
+      const { client } = await addUser();
+      const login = { hostname: name, username: 'somebody', password: PASSWORD };
+      const { sid } = await client.post<{ sid: string }>('/api/remotes', login);
+      const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
+        ...{ name: 'lent', scope: 'write' },
+      });
+      const answer = stack.api(`/api/remotes/${sid}/browse/all`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${made.token}` },
+      });
+      await waitForJob(client, 'browse', isRunning);
+      const waited = Date.now();
+      await client.delete(`/api/users/-/tokens/${made.id}`);
+      // A wait that is shorter is none.
+      await waitFor(() => Date.now() - waited > 1_000, { what: 'a second to pass' });
+      endListing();
+      const { status, text } = await read(answer);
+      expect([status, text]).toEqual([401, expect.not.stringContaining('late')]);
     });
 
     /** How the reader loses the rows, while the job that makes their view cannot end. */
@@ -255,6 +336,9 @@ describeStack(
         await waitFor(() => Date.now() - waited > 1_000, { what: 'a second to pass' });
         await database`select pg_advisory_unlock(${lock})`;
         expect((await read(answer)).status).toBe(status);
+        // Nobody guessed.
+        const key = `% ${reader.username}`;
+        expect(await database`select key from failed_logins where key like ${key}`).toEqual([]);
       });
   },
 );

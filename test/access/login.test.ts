@@ -311,7 +311,7 @@ describeStack(undefined, 'logins', form => {
     await database`insert into jobs (id, kind, queue, owner, payload, not_before)
       values (${id}, 'command', 'remote', ${alice.username}, '{}', 'infinity')`;
     // After seven days no use extends it.
-    await database`update logins set created = now() - interval '7 days - 2 s', expires = now() + interval '2 s'
+    await database`update logins set created = now() - interval '7 days - 10 s', expires = now() + interval '10 s'
       where username = ${alice.username}`;
     const events = await login.fetch(`${stack.url}/api/jobs/${id}/events`);
     expect(events.status).toBe(200);

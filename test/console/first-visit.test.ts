@@ -258,6 +258,9 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
   });
 
   test('after the logout nothing is shown, and no command is kept in the browser', async () => {
+    await page.evaluate(
+      `localStorage.setItem('windlass.uploads', '{"u":{"at":${Date.now()},"files":[]}}')`,
+    );
     await page.getByRole('button', { name: 'Log out', exact: true }).click();
     await page.getByLabel('User name').waitFor();
     expect(await page.evaluate('localStorage.length')).toBe(0);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
+import { newId } from '../../shared/ids.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
@@ -24,7 +25,7 @@ import {
   readUpload,
   someBytes,
 } from '../harness/uploads.ts';
-import { useRemoteStack, useStack } from '../harness/use-stack.ts';
+import { useRemoteStack, useStack, useStackDatabase } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const PROJECT_BYTES = 100_000;
@@ -405,6 +406,7 @@ describe('a disk that is almost full', () => {
 describe('limits of a process and its disk', () => {
   const env = { LIMIT_REQUESTS: '20', LIMIT_FREE_BYTES: String(2 ** 52) };
   const { stack, client } = useStack({ start: startStack }, { env });
+  const database = useStackDatabase(stack);
   let busy: Client;
 
   beforeAll(async () => {
@@ -412,7 +414,12 @@ describe('limits of a process and its disk', () => {
   });
 
   test('a part that the disk has no room for: 507, before its body is read', async () => {
-    const { mid } = await makeModel(client);
+    // By hand, as no project can be made either.
+    const [pid, mid] = [newId(), newId()];
+    await database`insert into projects (pid, name) values (${pid}, 'p')`;
+    await database`insert into project_members (project, username, role)
+      values (${pid}, ${stack.username}, 'administrator')`;
+    await database`insert into models (mid, project, type, name) values (${mid}, ${pid}, 't', 'm')`;
     const uid = await beginUpload(client, mid, ['a']);
     const answer = await putPart(client, partPath(uid, 0, 0), someBytes(10));
     const { hint } = await expectProblem(answer, 507, 'insufficient_storage');

@@ -9,6 +9,7 @@ import { type Job, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
+import { whileLocked } from '../harness/while-locked.ts';
 
 interface Entries {
   items: { key: string; type: string; size: number; frames: number | null }[];
@@ -54,6 +55,27 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
     `?${new URLSearchParams({ cache: 'project', project, key })}`;
   const keysOf = async (pid: string) =>
     (await people.reader.get<Entries>(`/api/projects/${pid}/cache`)).items.map(({ key }) => key);
+
+  test('a video for the cache of a project that its user may no longer write to is not kept', async () => {
+    const pid = await makeProject(people);
+    const session = await openSession(people.writer, sshd);
+    const many = Array.from({ length: 40 }, () => images).flat();
+    const { vsid } = await start(
+      { images: many, cache: 'project', project: pid, key: 'final' },
+      { client: people.writer, session },
+    );
+    const [job] = await whileLocked(
+      stack,
+      async sql => {
+        await sql`select from projects where pid = ${pid} for update`;
+        await sql`update project_members set role = 'reader'
+          where project = ${pid} and username = 'writer'`;
+      },
+      () => [waitForEnd(people.writer, vsid)],
+    );
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'forbidden' } });
+    expect(await keysOf(pid)).toEqual([]);
+  });
 
   test('a video is cached as it is fetched, and read by who reads the project', async () => {
     const pid = await makeProject(people);

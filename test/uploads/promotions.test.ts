@@ -1,7 +1,14 @@
 import { eq, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../shared/database/connect.ts';
-import { artifacts, models, projects, uploads, views } from '../../shared/database/schema.ts';
+import {
+  artifacts,
+  members,
+  models,
+  projects,
+  uploads,
+  views,
+} from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { promoteArtifacts } from '../../workers/parsers/promote-artifacts.ts';
 import { evictViews, lockViews } from '../../workers/parsers/table/view-quota.ts';
@@ -15,7 +22,7 @@ beforeAll(() => {
   database = given.database();
 });
 
-test('a parse promotes into its model, and into none that was deleted meanwhile', async () => {
+test('a parse promotes into its model where its owner may write, and into none that was deleted meanwhile', async () => {
   const { db } = database;
   const [project, grave, mid] = [newId(), newId(), newId()];
   await db.insert(projects).values([
@@ -40,6 +47,10 @@ test('a parse promotes into its model, and into none that was deleted meanwhile'
         limits: { LIMIT_PROJECT_BYTES: 0, LIMIT_USER_BYTES: 0 },
       }),
     );
+  await expect(promote('a')).rejects.toMatchObject({ code: 'forbidden' });
+  await db.insert(members).values({ project, username: 'u', role: 'reader' });
+  await expect(promote('a')).rejects.toMatchObject({ code: 'forbidden' });
+  await db.update(members).set({ role: 'writer' }).where(eq(members.project, project));
   await promote('a');
   // As DELETE /models/(mid) does: the project that it was in is there as before.
   await db.update(models).set({ project: grave }).where(eq(models.mid, mid));

@@ -1,4 +1,5 @@
 import { and, eq, isNull } from 'drizzle-orm';
+import { assertWriter } from '../../shared/assert-writer.ts';
 import { putCacheEntry } from '../../shared/cache-entry.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
@@ -21,6 +22,7 @@ const video: Handler<'video'> = async context => {
       const { owner: user } = job;
       if (cache) {
         await lockProject(tx, cache.project);
+        await assertWriter(tx, { project: cache.project, username: user });
         const { bytes: size, frames } = made;
         const entry = { ...cache, object, type, size, frames, storedBy: user };
         await putCacheEntry(tx, entry, worker.config);

@@ -1,4 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
+import { assertWriter } from '../../shared/assert-writer.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import {
@@ -32,6 +33,7 @@ export async function promoteArtifacts(
   { upload, project, made, skipped, limits }: Promotion,
 ): Promise<void> {
   await lockTarget(tx, upload, project);
+  await assertWriter(tx, { project, username: upload.owner });
   const [model] = await tx
     .update(models)
     .set({ version: sql`${models.version} + 1`, updated: sql`now()` })

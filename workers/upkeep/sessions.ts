@@ -5,17 +5,24 @@ import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { CLEAN_UP } from '../../shared/jobs/job-conditions.ts';
 import type { WorkerContext } from '../context.ts';
 
-const openJobs = (context: WorkerContext) =>
+type CancelContext = Pick<WorkerContext, 'database' | 'notifications'>;
+type IdleContext = CancelContext & {
+  config: Pick<WorkerContext['config'], 'SESSION_IDLE_TIMEOUT'>;
+};
+
+const openJobs = (context: CancelContext) =>
   context.database.db
     .select({ id: jobs.id })
     .from(jobs)
     .where(and(eq(jobs.session, sessions.sid), isNull(jobs.finished)));
 
+const isNotChallenged = sql`coalesce(${sessions.challengeExpires} < now(), true)`;
+
 /** Not by a request. */
 const NOWHERE = { address: null, requestId: null };
 
 /** Ends sessions idle for SESSION_IDLE_TIMEOUT, counted from the later of their last use and their last job's end. */
-export async function endIdleSessions(context: WorkerContext): Promise<void> {
+export async function endIdleSessions(context: IdleContext): Promise<void> {
   const timeout = sql`make_interval(secs => ${context.config.SESSION_IDLE_TIMEOUT})`;
   const lastEnd = sql`(select max(${jobs.finished}) from ${jobs} where ${jobs.session} = ${sessions.sid})`;
   const ended = await context.database.db.transaction(async tx => {
@@ -24,7 +31,10 @@ export async function endIdleSessions(context: WorkerContext): Promise<void> {
       .set({ ended: sql`now()` })
       .where(
         and(
+          isNotNull(sessions.opened),
           isNull(sessions.ended),
+          // Its user is asked for a code, and has the time that the host gives.
+          isNotChallenged,
           sql`${sessions.accessed} < now() - ${timeout}`,
           sql`coalesce(${lastEnd}, ${sessions.accessed}) < now() - ${timeout}`,
           notExists(openJobs(context)),
@@ -48,13 +58,11 @@ export async function endUnopenedSessions(context: WorkerContext): Promise<void>
         isNull(sessions.opened),
         isNull(sessions.ended),
         notExists(openJobs(context)),
-        sql`coalesce(${sessions.challengeExpires} < now(), true)`,
+        isNotChallenged,
         sql`${sessions.created} < now() - interval '1 minute'`,
       ),
     );
 }
-
-type CancelContext = Pick<WorkerContext, 'database' | 'notifications'>;
 
 const wasEnded = sql`${sessions.ended} is not null and ${sessions.endReason} is null`;
 

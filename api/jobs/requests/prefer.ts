@@ -62,8 +62,8 @@ export async function awaitChange(
   return changed ?? row;
 }
 
-/** What came in a long wait is not for somebody whose credentials were taken meanwhile. */
-async function identifyAfter(
+/** What came in a long wait is not for somebody whose credentials were taken meanwhile. Throws `unauthorized`. */
+export async function identifyAfter(
   api: ApiContext,
   { req, res, began }: { req: Request; res: Response; began: number },
 ): Promise<void> {

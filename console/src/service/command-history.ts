@@ -1,4 +1,5 @@
 import { forgetSent } from './once.ts';
+import { forgetUploads } from './remembered-uploads.ts';
 
 const KEY = 'windlass.commands';
 const OWNER_KEY = 'windlass.user';
@@ -63,7 +64,9 @@ export function keepCommandsOf(user: string): void {
   }
 }
 
+/** And which files were being sent. */
 export function forgetCommands(): void {
+  forgetUploads();
   try {
     for (const key of [KEY, OWNER_KEY]) localStorage.removeItem(key);
   } catch {

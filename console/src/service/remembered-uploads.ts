@@ -44,6 +44,14 @@ export function rememberUpload(uid: string, files: File[], aids: string[]): void
 
 export const rememberedFiles = (uid: string): RememberedFile[] | undefined => readAll()[uid]?.files;
 
+export function forgetUploads(): void {
+  try {
+    localStorage.removeItem(KEY);
+  } catch {
+    // There is none.
+  }
+}
+
 export function forgetUpload(uid: string): void {
   const { [uid]: _, ...others } = readAll();
   writeAll(others);

@@ -82,7 +82,7 @@ find_copy() {
     found=$(grep -ls "of=.*/runs/$attempt/$1[.]1" /proc/[0-9]*/cmdline)
   else
     found=$(ps -A -ww -o pid= -o args= | while read -r pid args; do
-      case $args in *of=*"/runs/$attempt/$1.1"*) echo "$pid" ;; esac
+      case $args in (*of=*"/runs/$attempt/$1.1"*) echo "$pid" ;; esac # bash 3.2 ends the substitution at a bare `)`
     done)
   fi
   for file in $found; do

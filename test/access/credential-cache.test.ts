@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { CredentialCache } from '../../api/identity/credential-cache.ts';
+import { Notifications } from '../../shared/database/notifications.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { withDatabase } from '../harness/migrated-database.ts';
+
+const given = withDatabase('credential_cache');
+
+test('an identity that was looked up before a change of credentials is not kept after it', () => {
+  const log = createLog({ level: 'silent', name: 'test' });
+  const cache = new CredentialCache(new Notifications(given.database(), log));
+  const identity = {
+    user: { username: 'ada', administrator: false, version: 1 },
+    by: 'token',
+  } as const;
+  const { generation } = cache;
+  cache.set('before', identity, generation);
+  expect(cache.find('before')).toBe(identity);
+  cache.invalidate('ada');
+  cache.set('late', identity, generation);
+  cache.set('after', identity, cache.generation);
+  expect(['before', 'late', 'after'].map(key => cache.find(key))).toEqual([
+    undefined,
+    undefined,
+    identity,
+  ]);
+});
