@@ -236,6 +236,31 @@ test('checksums are those of cksum', () => {
   }
 });
 
+test('bash 3.2 of macOS finds the ends of substitutions', () => {
+  const text = loadAgentFile()
+    .content.toString()
+    .replace(/(^|\s)#.*$/gm, '');
+  const starts = [...text.matchAll(/\$\((?!\()/g)].map(match => match.index + 2);
+  expect(starts.length).toBeGreaterThan(20);
+  const open = starts
+    .map(start => text.slice(start, endOfSubstitution(text, start)))
+    .filter(body => body.split(/\bcase\b/).length !== body.split(/\besac\b/).length);
+  expect(open).toEqual([]);
+});
+
+/** As bash before 4.0 finds it: by parentheses outside of quotes, those of case patterns too. */
+function endOfSubstitution(text: string, start: number): number {
+  let depth = 1;
+  for (const { 0: token, index } of text
+    .slice(start)
+    .matchAll(/'[^']*'|"(?:\\.|[^"\\])*"|\\.|[()]/gs)) {
+    if (token === '(') depth++;
+    if (token === ')') depth--;
+    if (depth === 0) return start + index;
+  }
+  return text.length;
+}
+
 test('shellcheck reports nothing', context => {
   const missing = missingPrograms('shellcheck');
   if (missing) skipTest(context, missing);
