@@ -35,6 +35,7 @@ import { PasswordVerifier } from './identity/password-verifier.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { loadRoutes } from './load-routes.ts';
+import { identifyAfterWait } from './middleware/authenticate.ts';
 import { refuseFloods } from './middleware/refuse-floods.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
@@ -86,7 +87,7 @@ async function main(): Promise<void> {
     redisUrl: config.REDIS_URL,
     log,
   });
-  const memory = new RequestMemory();
+  const memory = new RequestMemory(res => identifyAfterWait(context, res.req, res));
   const objects = await openObjectStore(config);
   await waitForStore(database, objects, { log, signal: life.stopping });
   const renewable = { ...config, SECRET_KEY, SEAL_PUBLIC_KEY };

@@ -9,10 +9,16 @@ const SMALL_BYTES = 256 << 10;
 /** Memory of this process for large request bodies and answers: a budget per user and one for all. */
 export class RequestMemory {
   readonly #budget = new ByteBudget({ perUser: 32 << 20, inAll: 128 << 20, waitMs: 30_000 });
+  readonly #identify: (res: Response) => Promise<void>;
+
+  /** `identify` throws where the sender's credentials were taken while memory was waited for. */
+  constructor(identify: (res: Response) => Promise<void>) {
+    this.#identify = identify;
+  }
 
   /**
    * Reserves memory until the response closes. Call it before reading what the answer is made of. Throws `unavailable`
-   * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile.
+   * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile, `unauthorized`.
    */
   async reserve(res: Response, bytes: number): Promise<void> {
     const gone = new AbortController();
@@ -24,6 +30,7 @@ export class RequestMemory {
     const release = await this.#budget.reserve(currentUser(res).username, bytes, gone.signal);
     res.once('close', release);
     if (res.closed || res.destroyed) release();
+    await this.#identify(res);
   }
 
   /** The same for a list, most of which are small. */

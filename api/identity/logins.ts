@@ -30,13 +30,13 @@ const extended = (timeout: number) => {
 
 /**
  * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when
- * the user was changed or removed meanwhile.
+ * the user was changed or removed meanwhile. `ended`: the users of the logins that this has ended, whose streams of events are to end.
  */
 export async function beginLogin(
   db: Db,
   { username, version }: User,
   { timeout, instead, audit }: { timeout: number; instead: string | undefined; audit: WriteAudit },
-): Promise<{ secret: string; expires: Date } | undefined> {
+): Promise<{ secret: string; expires: Date; ended: Set<string> } | undefined> {
   const secret = newSecret();
   return db.transaction(async tx => {
     // Serializes logins of one user; a concurrent removal of the user waits, and then removes this login too.
@@ -46,7 +46,13 @@ export async function beginLogin(
       .where(and(eq(users.username, username), eq(users.version, version)))
       .for('no key update');
     if (!user) return undefined;
-    if (instead) await tx.delete(logins).where(eq(logins.token, hashSecret(instead)));
+    const ofLogin = { username: logins.username };
+    const replaced = instead
+      ? await tx
+          .delete(logins)
+          .where(eq(logins.token, hashSecret(instead)))
+          .returning(ofLogin)
+      : [];
     const [login] = await tx
       .insert(logins)
       .values({
@@ -62,9 +68,10 @@ export async function beginLogin(
       .where(and(eq(logins.username, username), gt(logins.expires, sql`now()`)))
       .orderBy(desc(logins.created), desc(logins.token))
       .offset(MAX_OPEN_LOGINS);
-    await tx.delete(logins).where(inArray(logins.token, surplus));
+    const oldest = await tx.delete(logins).where(inArray(logins.token, surplus)).returning(ofLogin);
     await audit(tx, 'login');
-    return login && { secret, expires: login.expires };
+    const ended = new Set([...replaced, ...oldest].map(({ username }) => username));
+    return login && { secret, expires: login.expires, ended };
   });
 }
 

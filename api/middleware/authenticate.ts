@@ -19,6 +19,9 @@ type Authenticator = Pick<
   'config' | 'database' | 'passwords' | 'oidc' | 'credentialCache'
 >;
 
+/** A revocation is noticed within a second, and after this time and the age of what is cached. */
+export const BRIEF_MS = 500;
+
 /**
  * Requires credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), there an access
  * token of the identity provider, too, a login's cookie, or a link. A link says itself who asks, whatever a browser sends
@@ -34,7 +37,7 @@ export function authenticate(api: Authenticator): RequestHandler {
 }
 
 async function identifySender(api: Authenticator, req: Request, res: Response): Promise<void> {
-  res.locals.identifiedIn = api.credentialCache.generation;
+  noteIdentification(api, res);
   const link = linkOf(res);
   const authorization = req.get('Authorization');
   if (link !== undefined) await useLink(api, { req, res, link });
@@ -60,16 +63,26 @@ export async function identifyLateSender(
   res: Response,
 ): Promise<void> {
   if (res.locals.isBodyLate) await identifyAgain(api, req, res);
+  else await identifyAfterWait(api, req, res);
 }
 
-/** Identifies the user again after a wait, as identifyLateSender() does. */
+/** Identifies the user again after a wait, for a turn, for memory or for a job. A brief one is none. */
+export async function identifyAfterWait(
+  api: Authenticator,
+  req: Request,
+  res: Response,
+): Promise<void> {
+  if (performance.now() - res.locals.identifiedAt >= BRIEF_MS) await identifyAgain(api, req, res);
+}
+
+/** Identifies the user again: see identifyLateSender(). */
 export async function identifyAgain(
   api: Authenticator,
   req: Request,
   res: Response,
 ): Promise<void> {
   const { by, ends, loginEnds } = res.locals;
-  res.locals.identifiedIn = api.credentialCache.generation;
+  noteIdentification(api, res);
   const basic = by === 'password' ? basicCredentials(req.get('Authorization') ?? '') : undefined;
   if (basic) {
     const address = clientAddress(req);
@@ -82,6 +95,12 @@ export async function identifyAgain(
   if (until === undefined || until > new Date()) return identifySender(api, req, res);
   if (await hasEndedByItself(api.database.db, req, res)) return;
   throw refusal('they were ended while the request was under way.');
+}
+
+/** Of the time before it. */
+function noteIdentification({ credentialCache }: Authenticator, res: Response): void {
+  res.locals.identifiedIn = credentialCache.generation;
+  res.locals.identifiedAt = performance.now();
 }
 
 /** Whether no credentials were changed since the user was identified. */

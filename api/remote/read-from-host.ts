@@ -3,9 +3,9 @@ import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
 import { whileClientWaits } from '../jobs/requests/await-job.ts';
-import { identifyAfter } from '../jobs/requests/prefer.ts';
 import { startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
+import { identifyAfterWait } from '../middleware/authenticate.ts';
 
 type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
 
@@ -25,7 +25,6 @@ export async function readFromHost(
 ): Promise<void> {
   const sid = pathParameter(req, 'sid');
   const job = await startSessionJob(api, { req, res }, { ...request, session: sid });
-  const began = performance.now();
-  const identify = () => identifyAfter(api, { req, res, began });
+  const identify = () => identifyAfterWait(api, req, res);
   await whileClientWaits(api, { res, job }, signal => send({ job, signal, identify }));
 }

@@ -129,6 +129,8 @@ export default routes('raw-body', (router, api) => {
           .set('Content-Length', String(size));
         if (req.method === 'HEAD') return void res.end();
         await api.memory.reserve(res, size);
+        // Which may have waited, while the user left the project.
+        await findBookmark(db, bid, needRole(res, 'reader'));
         const [row] = await db
           .select({ content: bookmarks.content })
           .from(bookmarks)

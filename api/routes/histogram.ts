@@ -65,7 +65,12 @@ export default routes('json-body', (router, api) => {
         const rows = await findRows(api, { req, res, table, filter });
         if (!rows) return;
         const task = { kind: 'histogram' as const, column, bins };
-        const counts = await read(res, rows, task, name, type === 'boolean' ? 0 : bins);
+        const counts = await read(
+          { req, res, table, file: rows },
+          task,
+          name,
+          type === 'boolean' ? 0 : bins,
+        );
         sendParts(res, [head, counts.subarray(1)]);
       },
     }),

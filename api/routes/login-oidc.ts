@@ -118,6 +118,7 @@ export default routes('login', (router, api) => {
       audit: auditOf(req, res),
     });
     if (!login) throw beginAgain('state', 'is of a user who was changed at the same time');
+    for (const name of login.ended) api.credentialCache.invalidate(name);
     setLoginCookies(req, res, { config, ...login });
   }
 });

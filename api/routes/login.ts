@@ -71,6 +71,7 @@ export default routes('login', (router, api) => {
           audit: auditOf(req, res),
         });
         if (!login) throw wrongPassword();
+        for (const name of login.ended) api.credentialCache.invalidate(name);
         setLoginCookies(req, res, { config, ...login });
         res
           .set('Cache-Control', 'no-store')

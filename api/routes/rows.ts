@@ -96,7 +96,7 @@ export default routes('json-body', (router, api) => {
             file: view,
             format,
             rows,
-            reading: readFor(api, res),
+            reading: readFor(api, { req, res }, table),
             name: table.aid,
           };
           return sendExport(req, res, given);
@@ -106,7 +106,7 @@ export default routes('json-body', (router, api) => {
         const rows =
           offset >= end
             ? '[]'
-            : (await api.tables.reader.read(view, task, readFor(api, res))).bytes;
+            : (await api.tables.reader.read(view, task, readFor(api, { req, res }, table))).bytes;
         const head = JSON.stringify({ offset, total: view.rows, columns }).slice(0, -1);
         sendParts(res, [`${head},"rows":`, rows, '}']);
       },

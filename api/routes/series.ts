@@ -73,7 +73,14 @@ export default routes('json-body', (router, api) => {
         const file = await findRows(api, { req, res, table, filter });
         if (!file) return;
         const task = { kind: 'series' as const, ...request };
-        const buckets = await read(res, file, task, asked.x, asked.y, points, range);
+        const buckets = await read(
+          { req, res, table, file },
+          task,
+          asked.x,
+          asked.y,
+          points,
+          range,
+        );
         sendParts(res, [`${head},"buckets":`, buckets, '}']);
       },
     }),

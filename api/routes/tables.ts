@@ -15,6 +15,7 @@ import {
   findTable,
   isUnchanged,
   openTable,
+  readFor,
   TABLE_PATH,
 } from '../tables/table-requests.ts';
 
@@ -88,7 +89,9 @@ export default routes('json-body', (router, api) => {
         if (isUnchanged(req, res, table)) return;
         const columns = await api.tables.columns.find(api.database.db, table);
         const bytes = Buffer.from(metadataText(table, columns));
-        await api.memory.reserve(res, bytes.length);
+        const { reserveMemory, confirm } = readFor(api, { req, res }, table);
+        await reserveMemory(bytes.length);
+        await confirm();
         res.type('application/json').send(bytes);
       },
     }),

@@ -32,7 +32,12 @@ class HangingStore extends FileStore {
 const store = new HangingStore(join(directory.path, 'store'));
 const reader = new TableReader(store);
 const read = (key: string, user: string, hasLeft = false) => {
-  const reading = { user, hasLeft: () => hasLeft, reserveMemory: async () => {} };
+  const reading = {
+    user,
+    hasLeft: () => hasLeft,
+    reserveMemory: async () => {},
+    confirm: async () => {},
+  };
   return reader.read({ key, size: SIZE }, ROWS, reading).then(
     () => 'read',
     (error: Error) => error.message,

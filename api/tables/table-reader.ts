@@ -38,6 +38,8 @@ export interface ReadRequest {
   hasLeft(): boolean;
   /** Waits for memory to hold the answer until it is sent. */
   reserveMemory(bytes: number): Promise<void>;
+  /** Throws where the user may not read the table any more: the task, or the memory, may have been waited for. */
+  confirm(): Promise<void>;
 }
 
 /** The thread ended during a task. */
@@ -62,11 +64,12 @@ export class TableReader {
    * their own requests.
    */
   read(file: TableFile, task: TableTask, reading: ReadRequest): Promise<TaskResult<Buffer>> {
-    const { user, hasLeft, reserveMemory } = reading;
+    const { user, hasLeft, reserveMemory, confirm } = reading;
     return this.#perUser.run(user, async () => {
       if (hasLeft()) throw endedEarly();
       const result = await this.#inAll.run(() => this.#runWithRetries(file, task));
       await reserveMemory(result.bytes.length);
+      await confirm();
       return result;
     });
   }

@@ -4,6 +4,8 @@ import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
 import { entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { BRIEF_MS, identifyAfterWait } from '../middleware/authenticate.ts';
+import { findModel, needRole } from '../projects/access.ts';
 import { findStoredArtifact, type StoredArtifact } from './find-artifact.ts';
 import type { ReadRequest } from './table-reader.ts';
 import type { ExportFormat, TableFile, TableTask } from './thread-protocol.ts';
@@ -23,12 +25,24 @@ export async function openTable(api: ApiContext, req: Request, res: Response) {
   return { table, columns: await api.tables.columns.find(api.database.db, table) };
 }
 
-/** For whom the reader reads. */
-export const readFor = (api: ApiContext, res: Response): ReadRequest => ({
-  user: currentUser(res).username,
-  hasLeft: () => res.closed || res.destroyed,
-  reserveMemory: bytes => api.memory.reserve(res, bytes),
-});
+/** For whom the reader reads of this table. */
+export function readFor(
+  api: ApiContext,
+  { req, res }: { req: Request; res: Response },
+  { model }: Pick<StoredArtifact, 'model'>,
+): ReadRequest {
+  const began = performance.now();
+  return {
+    user: currentUser(res).username,
+    hasLeft: () => res.closed || res.destroyed,
+    reserveMemory: bytes => api.memory.reserve(res, bytes),
+    confirm: async () => {
+      if (performance.now() - began < BRIEF_MS) return;
+      await identifyAfterWait(api, req, res);
+      await findModel(api.database.db, model, needRole(res, 'reader'));
+    },
+  };
+}
 
 /** The table's validator, of the answer in this form (RFC 9110, 8.8.3). */
 export const tagOf = (table: StoredArtifact, format: 'json' | ExportFormat): string =>
@@ -52,10 +66,15 @@ export function isUnchanged(
 export function makeCachedReader(api: ApiContext, maxSize: number) {
   const sizeCalculation = (bytes: Buffer, key: string) => bytes.length + key.length;
   const answers = new LRUCache<string, Buffer>({ maxSize, sizeCalculation });
-  return async (res: Response, file: TableFile, task: TableTask, ...which: unknown[]) => {
+  return async (
+    asked: { req: Request; res: Response; table: StoredArtifact; file: TableFile },
+    task: TableTask,
+    ...which: unknown[]
+  ) => {
+    const { table, file } = asked;
     const key = JSON.stringify([file.key, ...which]);
-    const bytes =
-      answers.get(key) ?? (await api.tables.reader.read(file, task, readFor(api, res))).bytes;
+    const reading = readFor(api, asked, table);
+    const bytes = answers.get(key) ?? (await api.tables.reader.read(file, task, reading)).bytes;
     answers.set(key, bytes);
     return bytes;
   };

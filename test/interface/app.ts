@@ -48,7 +48,7 @@ export async function openIdleApp(): Promise<IdleApp> {
   const database = openDatabase(databaseUrl);
   const notifications = new Notifications(database, log);
   const queues = new JobQueues({ databaseUrl, redisUrl: undefined, log });
-  const memory = new RequestMemory();
+  const memory = new RequestMemory(async () => {});
   const objects = await openObjectStore(config);
   const context: ApiContext = {
     config,

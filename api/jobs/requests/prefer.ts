@@ -3,14 +3,12 @@ import type { ApiContext } from '../../context.ts';
 import { matchesEntityTag } from '../../http/conditional-requests.ts';
 import { toWindlassError } from '../../http/to-windlass-error.ts';
 import { currentUser } from '../../identity/current-user.ts';
-import { identifyAgain } from '../../middleware/authenticate.ts';
+import { identifyAfterWait } from '../../middleware/authenticate.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { limitWait } from './limit-wait.ts';
 
 /** The most seconds that a poll waits: RFC 7240, 2 leaves it to the server how far it follows a preference. */
 const MAX_POLL_SECONDS = 300;
-/** After a shorter wait nobody is identified again: a revocation is noticed within a second. */
-const BRIEF_MS = 500;
 
 /**
  * The job when it has ended, or as it is when the answer is due: by `Prefer`, and after LAUNCH_MAX_WAIT at the latest. A
@@ -26,10 +24,9 @@ export async function awaitEnd(
   if (respondAsync || wait === 0) return job;
   const max = api.config.LAUNCH_MAX_WAIT;
   const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
-  const began = performance.now();
   const ended = await api.jobs.untilEnded(job, limitWait(api, res, seconds).signal);
   try {
-    await identifyAfter(api, { req, res, began });
+    await identifyAfterWait(api, req, res);
     return ended;
   } catch (error) {
     // The job may have run: a client that repeats a request answered 503 would run it twice.
@@ -56,18 +53,9 @@ export async function awaitChange(
   if (!isNew) api.longPolls.add(currentUser(res).username, res);
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNew) return row;
-  const began = performance.now();
   const changed = await api.jobs.nextChange(row.id, row.version, limitWait(api, res, wait).signal);
-  await identifyAfter(api, { req, res, began });
+  await identifyAfterWait(api, req, res);
   return changed ?? row;
-}
-
-/** What came in a long wait is not for somebody whose credentials were taken meanwhile. Throws `unauthorized`. */
-export async function identifyAfter(
-  api: ApiContext,
-  { req, res, began }: { req: Request; res: Response; began: number },
-): Promise<void> {
-  if (performance.now() - began >= BRIEF_MS) await identifyAgain(api, req, res);
 }
 
 /** RFC 7240: `respond-async` and `wait=N`; other preferences are ignored. */

@@ -81,8 +81,9 @@ find_copy() {
   if [ -r /proc/self/cmdline ]; then
     found=$(grep -ls "of=.*/runs/$attempt/$1[.]1" /proc/[0-9]*/cmdline)
   else
+    # Both parentheses of the pattern: bash 3.2 counts them to find the end of the substitution.
     found=$(ps -A -ww -o pid= -o args= | while read -r pid args; do
-      case $args in (*of=*"/runs/$attempt/$1.1"*) echo "$pid" ;; esac # bash 3.2 ends the substitution at a bare `)`
+      case $args in (*of=*"/runs/$attempt/$1.1"*) echo "$pid" ;; esac
     done)
   fi
   for file in $found; do
