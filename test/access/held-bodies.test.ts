@@ -85,6 +85,28 @@ describeStack(missingPrograms('sshd'), 'a body of somebody who loses the right t
     return connection;
   }
 
+  test('a token that is deleted: not a whole part that waits for its turn', async () => {
+    const { client, mid, bearer, token } = await begin();
+    const beginOne = (aid: string) => beginUpload(client, mid, [aid]);
+    // As many as a user may have under way in one process.
+    const uids = await Promise.all(Array.from({ length: 16 }, (_, n) => beginOne(`slow-${n}`)));
+    const slow = await Promise.all(uids.map(uid => beginPart(uid, `Authorization: ${bearer}`)));
+    const uid = await beginOne('whole');
+    const waiting = fetch(`${stack.url}/api/uploads/${uid}/files/0/parts/0`, {
+      method: 'PUT',
+      headers: { Authorization: bearer, 'Content-Type': 'application/octet-stream' },
+      body: 'abcd',
+    });
+    const began = Date.now();
+    // A wait that is shorter is none.
+    await waitFor(() => Date.now() - began > 1_500, { what: 'the part to wait' });
+    await client.delete(`/api/users/-/tokens/${token}`);
+    slow[0]?.end();
+    expect((await waiting).status).toBe(401);
+    for (const connection of slow) connection.end();
+    expect(await database`select 1 from upload_parts where upload = ${uid}`).toEqual([]);
+  });
+
   for (const [what, ask] of Object.entries(asks))
     for (const [loss, lose] of Object.entries(losses))
       test(`${loss}: not ${what}`, async () => {

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
@@ -247,6 +248,39 @@ describeStack(
         expect([status, text]).toEqual([200, expect.stringContaining('late')]);
     });
 
+    test('a bookmark that waits for memory while its reader is removed', async () => {
+      const [owner, reader] = [await addUser(), await addUser()];
+      const acl = { readers: [{ user: reader.username }] };
+      const { id: pid } = await owner.client.post<{ id: string }>('/api/projects', {
+        ...{ name: 'shared', acl },
+      });
+      // Of which an API process holds 32 MiB for a user, until they are read.
+      const text = 'x'.repeat(15 << 20);
+      const bookmarks = await Promise.all(
+        [1, 2, 3].map(n =>
+          owner.client.post<{ id: string }>(`/api/projects/${pid}/bookmarks`, { n, text }),
+        ),
+      );
+      const [first = '', second = '', third = ''] = bookmarks.map(
+        ({ id }) => `/api/bookmarks/${id}`,
+      );
+      const { authorization: Authorization } = reader.client;
+      const hold = (path: string) =>
+        new Promise<IncomingMessage>((resolve, reject) =>
+          get(stack.url + path, { headers: { Authorization } }, resolve).on('error', reject),
+        );
+      const held = await Promise.all([hold(first), hold(second)]);
+      const answer = reader.client.fetch(third);
+      const began = Date.now();
+      // A wait that is shorter is none.
+      await waitFor(() => Date.now() - began > 1_500, { what: 'the request to wait' });
+      await owner.client.fetch(`/api/projects/${pid}`, {
+        ...{ method: 'PUT', body: JSON.stringify({ acl: { readers: [] } }) },
+      });
+      for (const response of held) response.destroy();
+      expect((await read(answer)).status).toBe(404);
+    });
+
     test('the events of a job that are opened while the token is deleted', async () => {
       const { username: owner, client } = await addUser();
       const id = newId();
@@ -264,7 +298,7 @@ describeStack(
         await waitFor(
           async () => {
             const rows = await database`select 1 from pg_stat_activity
-              where wait_event_type = 'Lock' and query like '%' || ${'"jobs"."id" = $'} || '%'`;
+              where wait_event_type = 'Lock' and query like 'select%' || ${'"jobs"."id" = $'} || '%'`;
             return rows.length > 0;
           },
           { what: 'the request to look for its job' },

@@ -320,6 +320,21 @@ describeStack(undefined, 'logins', form => {
     await database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
   });
 
+  test('a stream of events ends with the login that somebody else has replaced', async () => {
+    const [alice, bob] = [await addUser(), await addUser()];
+    const login = await logIn(stack, alice);
+    const id = newId();
+    await database`insert into jobs (id, kind, queue, owner, payload, not_before)
+      values (${id}, 'command', 'remote', ${alice.username}, '{}', 'infinity')`;
+    const events = await login.fetch(`${stack.url}/api/jobs/${id}/events`);
+    const read = events.text().catch(() => 'cut');
+    const Cookie = `serviceauth=${login.cookies.get('serviceauth')}`;
+    expect((await sendLogin(stack.url, bob, { Cookie })).status).toBe(200);
+    await read;
+    expect((await login.fetch(`${stack.url}/api/jobs/${id}/events`)).status).toBe(401);
+    await database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
+  });
+
   test('failed logins lock the account from that address alone, in every process', async () => {
     const alice = await addUser();
     const urls = apiUrls(stack);
