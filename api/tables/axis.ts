@@ -39,10 +39,10 @@ export function axisOf(column: ColumnStatistics): Axis | undefined {
   };
 }
 
-/** Whether doubles cannot tell all values of the column apart. */
+/** Whether doubles cannot tell all values of the column apart, and what follows the greatest. */
 export function isTooWide(column: ColumnStatistics): boolean {
   const { min = 0, max = 0 } = scaleOf(column) ?? {};
-  return needsBase(min, max) && BigInt(max) - BigInt(min) > MAX_SAFE;
+  return needsBase(min, max) && BigInt(max) - BigInt(min) >= MAX_SAFE;
 }
 
 const needsBase = (min: Scalar, max: Scalar) =>

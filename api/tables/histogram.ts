@@ -125,18 +125,19 @@ async function eachValue<T = Scalar>(
 ): Promise<number> {
   let missing = 0;
   for (const group of metadata.row_groups) {
+    const chunks: Iterable<T | null | undefined>[] = [];
     await parquetRead({
       file,
       metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] },
       columns: [column],
       parsers: RAW_PARSERS,
-      onChunk: ({ columnData }) => {
-        for (const value of columnData as ArrayLike<T | null | undefined> &
-          Iterable<T | null | undefined>)
-          if (value !== null && value !== undefined) take(value);
-          else missing++;
-      },
+      // What is thrown here rejects a promise that hyparquet drops, which ends the thread: take() is called after the read.
+      onChunk: ({ columnData }) => void chunks.push(columnData as (typeof chunks)[number]),
     });
+    for (const chunk of chunks)
+      for (const value of chunk)
+        if (value !== null && value !== undefined) take(value);
+        else missing++;
     await new Promise(resolve => setImmediate(resolve));
   }
   return missing;

@@ -43,7 +43,7 @@ function plotted(field: 'x' | 'y', name: string, columns: ColumnStatistics[]): C
   if (column.type === 'text' || column.type === 'boolean')
     throw invalidQuery(field, `is a column of type ${column.type}; give one of numbers or times`);
   if (isTooWide(column))
-    throw invalidQuery(field, 'its values span more than 2^53, which a plot cannot tell apart');
+    throw invalidQuery(field, 'its values span 2^53 or more, which a plot cannot tell apart');
   return column;
 }
 
@@ -53,6 +53,8 @@ function parseEdge(
   { column, axis }: { column: ColumnStatistics; axis: Axis | undefined },
 ): number | undefined {
   if (text === undefined) return undefined;
+  // The default edge may be no value of the type, as the day after 9999-12-31.
+  if (axis?.isWhole && JSON.stringify(text) === axis.write(axis.max + 1)) return axis.max + 1;
   // Between two integers there is room for an edge, unless they are texts.
   const type = column.type === 'integer' && !axis?.isWhole ? 'number' : column.type;
   const problem = checkFilterValue(type, 'eq', text);
@@ -69,7 +71,8 @@ function rangeOf(
   { from = min, to, isInteger }: { from?: number; to?: number; isInteger: boolean },
 ): SeriesRange {
   if (to !== undefined) return { from, to };
-  if (isInteger) return { from, to: max + 1 };
+  // Past 2^53 the next integer may be no double.
+  if (isInteger) return { from, to: Math.max(max + 1, nextUp(max)) };
   // The width is that of the values: a range that ends a little later has edges like 0.30000000000000004.
   return { from, to: max, end: nextUp(max) };
 }

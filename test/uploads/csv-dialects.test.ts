@@ -115,6 +115,22 @@ test('decimal commas are no delimiters', async () => {
   ]);
 });
 
+test('a first row without a text is data', async () => {
+  expect(await look('2026-01-01,1.5\n2026-01-01T01:00:00,1.6\n2026-01-01T02:00:00,1.7\n')).toEqual([
+    'column0 text "2026-01-01" "2026-01-01T01:00:00" "2026-01-01T02:00:00"',
+    'column1 number 1.5 1.6 1.7',
+  ]);
+  expect(await look('0,1\n2026-01-02,2\n')).toEqual([
+    'column0 text "0" "2026-01-02"',
+    'column1 integer 1 2',
+  ]);
+  // A name and a missing one, over dates and counts.
+  expect(await look('day,\n2026-01-01,1\n2026-01-02,2\n')).toEqual([
+    'day date "2026-01-01" "2026-01-02"',
+    'column1 integer 1 2',
+  ]);
+});
+
 test('what precedes the table: sep=, lines to skip, comments, blank lines', async () => {
   const expected = ['a integer 1', 'b text "x,y"'];
   expect(await look('sep=;\r\na;b\r\n1;x,y\r\n')).toEqual(expected);

@@ -25,6 +25,14 @@ test('a file of another kind is named as such', async () => {
     await expect(parse('csv', head)).rejects.toThrow(`the file is ${name}, not text`);
 });
 
+test('a text may begin as another kind of file does', async () => {
+  const namesOf = async (csv: string) => (await parse('csv', csv))['']?.columns?.map(c => c.name);
+  expect(await namesOf('PARENT_ID,NAME\r\n1,x\r\n')).toEqual(['PARENT_ID', 'NAME']);
+  expect(await namesOf('PAR1\tPAR2\tRESULT\n1\t2\t3\n')).toEqual(['PAR1', 'PAR2', 'RESULT']);
+  expect(await namesOf('BZh,GIF8\n1,2\n')).toEqual(['BZh', 'GIF8']);
+  await expect(parse('csv', '%PDF-1.4\n1 0 obj\n')).rejects.toThrow('a PDF document');
+});
+
 test('the parser that reads a file of another kind is named', async () => {
   await expect(parse('json', 'PAR1\x15\0')).rejects.toMatchObject({
     message: 'the file is a Parquet file, not text',

@@ -99,6 +99,22 @@ print(json.dumps({name: [say(name, v) for v in back[name].to_pylist()] for name 
       });
   });
 
+  test('a decimal that no double holds makes its column one of texts', async () => {
+    // The nearest doubles of all but the last are too large for the type.
+    for (const [digits, type] of [
+      ['9999999999999999.99', 'pa.decimal128(18, 2)'],
+      ['-9999999999999999.99', 'pa.decimal128(18, 2)'],
+      ['999999999999999.9999', 'pa.decimal128(19, 4)'],
+      ['0.12345678901234567', 'pa.decimal128(18, 17)'],
+    ] as const) {
+      const column = `pa.array([decimal.Decimal('1.5'), None, decimal.Decimal('${digits}')], ${type})`;
+      const table = await read(writeColumns(`{'c': ${column}}`));
+      expect(table?.json['c text']?.slice(1)).toEqual(['null', `"${digits}"`]);
+    }
+    const exact = "{'c': pa.array([decimal.Decimal('0.99'), None], pa.decimal128(18, 2))}";
+    expect((await read(writeColumns(exact)))?.json).toEqual({ 'c number': ['0.99', 'null'] });
+  });
+
   test('names are kept, and made unique', async () => {
     const table = await read(
       write(`

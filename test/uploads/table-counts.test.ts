@@ -92,6 +92,23 @@ describeStack(undefined, 'what a table has how often', form => {
     }
   });
 
+  test('too many different values are refused, and other reads go on', async () => {
+    const texts = Array.from({ length: 100_001 }, (_, n) => `t${n}`);
+    const csv = `t,n\n${texts.map((t, n) => `${t},${n}`).join('\n')}\n`;
+    const path = await makeTable(client, { mid, aid: 'many', csv });
+    const [counted, rows] = await Promise.all([
+      client.fetch(`${path}/histogram?column=t&filter=t:null:false`),
+      client.fetch(`${path}/rows?offset=100000`),
+    ]);
+    const { detail } = await expectProblem(counted, 413, 'payload_too_large');
+    expect([rows.status, detail]).toEqual([
+      200,
+      expect.stringContaining('t has more than 100000 different values'),
+    ]);
+    const fewer = await client.get<Counts>(`${path}/histogram?column=t&filter=n:lt:100000`);
+    expect(fewer.values?.[0]).toEqual({ value: 't0', count: 1 });
+  });
+
   test('what a filter lets pass is counted, plotted and downloaded', async () => {
     const csv = Array.from({ length: 3_000 }, (_, n) => {
       const sky = n % 3 === 0 ? '' : `sky ${n % 5}`;

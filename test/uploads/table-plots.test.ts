@@ -135,6 +135,34 @@ describeStack(undefined, 'series and groups of a table', form => {
     ]);
   });
 
+  test('the greatest value is in the last bucket, whose edges can be asked for', async () => {
+    const { mid } = await makeModel(client);
+    for (const [aid, values, edge] of [
+      ['safe', ['1', '9007199254740992'], 9_007_199_254_740_994],
+      ['least', ['-9007199254740992', '9007199254740992'], 9_007_199_254_740_994],
+      ['id', ['9223372036854775800', '9223372036854775807'], '9223372036854775808'],
+      ['day', ['9999-12-30', '9999-12-31'], '+010000-01-01'],
+      ['clock', ['01:00:00', '23:59:59.999999'], '24:00:00'],
+      ['utc', ['9999-12-30T00:00:00', '9999-12-31T23:59:59.999999'], '+010000-01-01T00:00:00'],
+    ] as const) {
+      const csv = `x,y\n${values.map(value => `${value},1`).join('\n')}\n`;
+      const table = await makeTable(client, { mid, aid, csv });
+      const read = async (query: string) => {
+        const series = await client.get<Series>(`${table}/series?x=x&y=y&points=2${query}`);
+        return series.buckets;
+      };
+      const whole = await read('');
+      expect([aid, whole.to[1], whole.count]).toEqual([aid, edge, [1, 1]]);
+      const [from, to] = [whole.from[1], whole.to[1]].map(text => encodeURIComponent(String(text)));
+      const { count } = await read(`&from=${from}&to=${to}`);
+      expect([aid, count.reduce((sum, n) => sum + n)]).toEqual([aid, 1]);
+    }
+    const csv = '9007199254740993,1\n18014398509481985,1\n';
+    const table = await makeTable(client, { mid, aid: 'wide', csv, with: { header: false } });
+    const wide = await client.fetch(`${table}/series?x=column0&y=column1`);
+    expect((await expectProblem(wide, 400, 'invalid_input')).detail).toContain('2^53');
+  });
+
   test('where each value can have a bucket it has one', async () => {
     const { mid } = await makeModel(client);
     const ids = Array.from({ length: 2_000 }, (_, n) => 1_000_000 + n);

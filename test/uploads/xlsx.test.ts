@@ -37,6 +37,19 @@ test('texts of all kinds, rows and cells without places, gaps', async () => {
   });
 });
 
+test('a cell without the number of its text is empty', async () => {
+  const content = workbook({
+    strings: '<x:si><x:t>first</x:t></x:si>',
+    sheet: `<x:row><x:c t="s"><x:v/></x:c><x:c t="s"><x:v>0</x:v></x:c></x:row>
+      <x:row><x:c r="A2" t="s"><x:v> </x:v></x:c><x:c r="B2"><x:v>2</x:v></x:c></x:row>
+      <x:row><x:c r="A3"><x:v>1</x:v></x:c></x:row>`,
+  });
+  expect((await read(content, { header: false })).S?.json).toEqual({
+    'column0 integer': ['null', 'null', '1'],
+    'column1 text': ['"first"', '"2"', 'null'],
+  });
+});
+
 test('formats say what a number of days is', async () => {
   for (const [code, format] of [
     ['yyyy-mm-dd', 'date'],
@@ -85,6 +98,8 @@ test('what says no value is an error with its place', async () => {
     [cell('<x:f>A2*2</x:f><x:v></x:v>'), 'a formula has no stored result'],
     [cell('<x:v>1,5</x:v>'), '"1,5" is no number'],
     [cell('<x:v>9</x:v>', 't="s"'), 'not in the list of texts'],
+    [cell('<x:v>0x0</x:v>', 't="s"'), 'not in the list of texts'],
+    [cell('<x:f>A2</x:f><x:v></x:v>', 't="s"'), 'a formula has no stored result'],
     [cell('<x:v>2</x:v>', 't="b"'), 'no boolean'],
     [cell('<x:v>2</x:v>', 't="odd"'), 'its type "odd" is unknown'],
     [`${cell('<x:v>1</x:v>')}<x:row r="1"/>`, 'after this row comes row 1'],

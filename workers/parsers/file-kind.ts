@@ -29,6 +29,8 @@ const MARKS: [mark: string, name: string, parser?: string][] = [
   ['MATLAB 5.0 MAT-file', 'a MATLAB file'],
   ['SQLite format 3\0', 'an SQLite database'],
 ];
+/** A name in the first line of a text may begin so; the files themselves have bytes soon that no text has. */
+const MAY_BE_TEXT = /^[A-Z\d]{3,4}$/i;
 /** The first member of a workbook's ZIP archive is one of these, as Excel, LibreOffice and other programs write them. */
 const WORKBOOK_MEMBERS = ['[Content_Types].xml', '_rels/', 'docProps/', 'xl/'];
 /** Where the name of the first member begins. */
@@ -50,5 +52,10 @@ export function recognizeFile(head: Buffer): FileKind | undefined {
   const isWorkbook = WORKBOOK_MEMBERS.some(member => text.startsWith(member, MEMBER_NAME));
   if (text.startsWith('PK') && isWorkbook) return { name: 'an XLSX workbook', parser: 'xlsx' };
   const found = MARKS.find(([mark]) => text.startsWith(mark));
-  return found && { name: found[1], parser: found[2] };
+  if (!found || (MAY_BE_TEXT.test(found[0]) && !hasControls(head))) return undefined;
+  return { name: found[1], parser: found[2] };
 }
+
+/** Whether there are control characters other than tabs and line ends. */
+const hasControls = (head: Buffer) =>
+  head.some(byte => byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d);

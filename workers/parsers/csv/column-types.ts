@@ -186,8 +186,5 @@ export function looksLikeHeader(first: TypeSet[], below: TypeSet[]): boolean {
   if (below.every(set => set === ALL_TYPES))
     return first.every(set => set === ALL_TYPES || set === TEXT);
   if (below.every(set => narrowest(set) === 'VARCHAR')) return true;
-  return below.some(
-    (set, i) =>
-      narrowest(set) !== 'VARCHAR' && narrowest(set & (first[i] ?? ALL_TYPES)) === 'VARCHAR',
-  );
+  return below.some((set, i) => narrowest(set) !== 'VARCHAR' && first[i] === TEXT);
 }

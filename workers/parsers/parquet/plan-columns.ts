@@ -83,7 +83,8 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
     const nearest = `CAST(${digits} AS DOUBLE)`;
     return plan('DOUBLE', {
       value: nearest,
-      ...orText(`TRY_CAST(${nearest} AS ${type}) = ${value}`),
+      // A double may be too large for the type; NULL of it would pass.
+      ...orText(`TRY_CAST(${nearest} AS ${type}) IS NOT DISTINCT FROM ${value}`),
     });
   }
   if (type === 'DATE')

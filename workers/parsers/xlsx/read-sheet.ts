@@ -86,18 +86,18 @@ function cellValue(
   book: Workbook,
   refuse: (reason: string) => never,
 ): Cell {
-  // Programs that do not calculate write an empty result or none; a text may be empty.
-  if (text === undefined || (text === '' && type === 'n'))
+  // Programs that do not calculate write an empty result or none; a text may be empty, its number may not.
+  if (text === undefined || (text.trim() === '' && (type === 'n' || type === 's')))
     return isFormula
       ? refuse(
           'a formula has no stored result: open the workbook in a spreadsheet program, and save it',
         )
       : null;
   switch (type) {
-    case 's':
-      return toText(
-        book.strings.get(Number(text)) ?? refuse('its text is not in the list of texts'),
-      );
+    case 's': {
+      const shared = /^\d+$/.test(text) ? book.strings.get(Number(text)) : undefined;
+      return toText(shared ?? refuse('its text is not in the list of texts'));
+    }
     case 'str':
     case 'inlineStr':
       return toText(unescapeText(text));
