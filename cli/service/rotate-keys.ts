@@ -177,8 +177,12 @@ async function listWorkersWithout({ db }: Database, id: string): Promise<string[
     .select({ id: workers.id, slots: workers.slots, keys: workers.sealKeys })
     .from(workers)
     .where(sql`${workers.seen} > now() - interval '10 seconds'`);
-  return rows
-    // One that stops has no slots any more, and still does what it has begun.
-    .filter(({ slots, keys }) => OPENING_QUEUES.some(queue => queue in slots) && !keys?.includes(id))
-    .map(worker => worker.id);
+  return (
+    rows
+      // One that stops has no slots any more, and still does what it has begun.
+      .filter(
+        ({ slots, keys }) => OPENING_QUEUES.some(queue => queue in slots) && !keys?.includes(id),
+      )
+      .map(worker => worker.id)
+  );
 }

@@ -61,7 +61,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
     const session = await openSession(people.writer, sshd);
     const many = Array.from({ length: 40 }, () => images).flat();
     const { vsid } = await start(
-      { images: many, cache: 'project', project: pid, key: 'final' },
+      { images: many, project: pid, key: 'final' },
       { client: people.writer, session },
     );
     const [job] = await whileLocked(

@@ -124,6 +124,12 @@ test('a first row without a text is data', async () => {
     'column0 text "0" "2026-01-02"',
     'column1 integer 1 2',
   ]);
+  // A column for each day.
+  expect(await look('Country,2026-01-01,2026-01-02\nTonga,1,2\nFiji,3,4\n')).toEqual([
+    'Country text "Tonga" "Fiji"',
+    '2026-01-01 integer 1 3',
+    '2026-01-02 integer 2 4',
+  ]);
   // A name and a missing one, over dates and counts.
   expect(await look('day,\n2026-01-01,1\n2026-01-02,2\n')).toEqual([
     'day date "2026-01-01" "2026-01-02"',
