@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
 import { type EncodeVideoOptions, encodeVideo } from '../../workers/video/encode-video.ts';
@@ -63,18 +64,17 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
         label: 'frame',
       });
       const shares: number[] = [];
-      const watching = setInterval(
-        () =>
-          void stage.jobOf(id).then(
-            ({ progress }) => shares.push(progress ?? 0),
-            () => {},
-          ),
-        100,
-      );
+      let hasEnded = false;
+      // One request after another: answers may overtake each other.
+      const watch = async () => {
+        for (; !hasEnded; await delay(100)) shares.push((await stage.jobOf(id)).progress ?? 0);
+      };
+      const watched = watch();
       await stage.helperOf(id);
       const joined = await stage.segmentsOf(id);
       const job = await waitForEnd(client, id, 240_000);
-      clearInterval(watching);
+      hasEnded = true;
+      await watched;
       expect(job).toMatchObject({ state: 'succeeded', result: { frames: paths.length } });
       expect(shares).toEqual([...shares].sort((a, b) => a - b));
       const video = await save(id, name);

@@ -58,11 +58,9 @@ async function tryIsolations(): Promise<Isolation> {
     { prefix: unshare, user: undefined, hasNetwork: false },
   ];
   const none: Isolation = { prefix: [], user: undefined, hasNetwork: true };
-  for (const way of [...ways, none]) {
-    const withDeath = [...way.prefix, ...DIE_WITH_WORKER];
-    if (await works(withDeath)) return { ...way, prefix: withDeath };
+  const dying = (way: Isolation) => ({ ...way, prefix: [...way.prefix, ...DIE_WITH_WORKER] });
+  for (const way of [...ways.flatMap(each => [dying(each), each]), dying(none)])
     if (await works(way.prefix)) return way;
-  }
   return none;
 }
 

@@ -152,7 +152,7 @@ PUT /uploads/{uid}/files/{fid}/parts/{part}   401 404 404 404 404 200 404 401 40
 PUT /uploads/{uid}/files/{fid}/parts/{part} #copy 401 404 404 404 404 202 404 401 403
 OPTIONS /tus                                  401 204 204 204 204 204 204 401 204
 POST /tus                                     401 404 403 201 201 201 404 401 403
-HEAD /tus/{uid}                               401 404 404 404 404 200 404 401 200
+HEAD /tus/{uid}                               401 404 404 404 404 200 404 401 403
 PATCH /tus/{uid}                              401 404 404 404 404 204 404 401 403
 DELETE /tus/{uid}                             401 404 404 404 404 204 404 401 403
 POST /uploads/{uid}/finished                  401 404 404 404 404 202 404 401 403
