@@ -12,7 +12,9 @@ export const wasRefused = (socket: Socket): boolean => refused.has(socket);
  * takes a part of a request for another request, or for one of another host.
  */
 export function refuseAmbiguous(req: IncomingMessage): void {
-  const problem = findProblem(req);
+  // Where it begins is as doubtful as where the one before it ended.
+  const isLater = refused.has(req.socket);
+  const problem = isLater ? afterAmbiguous() : findProblem(req);
   if (!problem) return;
   refused.add(req.socket);
   throw problem;
@@ -40,6 +42,9 @@ function findProblem({
     );
   return undefined;
 }
+
+const afterAmbiguous = () =>
+  refusal('A request before it on this connection was ambiguous.', 'Open another connection.');
 
 const refusal = (detail: string, hint: string) =>
   new WindlassError('bad_request', { detail, hint, headers: { Connection: 'close' } });

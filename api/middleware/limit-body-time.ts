@@ -83,9 +83,14 @@ function lingerAfterAnswer(
   const writeHead = res.writeHead;
   res.writeHead = (...head: unknown[]) => {
     // RFC 9110, 15.5.9: a server that answers 408 closes the connection.
-    closes = !res.shouldKeepAlive || res.statusCode === 408;
-    if (closes && !req.complete && !awaitsContinue(req)) res.shouldKeepAlive = true;
-    return writeHead.apply(res, head as Parameters<typeof writeHead>);
+    const isToClose = /\bclose\b/i.test(String(res.getHeader('Connection') ?? ''));
+    closes = !res.shouldKeepAlive || isToClose || res.statusCode === 408;
+    const lingers = closes && !req.complete && !awaitsContinue(req);
+    if (lingers) res.shouldKeepAlive = true;
+    const written = writeHead.apply(res, head as Parameters<typeof writeHead>);
+    // Node closes the connection at once where the field says `close`; there is no other way to have it wait.
+    if (lingers) (res as unknown as { _last: boolean })._last = false;
+    return written;
   };
   res.once('finish', () => {
     if (req.complete || req.destroyed) {

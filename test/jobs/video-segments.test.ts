@@ -67,7 +67,10 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
       let hasEnded = false;
       // One request after another: answers may overtake each other.
       const watch = async () => {
-        for (; !hasEnded; await delay(100)) shares.push((await stage.jobOf(id)).progress ?? 0);
+        for (; !hasEnded; await delay(100)) {
+          const job = await stage.jobOf(id).catch(() => undefined);
+          if (job) shares.push(job.progress ?? 0);
+        }
       };
       const watched = watch();
       await stage.helperOf(id);
