@@ -29,8 +29,9 @@ export async function awaitEnd(
     await identifyAfterWait(api, req, res);
     return ended;
   } catch (error) {
-    // The job may have run: a client that repeats a request answered 503 would run it twice.
-    if (toWindlassError(error).code !== 'unavailable') throw error;
+    // The job may have run: a client that repeats a request answered 429 or 503 would run it twice.
+    const { status } = toWindlassError(error);
+    if (status < 500 && status !== 429) throw error;
     return job;
   }
 }
