@@ -18,7 +18,8 @@ export class RequestMemory {
 
   /**
    * Reserves memory until the response closes. Call it before reading what the answer is made of. Throws `unavailable`
-   * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile, `unauthorized`.
+   * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile, and
+   * `unauthorized`.
    */
   async reserve(res: Response, bytes: number): Promise<void> {
     const gone = new AbortController();

@@ -30,7 +30,8 @@ const extended = (timeout: number) => {
 
 /**
  * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when
- * the user was changed or removed meanwhile. `ended`: the users of the logins that this has ended, whose streams of events are to end.
+ * the user was changed or removed meanwhile. `ended` names the users of the logins that this has ended: their streams of events are
+ * to end, too.
  */
 export async function beginLogin(
   db: Db,

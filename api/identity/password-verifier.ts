@@ -113,7 +113,7 @@ export class PasswordVerifier {
     return row && toUser(row);
   }
 
-  /** As check(), of a pair that was right when its request came: where it is wrong now, nobody guessed, and nothing is counted. */
+  /** As check(), of a pair that was right when its request came. Where it is wrong now nobody guessed: nothing is counted. */
   async checkAgain(attempt: PasswordAttempt): Promise<User | undefined> {
     // Nothing is known of a pair that others have displaced.
     if (!this.#verified.has(placeOf(attempt))) return this.check(attempt);

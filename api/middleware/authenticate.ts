@@ -19,7 +19,7 @@ type Authenticator = Pick<
   'config' | 'database' | 'passwords' | 'oidc' | 'credentialCache'
 >;
 
-/** A revocation is noticed within a second, and after this time and the age of what is cached. */
+/** A shorter wait is none: with the time for which identities are cached it is the second in which a revocation is noticed. */
 export const BRIEF_MS = 500;
 
 /**
@@ -97,7 +97,7 @@ export async function identifyAgain(
   throw refusal('they were ended while the request was under way.');
 }
 
-/** Of the time before it. */
+/** Called before the look: a change of credentials that comes meanwhile counts as later. */
 function noteIdentification({ credentialCache }: Authenticator, res: Response): void {
   res.locals.identifiedIn = credentialCache.generation;
   res.locals.identifiedAt = performance.now();

@@ -9,11 +9,14 @@ import { identifyAfterWait } from '../middleware/authenticate.ts';
 
 type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
 
-interface Sending {
+export interface HostReading {
   job: JobSummary;
   signal: AbortSignal;
-  /** To be called once there is something to send: throws `unauthorized` for whose credentials were taken while the job waited. */
-  identify(): Promise<void>;
+  /**
+   * To be called once there is something to send. Gives up the output and throws `unauthorized` where the sender's credentials were
+   * taken while the job waited.
+   */
+  identify(output: AsyncGenerator): Promise<void>;
 }
 
 /** Starts a job that reads on the session's host, and sends its output. Cancels the job when the client disconnects. */
@@ -21,10 +24,14 @@ export async function readFromHost(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },
   request: Reading,
-  send: (sending: Sending) => Promise<void>,
+  send: (reading: HostReading) => Promise<void>,
 ): Promise<void> {
   const sid = pathParameter(req, 'sid');
   const job = await startSessionJob(api, { req, res }, { ...request, session: sid });
-  const identify = () => identifyAfterWait(api, req, res);
+  const identify = (output: AsyncGenerator) =>
+    identifyAfterWait(api, req, res).catch(async error => {
+      await output.return(undefined);
+      throw error;
+    });
   await whileClientWaits(api, { res, job }, signal => send({ job, signal, identify }));
 }

@@ -5,7 +5,7 @@ import type { ApiContext } from '../context.ts';
 import { readRange } from '../http/byte-range.ts';
 import { contentPolicy } from '../http/content-policy.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
-import type { JobSummary } from '../jobs/views/job-summary.ts';
+import type { HostReading } from './read-from-host.ts';
 
 /** The first line of the job's output; `end` is the offset after the last byte that follows. */
 interface FileHead {
@@ -18,23 +18,19 @@ interface FileHead {
   whole?: boolean;
 }
 
-interface Sending {
+interface Sending extends HostReading {
   req: Request;
   res: Response;
-  job: JobSummary;
-  signal: AbortSignal;
-  identify(): Promise<void>;
 }
 
 /** Sends the file that a job of kind `file` streams, or the range of it. */
-export async function sendFile(api: ApiContext, sending: Sending): Promise<void> {
-  const { req, res, job, signal } = sending;
+export async function sendFile(
+  api: ApiContext,
+  { req, res, job, signal, identify }: Sending,
+): Promise<void> {
   const output = followOutput(api, job, signal);
   const { head, rest } = await readHead(output, res);
-  await sending.identify().catch(async error => {
-    await output.return(undefined);
-    throw error;
-  });
+  await identify(output);
   res
     .set('Accept-Ranges', 'bytes')
     .set('Cache-Control', 'no-store')

@@ -10,7 +10,7 @@ import { SESSION_JOB_ERRORS } from '../jobs/requests/start-requested-job.ts';
 import { followOutput, splitLines } from '../jobs/streaming/follow-output.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
-import { readFromHost } from '../remote/read-from-host.ts';
+import { type HostReading, readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 
 /** Entries of a directory, by column. */
@@ -47,35 +47,26 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'browse');
         const request = { kind: 'browse' as const, payload: { path } };
-        await readFromHost(api, { req, res }, request, sending =>
-          sendListing(api, res, { path, ...sending }),
+        await readFromHost(api, { req, res }, request, reading =>
+          sendListing(api, res, { path, ...reading }),
         );
       },
     }),
   });
 });
 
-interface Listed {
-  job: JobSummary;
+interface Listing extends HostReading {
   path: string;
-  signal: AbortSignal;
 }
 
 /**
  * Streams the names while the host lists them, then the other columns from the stored output, so that a directory of any size
  * takes the memory of one batch. An error before the first entry is an error response.
  */
-async function sendListing(
-  api: ApiContext,
-  res: Response,
-  { identify, ...listed }: Listed & { identify(): Promise<void> },
-): Promise<void> {
-  const text = writeListing(api, listed);
+async function sendListing(api: ApiContext, res: Response, listing: Listing): Promise<void> {
+  const text = writeListing(api, listing);
   const first = await text.next();
-  await identify().catch(async error => {
-    await text.return('');
-    throw error;
-  });
+  await listing.identify(text);
   res.type('application/json').set('Cache-Control', 'no-store');
   await pipeline(async function* () {
     yield first.value;
@@ -85,7 +76,7 @@ async function sendListing(
 
 async function* writeListing(
   api: ApiContext,
-  { job, path, signal }: Listed,
+  { job, path, signal }: Listing,
 ): AsyncGenerator<string, string> {
   let until = 0;
   const live = async function* () {

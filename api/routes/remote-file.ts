@@ -74,8 +74,8 @@ export default routes('raw-body', (router, api) => {
         const headOnly = req.method === 'HEAD';
         const payload = { path, headOnly, range: readRange(req), ifRange: readTag(req) };
         const request = { kind: 'file' as const, payload };
-        await readFromHost(api, { req, res }, request, sending =>
-          sendFile(api, { req, res, ...sending }),
+        await readFromHost(api, { req, res }, request, reading =>
+          sendFile(api, { req, res, ...reading }),
         );
       },
     }),

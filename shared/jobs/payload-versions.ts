@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
 import { hosts, sessions } from '../database/schema.ts';
-import { JOB_KINDS, type JobKind, jobDefinition, type QueueName } from './catalog.ts';
+import { JOB_KINDS, type JobKind, jobDefinition } from './catalog.ts';
 import { IS_WAITING } from './job-conditions.ts';
 import { ALIVE_SECONDS } from './lease.ts';
 
@@ -40,22 +40,9 @@ export const isUnderstood = (understood: SQL) =>
   sql`payload_version <= coalesce((${understood} ->> kind)::int, 0)`;
 
 /**
- * What the workers understand that are alive and take jobs of this queue: what nobody there understands is not given to one
- * who would hand it back, again and again. Undefined where there is none.
+ * What the workers understand that are alive and take jobs of a queue: what nobody there understands is not given to one who would
+ * hand it back, again and again. Under '' what any worker that is alive understands, for queues that none takes jobs of.
  */
-export async function readUnderstood(db: Db, queue: QueueName): Promise<Understood | undefined> {
-  const [row] = await db.execute<{ understood: Understood | null }>(sql`
-    select jsonb_object_agg(kind, version) as understood from (
-      select kind, max(version::int) as version
-      from workers, jsonb_each_text(coalesce(understands, ${UNDERSTOOD_BEFORE}::jsonb)) as u(kind, version)
-      where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
-        and not draining and (slots ->> ${queue})::int > 0
-      group by kind
-    ) newest`);
-  return row?.understood ?? undefined;
-}
-
-/** The same by queue; under '' what any worker that is alive understands, for queues that none takes jobs of. */
 export type UnderstoodByQueue = Record<string, Understood>;
 
 /** Undefined where no worker is alive. */

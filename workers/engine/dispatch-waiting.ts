@@ -11,7 +11,7 @@ import {
 } from '../../shared/jobs/fair-share.ts';
 import { anyOf, IS_HELD, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { UNCLAIMED_SECONDS } from '../../shared/jobs/lease.ts';
-import { readUnderstood, type Understood } from '../../shared/jobs/payload-versions.ts';
+import { readUnderstoodByQueue, type Understood } from '../../shared/jobs/payload-versions.ts';
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
 import { type Picked, pickNext } from './pick-next.ts';
@@ -80,7 +80,10 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   if (free <= 0) return { entries: [], wants: 'slots' };
   const rules = shareRules(slots, limitShare);
   if (!turns.understood || performance.now() > turns.understood.until)
-    turns.understood = { until: performance.now() + 1_000, by: await readUnderstood(tx, queue) };
+    turns.understood = {
+      until: performance.now() + 1_000,
+      by: (await readUnderstoodByQueue(tx))?.[queue],
+    };
   const understood = turns.understood.by;
   const isTurnOfAway = Math.random() < TURNS_OF_AWAY;
   const [picked] = await tx.execute<Picked>(

@@ -1,5 +1,4 @@
-import { and, lt, type SQL, sql } from 'drizzle-orm';
-import type { PgTable } from 'drizzle-orm/pg-core';
+import { and, lt, sql } from 'drizzle-orm';
 import {
   failedLogins,
   idempotencyKeys,
@@ -16,12 +15,10 @@ import { isHeld } from '../../shared/jobs/job-conditions.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
-import { removeInBatches } from './remove-in-batches.ts';
+import { removeRows } from './remove-in-batches.ts';
 
 type Context = Pick<WorkerContext, 'database'>;
 type BatchContext = Pick<WorkerContext, 'database' | 'stopping'>;
-
-const BATCH = 1_000;
 
 /** Removes workers whose heartbeat stopped an hour ago. */
 export async function removeDeadWorkers({ database: { db } }: Context): Promise<void> {
@@ -69,19 +66,4 @@ export async function removeExpiredLogins(context: BatchContext): Promise<void> 
   await removeRows(context, tokens, lt(tokens.expires, KEPT));
   await removeRows(context, spentOidcStates, lt(spentOidcStates.expires, sql`now()`));
   await removeRows(context, failedLogins, lt(failedLogins.began, sql`now() - ${window}`));
-}
-
-/** In batches: after an outage of the workers one statement for all of them would not end in time. */
-async function removeRows(
-  { database: { db }, stopping }: BatchContext,
-  table: PgTable,
-  which: SQL,
-): Promise<void> {
-  await removeInBatches(stopping, BATCH, async () => {
-    const gone = await db.execute(sql`
-      delete from ${table} where ctid = any(array(
-        select ctid from ${table} where ${which} limit ${BATCH} for update skip locked))
-      returning 1`);
-    return gone.length;
-  });
 }

@@ -1,4 +1,10 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import { sleep } from '../../shared/process/abort.ts';
+import type { WorkerContext } from '../context.ts';
+
+/** Rows of one statement of removeRows(). */
+const ROWS = 1_000;
 
 /** After each batch the database is left to others for so many times as long as the batch took. */
 export const REST = 3;
@@ -14,4 +20,19 @@ export async function removeInBatches(
     if ((await removeBatch()) < size) return;
     await sleep(stopping, REST * (performance.now() - began));
   }
+}
+
+/** Removes these rows, around those that somebody has locked: after an outage of the workers one statement would not end in time. */
+export async function removeRows(
+  { database: { db }, stopping }: Pick<WorkerContext, 'database' | 'stopping'>,
+  table: PgTable,
+  which: SQL,
+): Promise<void> {
+  await removeInBatches(stopping, ROWS, async () => {
+    const gone = await db.execute(sql`
+      delete from ${table} where ctid = any(array(
+        select ctid from ${table} where ${which} limit ${ROWS} for update skip locked))
+      returning 1`);
+    return gone.length;
+  });
 }

@@ -2,29 +2,19 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { webhookDeliveries, webhooks } from '../../shared/database/schema.ts';
 import type { WorkerContext } from '../context.ts';
-import { removeInBatches } from './remove-in-batches.ts';
+import { removeRows } from './remove-in-batches.ts';
 
-/** Deliveries of one statement. */
-const BATCH = 1_000;
 /** For so long after a job's end a webhook tells what became of its delivery. */
 const KEPT_DAYS = 30;
 
 /** Removes what was delivered or given up long ago, and what belongs to no webhook any more. */
-export async function removeOldDeliveries({
-  database: { db },
-  stopping,
-}: Pick<WorkerContext, 'database' | 'stopping'>): Promise<void> {
-  const remove = (which: SQL) =>
-    removeInBatches(stopping, BATCH, async () => {
-      const rows = await db.execute(sql`
-        delete from ${webhookDeliveries} where ctid = any(array(
-          select ctid from ${webhookDeliveries} where ${which} limit ${BATCH} for update skip locked))
-        returning job`);
-      return rows.length;
-    });
+export async function removeOldDeliveries(
+  context: Pick<WorkerContext, 'database' | 'stopping'>,
+): Promise<void> {
+  const remove = (which: SQL) => removeRows(context, webhookDeliveries, which);
   // Nothing waits for longer than PATIENCE_SECONDS but where its webhook is disabled.
   await remove(sql`${webhookDeliveries.created} < now() - make_interval(days => ${KEPT_DAYS})`);
-  for (const webhook of await findOrphaned(db))
+  for (const webhook of await findOrphaned(context.database.db))
     await remove(sql`${webhookDeliveries.webhook} = ${webhook}`);
 }
 

@@ -16,8 +16,9 @@ const ANSWERED = 10 << 20;
 const SLICE = 64 << 10;
 
 /**
- * Answers a launch with its command, read where it is not given, and the output of it, which has succeeded. All of it is read before the head is sent, so that an
- * unavailable store is still an error of its own; it is encoded slice by slice, as the client reads.
+ * Answers a launch with the output of its command, which has succeeded, and with the command, which is read where it is not given.
+ * All of it is read before the head is sent, so that an unavailable store is still an error of its own; it is encoded slice by
+ * slice, as the client reads.
  */
 export async function sendCommandResult(
   api: ApiContext,

@@ -1,5 +1,4 @@
 import { forgetSent } from './once.ts';
-import { forgetUploads } from './remembered-uploads.ts';
 
 const KEY = 'windlass.commands';
 const OWNER_KEY = 'windlass.user';
@@ -50,23 +49,26 @@ export function keepDraft(draft: Draft): void {
   }
 }
 
-/** What is kept is this user's from now on: a login may end without a logout, and another user come, in another tab too. */
-export function keepCommandsOf(user: string): void {
+/**
+ * What is kept is this user's from now on: a login may end without a logout, and another user come, in another tab too. Returns
+ * whether it was another's.
+ */
+export function keepCommandsOf(user: string): boolean {
   try {
     if (sessionStorage.getItem(OWNER_KEY) !== user) forgetTyped();
     sessionStorage.setItem(OWNER_KEY, user);
-    if (localStorage.getItem(OWNER_KEY) === user) return;
+    if (localStorage.getItem(OWNER_KEY) === user) return false;
     forgetCommands();
     sessionStorage.setItem(OWNER_KEY, user);
     localStorage.setItem(OWNER_KEY, user);
+    return true;
   } catch {
     // Nothing is kept.
+    return false;
   }
 }
 
-/** And which files were being sent. */
 export function forgetCommands(): void {
-  forgetUploads();
   try {
     for (const key of [KEY, OWNER_KEY]) localStorage.removeItem(key);
   } catch {

@@ -4,6 +4,7 @@ import { AT_ONCE, isSignedOut, queries, windlass } from './client.ts';
 import { forgetCommands, keepCommandsOf } from './command-history.ts';
 import { usePages } from './pages.ts';
 import { SERVICE_PATH } from './place.ts';
+import { forgetUploads } from './remembered-uploads.ts';
 
 export type CurrentUser = components['schemas']['User'];
 
@@ -45,7 +46,7 @@ tabs.onmessage = ({ data }) => {
 
 /** A login may end without a logout, and another user come: what the page knows of the one is not shown to the other. */
 function forgetOthers(username: string): void {
-  keepCommandsOf(username);
+  if (keepCommandsOf(username)) forgetUploads();
   if (known === username) return;
   const isOther = known !== undefined;
   known = username;
@@ -58,6 +59,7 @@ function forgetOthers(username: string): void {
 function leave(): void {
   known = undefined;
   forgetCommands();
+  forgetUploads();
   for (const forget of leaving) forget();
   queries.setQueryData(['user'], null);
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'user' });
