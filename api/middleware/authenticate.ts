@@ -1,32 +1,15 @@
-import type { Request, RequestHandler, Response } from 'express';
-import { WindlassError } from '../../shared/errors/errors.ts';
-import type { ApiContext } from '../context.ts';
-import { findToken } from '../identity/api-tokens.ts';
-import { clientAddress } from '../identity/client-address.ts';
-import type { Identity } from '../identity/credential-cache.ts';
-import { refuseReadToken } from '../identity/current-user.ts';
-import { findLink } from '../identity/links.ts';
-import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
-import { extendLogin, findLogin } from '../identity/logins.ts';
-import { findTokenUser, isJwt } from '../identity/oidc/access-tokens.ts';
-import { hasEndedByItself } from '../identity/spent-credential.ts';
-import { isForeignPage } from './allow-origins.ts';
-import { isWrite, refuseCrossSite, requireSameOrigin } from './same-origin.ts';
-import { addressOf, linkOf } from './take-link.ts';
-
-type Authenticator = Pick<
-  ApiContext,
-  'config' | 'database' | 'passwords' | 'oidc' | 'credentialCache'
->;
-
-/** A shorter wait is none: with the time for which identities are cached it is the second in which a revocation is noticed. */
-export const BRIEF_MS = 500;
+import type { RequestHandler } from 'express';
+import {
+  type Authenticator,
+  identifyLateSender,
+  identifySender,
+} from '../identity/identify-sender.ts';
 
 /**
  * Requires credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), there an access
  * token of the identity provider, too, a login's cookie, or a link. A link says itself who asks, whatever a browser sends
- * beside it. An Authorization
- * header takes precedence: a wrong one is a 401 even beside a valid cookie. A page of another origin has tokens alone.
+ * beside it. An Authorization header takes precedence: a wrong one is a 401 even beside a valid cookie. A page of another
+ * origin has tokens alone.
  */
 export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
@@ -36,197 +19,10 @@ export function authenticate(api: Authenticator): RequestHandler {
   };
 }
 
-async function identifySender(api: Authenticator, req: Request, res: Response): Promise<void> {
-  noteIdentification(api, res);
-  const link = linkOf(res);
-  const authorization = req.get('Authorization');
-  if (link !== undefined) await useLink(api, { req, res, link });
-  else if (authorization !== undefined) await useAuthorization(api, { req, res, authorization });
-  else await useCookie(api, req, res);
-}
-
 /** For bodies that are read at once: see identifyLateSender(). */
 export function authenticateLateBody(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
     await identifyLateSender(api, req, res);
     next();
   };
-}
-
-/**
- * Identifies the user again where the body was not there yet: whoever holds back its last byte could else use what was taken
- * from them meanwhile. A token, or a login, that has ended by itself while a long body came was good when it began.
- */
-export async function identifyLateSender(
-  api: Authenticator,
-  req: Request,
-  res: Response,
-): Promise<void> {
-  if (res.locals.isBodyLate) await identifyAgain(api, req, res);
-  else await identifyAfterWait(api, req, res);
-}
-
-/** Identifies the user again after a wait, for a turn, for memory or for a job. A brief one is none. */
-export async function identifyAfterWait(
-  api: Authenticator,
-  req: Request,
-  res: Response,
-): Promise<void> {
-  if (performance.now() - res.locals.identifiedAt >= BRIEF_MS) await identifyAgain(api, req, res);
-}
-
-/** Identifies the user again: see identifyLateSender(). */
-export async function identifyAgain(
-  api: Authenticator,
-  req: Request,
-  res: Response,
-): Promise<void> {
-  const { by, ends, loginEnds } = res.locals;
-  noteIdentification(api, res);
-  const basic = by === 'password' ? basicCredentials(req.get('Authorization') ?? '') : undefined;
-  if (basic) {
-    const address = clientAddress(req);
-    const user = await api.passwords.checkAgain({ ...basic, address });
-    if (!user) throw refusal('the password was changed while the request was under way.');
-    res.locals.user = user;
-    return;
-  }
-  const until = ends ?? loginEnds;
-  if (until === undefined || until > new Date()) return identifySender(api, req, res);
-  if (await hasEndedByItself(api.database.db, req, res)) return;
-  throw refusal('they were ended while the request was under way.');
-}
-
-/** Called before the look: a change of credentials that comes meanwhile counts as later. */
-function noteIdentification({ credentialCache }: Authenticator, res: Response): void {
-  res.locals.identifiedIn = credentialCache.generation;
-  res.locals.identifiedAt = performance.now();
-}
-
-/** Whether no credentials were changed since the user was identified. */
-export const isIdentityCurrent = ({ credentialCache }: Authenticator, res: Response): boolean =>
-  res.locals.identifiedIn === credentialCache.generation;
-
-async function useLink(
-  { config, database: { db } }: Authenticator,
-  { req, res, link }: { req: Request; res: Response; link: string },
-): Promise<void> {
-  const found = await findLink(db, config, link, addressOf(req));
-  if (!found) throw badLink();
-  Object.assign(res.locals, { ...found, by: 'link' });
-  if (req.query.cache !== undefined) throw new WindlassError('forbidden', LINK_READS);
-}
-
-async function useAuthorization(
-  api: Authenticator,
-  { req, res, authorization }: { req: Request; res: Response; authorization: string },
-): Promise<void> {
-  const isBasic = basicCredentials(authorization) !== undefined;
-  if (isForeignPage(res) && isBasic) throw noPassword();
-  // A password is remembered for an address (see PasswordVerifier), which no text of the header may stand for.
-  const key = JSON.stringify([isBasic ? clientAddress(req) : null, authorization]);
-  let identity = api.credentialCache.find(key);
-  if (!identity) {
-    const { generation } = api.credentialCache;
-    identity = await identify(api, { req, res, authorization });
-    api.credentialCache.set(key, identity, generation);
-  }
-  if (identity.by === 'password') refuseCrossSite(req, api.config);
-  Object.assign(res.locals, identity);
-  if (isWrite(req) && !makesLink(req)) refuseReadToken(res);
-}
-
-async function identify(
-  { database, oidc, passwords }: Authenticator,
-  { req, res, authorization }: { req: Request; res: Response; authorization: string },
-): Promise<Identity> {
-  const basic = basicCredentials(authorization);
-  if (basic) {
-    const { requestId } = res.locals;
-    const user = await passwords.check({ ...basic, address: clientAddress(req), requestId });
-    if (!user) throw wrongPassword();
-    return { user, by: 'password' };
-  }
-  const bearer = /^Bearer +([\w.~+/=-]+) *$/i.exec(authorization)?.[1];
-  if (bearer && oidc && isJwt(bearer)) {
-    const found = await findTokenUser(database.db, bearer, oidc);
-    return { ...found, by: 'token', scope: 'write' };
-  }
-  const token = bearer && (await findToken(database.db, bearer));
-  if (token) return { ...token, by: 'token' };
-  throw refusal(
-    bearer
-      ? 'the token is wrong or has ended.'
-      : 'the Authorization header is neither Basic nor Bearer.',
-  );
-}
-
-async function useCookie(
-  { config, database: { db } }: Authenticator,
-  req: Request,
-  res: Response,
-): Promise<void> {
-  if (isForeignPage(res)) throw refusal('a page of another origin needs a token.');
-  const secret = readLoginCookie(req);
-  if (!secret) throw refusal();
-  const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
-  if (!login) throw refusal('the login has ended.');
-  requireSameOrigin(req, config);
-  const { user, expires: loginEnds, isFinal } = login;
-  Object.assign(res.locals, {
-    user,
-    by: 'cookie',
-    loginEnds,
-    ends: isFinal ? loginEnds : undefined,
-  });
-  if (!login.due) return;
-  const expires = await extendLogin(db, secret, config.LOGIN_TIMEOUT);
-  if (!expires) return;
-  res.locals.loginEnds = expires;
-  setLoginCookies(req, res, { config, secret, expires });
-}
-
-export function basicCredentials(
-  authorization: string,
-): { username: string; password: string } | undefined {
-  const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(authorization)?.[1];
-  if (!encoded) return undefined;
-  const text = Buffer.from(encoded, 'base64').toString('utf8');
-  const colon = text.indexOf(':');
-  return colon < 0
-    ? undefined
-    : { username: text.slice(0, colon), password: text.slice(colon + 1) };
-}
-
-/** A link only reads, so that a token which may only read makes them, too. */
-const makesLink = ({ method, path }: Request) => method === 'POST' && path === '/links';
-
-export const LINK_READS = {
-  detail: 'Forbidden: a link only reads, and `cache` writes.',
-  hint: 'Leave `cache` out, or send the request with a token or a login.',
-};
-
-const badLink = () =>
-  new WindlassError('unauthorized', {
-    detail: 'Credentials required: the link is of another address, or has ended.',
-    hint: 'Make another one: POST /api/links. Parameters may be added to its address, and none of them changed.',
-    headers: { 'WWW-Authenticate': 'Bearer' },
-  });
-
-export function wrongPassword(): WindlassError {
-  return refusal('the user name or password is wrong.');
-}
-
-/** Else such a page could try passwords, and read what a password opens. */
-const noPassword = () =>
-  new WindlassError('forbidden', {
-    detail: 'Forbidden: a page of another origin may not use a password.',
-    hint: 'Send a token (Authorization: Bearer), or use a link of POST /api/links.',
-  });
-
-function refusal(why?: string): WindlassError {
-  return new WindlassError('unauthorized', {
-    detail: why ? `Credentials required: ${why}` : 'Credentials required.',
-    hint: 'Send a user name and password (HTTP Basic), a token (Bearer), or POST /api/login first.',
-  });
 }

@@ -6,10 +6,10 @@ import { contentPolicy } from '../http/content-policy.ts';
 import { describeProblem, headerText } from '../http/problem.ts';
 import { requestIdOf } from '../http/request-id.ts';
 import { clientAddress } from '../identity/client-address.ts';
+import { basicCredentials } from '../identity/identify-sender.ts';
 import { tooManyChanges } from '../identity/own-password-changes.ts';
 import { tooManyRefused } from '../identity/password-verifier.ts';
 import { sentCredential } from '../identity/sent-credential.ts';
-import { basicCredentials } from './authenticate.ts';
 import { tooManyRequests } from './limit-requests.ts';
 
 const LOGIN = /^(\/api)?\/login\/?(\?|$)/i;

@@ -12,7 +12,7 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { identifyLateSender } from '../middleware/authenticate.ts';
+import { identifyLateSender } from '../identity/identify-sender.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import {
   findProject,

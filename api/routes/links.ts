@@ -9,8 +9,8 @@ import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { credentialEnds, currentUser } from '../identity/current-user.ts';
+import { LINK_READS } from '../identity/identify-sender.ts';
 import { makeLink } from '../identity/links.ts';
-import { LINK_READS } from '../middleware/authenticate.ts';
 import { ownUrl } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
 

@@ -9,6 +9,7 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { identifyLateSender } from '../identity/identify-sender.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import {
@@ -16,7 +17,6 @@ import {
   startRequestedJob,
   startSessionJob,
 } from '../jobs/requests/start-requested-job.ts';
-import { identifyLateSender } from '../middleware/authenticate.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';

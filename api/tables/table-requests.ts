@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
 import { entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { BRIEF_MS, identifyAfterWait } from '../middleware/authenticate.ts';
+import { BRIEF_MS, identifyAfterWait } from '../identity/identify-sender.ts';
 import { findModel, needRole } from '../projects/access.ts';
 import { findStoredArtifact, type StoredArtifact } from './find-artifact.ts';
 import type { ReadRequest } from './table-reader.ts';

@@ -3,7 +3,7 @@ import type { ApiContext } from '../../context.ts';
 import { matchesEntityTag } from '../../http/conditional-requests.ts';
 import { toWindlassError } from '../../http/to-windlass-error.ts';
 import { currentUser } from '../../identity/current-user.ts';
-import { identifyAfterWait } from '../../middleware/authenticate.ts';
+import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { limitWait } from './limit-wait.ts';
 
