@@ -1,4 +1,4 @@
-import { checkCacheKey, MAX_KEY_LENGTH } from '../../shared/cache-entry.ts';
+import { checkCacheKey, MAX_KEY_LENGTH } from '../../shared/projects/cache-entry.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /** Validates a key of a project's cache. Throws `invalid_input`. */

@@ -1,9 +1,9 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Response } from 'express';
-import { putCacheEntry } from '../../shared/cache-entry.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
+import { putCacheEntry } from '../../shared/projects/cache-entry.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
 import type { JobSummary } from '../jobs/views/job-summary.ts';

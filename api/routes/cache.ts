@@ -1,9 +1,9 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request } from 'express';
 import { z } from 'zod';
-import { framesOfEntry, isCacheUseDue, recordCacheUse } from '../../shared/cache-entry.ts';
 import { cacheEntries } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors/errors.ts';
+import { framesOfEntry, isCacheUseDue, recordCacheUse } from '../../shared/projects/cache-entry.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';

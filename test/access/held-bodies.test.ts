@@ -8,7 +8,7 @@ import { TusClient } from '../harness/tus.ts';
 import { beginUpload, makeModel } from '../harness/uploads.ts';
 import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
 import { addUser, PASSWORD } from '../harness/users.ts';
-import { waitFor } from '../harness/wait-for.ts';
+import { outlastBrevity, waitFor } from '../harness/wait-for.ts';
 
 const JSON_BODY = 'Content-Type: application/json';
 const cookieOf = ({ cookies }: BrowserLogin) =>
@@ -97,9 +97,7 @@ describeStack(missingPrograms('sshd'), 'a body of somebody who loses the right t
       headers: { Authorization: bearer, 'Content-Type': 'application/octet-stream' },
       body: 'abcd',
     });
-    const began = Date.now();
-    // A wait that is shorter is none.
-    await waitFor(() => Date.now() - began > 1_500, { what: 'the part to wait' });
+    await outlastBrevity();
     await client.delete(`/api/users/-/tokens/${token}`);
     slow[0]?.end();
     expect((await waiting).status).toBe(401);

@@ -16,7 +16,7 @@ import { makeTable } from '../harness/tables.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack, useStack, useStackDatabase, useStarted } from '../harness/use-stack.ts';
 import { PASSWORD } from '../harness/users.ts';
-import { waitFor } from '../harness/wait-for.ts';
+import { outlastBrevity, waitFor } from '../harness/wait-for.ts';
 import { whileLocked } from '../harness/while-locked.ts';
 
 const HOST_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGTfSDbvTq1ZZ3tFqQhRrXbPgAeYPXv8CZ7h8mM8bZ3m';
@@ -271,9 +271,7 @@ describeStack(
         );
       const held = await Promise.all([hold(first), hold(second)]);
       const answer = reader.client.fetch(third);
-      const began = Date.now();
-      // A wait that is shorter is none.
-      await waitFor(() => Date.now() - began > 1_500, { what: 'the request to wait' });
+      await outlastBrevity();
       await owner.client.fetch(`/api/projects/${pid}`, {
         ...{ method: 'PUT', body: JSON.stringify({ acl: { readers: [] } }) },
       });
@@ -329,10 +327,8 @@ describeStack(
         headers: { Authorization: `Bearer ${made.token}` },
       });
       await waitForJob(client, 'browse', isRunning);
-      const waited = Date.now();
       await client.delete(`/api/users/-/tokens/${made.id}`);
-      // A wait that is shorter is none.
-      await waitFor(() => Date.now() - waited > 1_000, { what: 'a second to pass' });
+      await outlastBrevity();
       endListing();
       const { status, text } = await read(answer);
       expect([status, text]).toEqual([401, expect.not.stringContaining('late')]);
@@ -358,7 +354,6 @@ describeStack(
         await database`select pg_advisory_lock(${lock})`;
         const answer = reader.client.fetch(`${table}/rows?sort=a`);
         await waitForJob(reader.client, 'view', isRunning);
-        const waited = Date.now();
         const change = status === 401 ? { password: 'another password' } : { acl: { readers: [] } };
         const [administrator, changed] =
           status === 401
@@ -366,8 +361,7 @@ describeStack(
             : [owner.client, `/api/projects/${pid}`];
         const init = { method: 'PUT', body: JSON.stringify(change) };
         expect((await administrator.fetch(changed, init)).status).toBe(200);
-        // A wait that is shorter is none.
-        await waitFor(() => Date.now() - waited > 1_000, { what: 'a second to pass' });
+        await outlastBrevity();
         await database`select pg_advisory_unlock(${lock})`;
         expect((await read(answer)).status).toBe(status);
         // Nobody guessed.

@@ -304,35 +304,41 @@ describeStack(undefined, 'logins', form => {
       await expectProblem(await ask(other, header), 401, 'unauthorized');
   });
 
+  /** A job that waits for ever, which the test ends. */
+  const addWaiting = async (owner: string) => {
+    const id = newId();
+    await database`insert into jobs (id, kind, queue, owner, payload, not_before)
+      values (${id}, 'command', 'remote', ${owner}, '{}', 'infinity')`;
+    const end = () =>
+      database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
+    return { events: `${stack.url}/api/jobs/${id}/events`, end };
+  };
+
   test('a stream of events ends with the login that opened it', async () => {
     const alice = await addUser();
     const login = await logIn(stack, alice);
-    const id = newId();
-    await database`insert into jobs (id, kind, queue, owner, payload, not_before)
-      values (${id}, 'command', 'remote', ${alice.username}, '{}', 'infinity')`;
+    const job = await addWaiting(alice.username);
     // After seven days no use extends it.
     await database`update logins set created = now() - interval '7 days - 10 s', expires = now() + interval '10 s'
       where username = ${alice.username}`;
-    const events = await login.fetch(`${stack.url}/api/jobs/${id}/events`);
+    const events = await login.fetch(job.events);
     expect(events.status).toBe(200);
     await expect(events.text()).resolves.toMatch(/^event: /m);
-    expect((await login.fetch(`${stack.url}/api/jobs/${id}/events`)).status).toBe(401);
-    await database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
+    expect((await login.fetch(job.events)).status).toBe(401);
+    await job.end();
   });
 
   test('a stream of events ends with the login that somebody else has replaced', async () => {
     const [alice, bob] = [await addUser(), await addUser()];
     const login = await logIn(stack, alice);
-    const id = newId();
-    await database`insert into jobs (id, kind, queue, owner, payload, not_before)
-      values (${id}, 'command', 'remote', ${alice.username}, '{}', 'infinity')`;
-    const events = await login.fetch(`${stack.url}/api/jobs/${id}/events`);
+    const job = await addWaiting(alice.username);
+    const events = await login.fetch(job.events);
     const read = events.text().catch(() => 'cut');
     const Cookie = `serviceauth=${login.cookies.get('serviceauth')}`;
     expect((await sendLogin(stack.url, bob, { Cookie })).status).toBe(200);
     await read;
-    expect((await login.fetch(`${stack.url}/api/jobs/${id}/events`)).status).toBe(401);
-    await database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
+    expect((await login.fetch(job.events)).status).toBe(401);
+    await job.end();
   });
 
   test('failed logins lock the account from that address alone, in every process', async () => {

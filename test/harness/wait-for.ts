@@ -41,3 +41,9 @@ export async function waitFor<T>(
     await delay(intervalMs ?? pause, undefined, { signal });
   }
 }
+
+/** Lets a wait of the service become longer than one after which nobody is identified again. */
+export async function outlastBrevity(): Promise<void> {
+  const began = performance.now();
+  await waitFor(() => performance.now() - began > 1_500, { what: 'a wait that is not brief' });
+}

@@ -1,11 +1,11 @@
 import { and, eq, isNull } from 'drizzle-orm';
-import { assertWriter } from '../../shared/assert-writer.ts';
-import { putCacheEntry } from '../../shared/cache-entry.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { assertWriter } from '../../shared/projects/assert-writer.ts';
+import { putCacheEntry } from '../../shared/projects/cache-entry.ts';
 import { chargeUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { Handler } from '../context.ts';
 import { makeVideo } from '../video/make-video.ts';

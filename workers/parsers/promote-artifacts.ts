@@ -1,5 +1,4 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import { assertWriter } from '../../shared/assert-writer.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import {
@@ -11,6 +10,7 @@ import {
   uploads,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { assertWriter } from '../../shared/projects/assert-writer.ts';
 import { chargeStorage, type StorageLimits } from '../../shared/quotas/storage-limits.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { removeParts } from '../../shared/uploads/uploads.ts';

@@ -1,10 +1,10 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Tx } from './database/connect.ts';
-import { cacheEntries } from './database/schema.ts';
-import { WindlassError } from './errors/errors.ts';
-import { chargeStorage, type StorageLimits } from './quotas/storage-limits.ts';
-import type { Config } from './settings/config.ts';
-import { scheduleDeletion } from './storage/pending-deletions.ts';
+import type { Tx } from '../database/connect.ts';
+import { cacheEntries } from '../database/schema.ts';
+import { WindlassError } from '../errors/errors.ts';
+import { chargeStorage, type StorageLimits } from '../quotas/storage-limits.ts';
+import type { Config } from '../settings/config.ts';
+import { scheduleDeletion } from '../storage/pending-deletions.ts';
 
 /** PostgreSQL's B-tree takes keys of 2,704 bytes, including the project's id and the overhead of both. */
 const MAX_BYTES = 2_400;

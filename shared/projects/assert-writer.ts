@@ -1,8 +1,8 @@
 import { and, eq, ne } from 'drizzle-orm';
-import type { Tx } from './database/connect.ts';
-import { rowExists } from './database/row-exists.ts';
-import { members } from './database/schema.ts';
-import { WindlassError } from './errors/errors.ts';
+import type { Tx } from '../database/connect.ts';
+import { rowExists } from '../database/row-exists.ts';
+import { members } from '../database/schema.ts';
+import { WindlassError } from '../errors/errors.ts';
 
 /**
  * Throws `forbidden` unless the user may write to the project at the end of a job: their role may have been taken since it began. The
