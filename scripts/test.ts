@@ -28,11 +28,11 @@ for (const line of listAbsent()) console.error(line);
 
 const summary = new SummaryReporter();
 await run(filter, settings);
-// Until the suite has passed ten times in a row, CI runs the files that failed once more, by themselves.
+// Until the suite has passed ten times in a row, CI runs the files that failed once more, two at a time.
 const again = process.env.CI ? summary.failedFiles : [];
 if (again.length > 0) {
   process.exitCode = 0;
-  process.env.TEST_WORKERS = '1';
+  process.env.TEST_WORKERS = '2';
   await run(again, settings);
 }
 

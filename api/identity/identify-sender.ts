@@ -163,10 +163,13 @@ async function useCookie(
     loginEnds,
     ends: isFinal ? loginEnds : undefined,
   });
-  if (!login.due) return;
+  // A later request extends it where the head of this answer is on its way, as that of an export is.
+  if (!login.due || res.headersSent) return;
   const expires = await extendLogin(db, secret, config.LOGIN_TIMEOUT);
   if (!expires) return;
   res.locals.loginEnds = expires;
+  // Who is identified again and again, while a long body comes, is given one pair.
+  res.removeHeader('Set-Cookie');
   setLoginCookies(req, res, { config, secret, expires });
 }
 

@@ -56,7 +56,11 @@ export default routes('json-body', (router, api) => {
         const page = await listJobs(db, {
           owner: chooseOwner(user, wanted) ?? undefined,
           query: wanted,
-          reserve: bytes => api.memory.reserveIfLarge(res, bytes),
+          reserve: async bytes => {
+            await api.memory.reserveIfLarge(res, bytes);
+            // An administrator may have become a user meanwhile.
+            chooseOwner(currentUser(res), wanted);
+          },
         });
         res.json({ ...page, items: page.items.map(row => viewFor(user, row)) });
       },

@@ -248,13 +248,12 @@ describeStack(
         expect([status, text]).toEqual([200, expect.stringContaining('late')]);
     });
 
-    test('a bookmark that waits for memory while its reader is removed', async () => {
-      const [owner, reader] = [await addUser(), await addUser()];
-      const acl = { readers: [{ user: reader.username }] };
+    /** Has a reader of bookmarks hold all the memory that an API process has for a user: 32 MiB, until they are read. */
+    async function holdMemory({ username, client }: Awaited<ReturnType<typeof addUser>>) {
+      const owner = await addUser();
       const { id: pid } = await owner.client.post<{ id: string }>('/api/projects', {
-        ...{ name: 'shared', acl },
+        ...{ name: 'shared', acl: { readers: [{ user: username }] } },
       });
-      // Of which an API process holds 32 MiB for a user, until they are read.
       const text = 'x'.repeat(15 << 20);
       const bookmarks = await Promise.all(
         [1, 2, 3].map(n =>
@@ -264,19 +263,46 @@ describeStack(
       const [first = '', second = '', third = ''] = bookmarks.map(
         ({ id }) => `/api/bookmarks/${id}`,
       );
-      const { authorization: Authorization } = reader.client;
+      const headers = { Authorization: client.authorization };
       const hold = (path: string) =>
         new Promise<IncomingMessage>((resolve, reject) =>
-          get(stack.url + path, { headers: { Authorization } }, resolve).on('error', reject),
+          get(stack.url + path, { headers }, resolve).on('error', reject),
         );
       const held = await Promise.all([hold(first), hold(second)]);
+      const release = () => {
+        for (const response of held) response.destroy();
+      };
+      return { owner, pid, third, release };
+    }
+
+    test('a bookmark that waits for memory while its reader is removed', async () => {
+      const reader = await addUser();
+      const { owner, pid, third, release } = await holdMemory(reader);
       const answer = reader.client.fetch(third);
       await outlastBrevity();
       await owner.client.fetch(`/api/projects/${pid}`, {
         ...{ method: 'PUT', body: JSON.stringify({ acl: { readers: [] } }) },
       });
-      for (const response of held) response.destroy();
+      release();
       expect((await read(answer)).status).toBe(404);
+    });
+
+    test("everybody's jobs that wait for memory while an administrator becomes a user", async () => {
+      const reader = await addUser();
+      const path = `/api/users/${reader.username}`;
+      const make = (administrator: boolean) =>
+        admin.fetch(path, { method: 'PUT', body: JSON.stringify({ administrator }) });
+      await make(true);
+      await database`
+        insert into jobs (id, kind, queue, owner, state, payload, result, finished)
+        select ${newId()} || n, 'command', 'remote', 'admin', 'succeeded', '{}',
+          jsonb_build_object('text', repeat('x', 500000)), now() from generate_series(1, 3) n`;
+      const { release } = await holdMemory(reader);
+      const answer = reader.client.fetch('/api/jobs?owner=*&limit=1000');
+      await outlastBrevity();
+      await make(false);
+      release();
+      expect((await read(answer)).status).toBe(403);
     });
 
     test('the events of a job that are opened while the token is deleted', async () => {

@@ -1,16 +1,21 @@
+import { type IncomingMessage, get as open } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, expect, test } from 'vitest';
+import { logIn } from '../harness/browser-login.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { makeTable } from '../harness/tables.ts';
 import { makeModel } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { outlastBrevity } from '../harness/wait-for.ts';
 
 const ARROW = 'application/vnd.apache.arrow.stream';
 const CSV = 'text/csv';
 
 describeStack(undefined, 'rows as CSV and Arrow', form => {
-  const { client } = useStack(form);
+  const { stack, client } = useStack(form);
+  const database = useStackDatabase(stack);
   let mid: string;
 
   beforeAll(async () => {
@@ -77,6 +82,21 @@ describeStack(undefined, 'rows as CSV and Arrow', form => {
     }
     expect((await arrowOf(`${path}/rows?offset=${rows}&limit=5`)).numRows).toBe(0);
     expect(await csvOf(`${path}/rows?offset=${rows}&limit=5`)).toBe('i,s\r\n');
+  });
+
+  test('an export goes on where the login that it came with is to be extended meanwhile', async () => {
+    const csv = `i,s\r\n${Array.from({ length: 250_000 }, (_, i) => `${i},${'.'.repeat(100)}\r\n`).join('')}`;
+    const path = await makeTable(client, { mid, aid: 'slow', csv });
+    const { cookies } = await logIn(stack, {
+      ...{ username: stack.username, password: stack.password },
+    });
+    const headers = { Accept: CSV, Cookie: `serviceauth=${cookies.get('serviceauth')}` };
+    const answer = await new Promise<IncomingMessage>((resolve, reject) =>
+      open(`${stack.url}${path}/rows?limit=1000000`, { headers }, resolve).on('error', reject),
+    );
+    await database`update logins set expires = expires - interval '2 minutes'`;
+    await outlastBrevity();
+    expect((await buffer(answer)).toString() === csv).toBe(true);
   });
 
   test('the format is what Accept prefers; each has its own limit and entity tag', async () => {
