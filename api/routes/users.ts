@@ -210,6 +210,8 @@ export default routes('json-body', (router, api) => {
     const isOwn = currentUser(res).username === name;
     const row = await find(name);
     checkVersion(req, row);
+    // Logins end with the version that they are bound to.
+    if (password === undefined && Object.keys(rights).length === 0) return void res.json(view(row));
     if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
     if (password !== undefined && isOwn) {
       await checkCurrent(api.passwords, { req, res, name, current });

@@ -10,6 +10,7 @@ import {
   stat,
 } from 'node:fs/promises';
 import { join } from 'node:path';
+import { findPostgresUser } from '../../shared/process/system-users.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
 import { syncDirectory } from '../write-atomically.ts';
 import { findBinaries, type PostgresBinaries } from './binaries.ts';
@@ -125,9 +126,10 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
     );
   }
   if (uid === 0) {
+    const user = findPostgresUser()?.name ?? 'postgres';
     throw new CommandError(
       `The database in ${path} belongs to root, and Postgres does not run as root.`,
-      { hint: `Change its owner to the user of Postgres: chown -R nobody ${path}` },
+      { hint: `Change its owner to the user of Postgres: chown -R ${user} ${path}` },
     );
   }
   const version = await readFile(join(path, 'PG_VERSION'), 'utf8').catch(ifMissing(undefined));

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -43,6 +43,17 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
     const { uid, gid } = decoder;
     const as = { uid, gid, cwd: '/', stdio: 'ignore' } as const;
     expect(spawnSync('cat', [join(root, 'objects/uploads/u/p')], as).status).not.toBe(0);
+  });
+
+  test('the database is not that of the user of the decoders', async () => {
+    const decoder = findDecoderUser();
+    if (!decoder) return;
+    const dataDir = join(directory.path, 'moved');
+    mkdirSync(join(dataDir, 'postgres'), { recursive: true });
+    chownSync(join(dataDir, 'postgres'), decoder.uid, decoder.gid);
+    await expect(prepare(`${UID}:${UID}`, dataDir)).rejects.toThrow(
+      `The embedded Postgres runs as ${decoder.name}, and so would the programs that read files of others.`,
+    );
   });
 
   test('is refused where no process can have its numbers', async () => {

@@ -47,7 +47,10 @@ export async function prepareServiceUsers(
 ): Promise<ServiceUsers> {
   requireServiceUsers(config);
   if (!mayChooseUsers()) return {};
-  const others = [chooseServiceUser(join(dataDir, 'postgres')), findDecoderUser()];
+  const database = config.DATABASE_URL ? undefined : chooseServiceUser(join(dataDir, 'postgres'));
+  const decoder = findDecoderUser();
+  if (database && decoder?.uid === database.uid) throw isDecoder(database.name);
+  const others = [database, decoder];
   const choose = (account: OwnAccount | undefined, check: (account: OwnAccount) => void) =>
     account && chooseIfItCan(account, check, tell);
   const objects = config.S3_ENDPOINT ? undefined : join(dataDir, 'objects');
@@ -78,6 +81,15 @@ export async function prepareServiceUsers(
     return {};
   }
 }
+
+/** Whoever finds a hole in a decoder would have the database; its data may belong to a user that new data would not get. */
+const isDecoder = (name: string) =>
+  new CommandError(
+    `The embedded Postgres runs as ${name}, and so would the programs that read files of others.`,
+    {
+      hint: 'Add a user for them: useradd --system --user-group windlass-decoder',
+    },
+  );
 
 /**
  * What root alone has stored stays root's until somebody asks for accounts: to give it to a group may take long, and may not be

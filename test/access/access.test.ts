@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { logIn } from '../harness/browser-login.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import {
@@ -170,6 +171,12 @@ describeStack(missingPrograms('sshd'), 'who may see and do what', form => {
       await send(admin, 'POST', '/api/users', { username: 'carol', password: PASSWORD }),
     ])
       await expectProblem(answer, 409, 'conflict');
+  });
+
+  test('a change of nothing ends no login', async () => {
+    const login = await logIn(stack, { username: 'bob', password: PASSWORD });
+    const { status } = await send(admin, 'PUT', '/api/users/bob', {});
+    expect([status, (await login.fetch('/api/users/-')).status]).toEqual([200, 200]);
   });
 
   test('who is removed is out at once, and a later user of the name inherits nothing', async () => {
