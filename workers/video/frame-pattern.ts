@@ -80,16 +80,20 @@ function expandNumbers(
   return last !== undefined && ![...there].some(n => n >= from && n <= last) ? [] : frames;
 }
 
-function expandStar({ first = 0, last, step = 1 }: Pattern, names: readonly string[]): string[] {
-  return sortNaturally(names)
+function expandStar(
+  { pattern, first = 0, last, step = 1 }: Pattern,
+  names: readonly string[],
+): string[] {
+  return sortNaturally(names, pattern.slice(0, pattern.indexOf('*')))
     .slice(first, last === undefined ? undefined : last + 1)
     .filter((_, position) => position % step === 0);
 }
 
-/** Runs of digits by their value, all else by its characters. */
-export function sortNaturally(names: readonly string[]): string[] {
-  // Split once, and not at each of the many comparisons: nothing else runs meanwhile.
-  const split = names.map(name => ({ name, parts: splitDigits(name) }));
+/** Runs of digits by their value, all else by its characters. All names begin with `start`. */
+export function sortNaturally(names: readonly string[], start = ''): string[] {
+  // Of a million names each step counts, for nothing else runs meanwhile: they are split once, and only where they differ.
+  const at = /\D\d*$/.exec(start)?.index ?? 0;
+  const split = names.map(name => ({ name, parts: splitDigits(name.slice(at)) }));
   return split.sort((a, b) => compareParts(a.parts, b.parts)).map(({ name }) => name);
 }
 

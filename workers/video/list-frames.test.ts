@@ -11,6 +11,12 @@ test('runs of digits are sorted by their value', () => {
   ]);
 });
 
+test.each(['a', 'a1', 'a1-', '7', '/run 10/a'])('also after %s, which all begin with', start => {
+  const names = ['', '0', '1', '01', '10', '2', '-', '-2', '-10', 'b', ' ', '.png', '1.png'];
+  const whole = names.map(name => `${start}${name}`);
+  expect(sortNaturally(whole, start)).toEqual(sortNaturally(whole));
+});
+
 test('a pattern that matches more files than can be sorted soon is refused', async () => {
   const printed = Buffer.from(`\n${STREAM_MAGIC}\n${'/a\0'.repeat(1_000_001)}\0`);
   const reading = readNames(Readable.from([printed], { objectMode: false }));
