@@ -11,7 +11,8 @@ export class S3Body extends Transform {
     done(null, piece);
   }
 
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    done(error && (translateS3Error(error) as Error));
+  /** Not in _destroy(): a reader that comes after the error finds the one given here. */
+  override destroy(error?: Error): this {
+    return super.destroy(error && (translateS3Error(error) as Error));
   }
 }

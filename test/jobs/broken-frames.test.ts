@@ -110,6 +110,21 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
     });
   }
 
+  test('the first one is named like the others', async () => {
+    const broken = [at('nowhere.png'), at('nothing.png')];
+    writeFileSync(broken[1] ?? '', '');
+    for (const encode of ['host', 'worker']) {
+      const { error } = await make({ images: [broken[0], ...good, broken[1]], encode });
+      expect([error?.code, error?.frames]).toEqual([
+        'bad_frames',
+        [
+          { index: 0, path: broken[0], reason: 'is missing' },
+          { index: 7, path: broken[1], reason: 'is empty' },
+        ],
+      ]);
+    }
+  });
+
   test('one that only decoding finds is named too, and where none is left the video fails', async () => {
     const [, , [junk = ''] = []] = await breakFrames();
     for (const encode of ['host', 'worker']) {

@@ -5,7 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { launchEndlessCount, launchSurely } from '../faults/counting-commands.ts';
 import { type FaultHost, withHost } from '../faults/fault-host.ts';
+import { drawLongFilm, expectWholeVideo, startVideo } from '../faults/long-videos.ts';
 import { isFull, withSeed } from '../faults/settings.ts';
+import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -21,7 +23,7 @@ const IN_FLIGHT = 50;
 const AWAY_MS = 70_000;
 
 /** Outages that take their time, all at once: each has a host of its own, and the workers are the same two. */
-describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
+describeStack(missingPrograms('sshd', 'ffmpeg'), 'long outages of hosts', form => {
   const service = useStack(form);
 
   /** What is asked for once the fault is gone is done in time. */
@@ -117,6 +119,29 @@ describeStack(missingPrograms('sshd'), 'long outages of hosts', form => {
       await host.sshd.up();
       await Promise.all([count.expectWhole(WORKS_AGAIN_MS), expectUse(host)]);
       expect(existsSync(join(host.sshd.home, 'late'))).toBe(false);
+    }),
+  );
+
+  test.concurrent('a host that is away while it encodes a video', { timeout: 240_000 }, () =>
+    withHost(service, async host => {
+      const images = await drawLongFilm(host);
+      const id = await startVideo(service, host, { images, encode: 'host' });
+      await waitFor(
+        async () => {
+          const { message } = await service.client.get<{ message: string }>(`/api/jobs/${id}`);
+          return /^encoding: [1-9]/.test(message);
+        },
+        { what: 'the first pictures', timeoutMs: 60_000, intervalMs: 50 },
+      );
+      await host.sshd.down();
+      host.proxy.cut();
+      const sql = openStackDatabase(service.stack);
+      await waitFor(
+        async () => (await sql`select 1 from jobs where id = ${id} and epoch > 2`).length > 0,
+        { what: 'two attempts to yield their slot', timeoutMs: 150_000 },
+      ).finally(() => sql.end());
+      await host.sshd.up();
+      await expectWholeVideo(service, host, { id, frames: images.length });
     }),
   );
 

@@ -6,6 +6,7 @@ import { describeStack } from '../harness/forms.ts';
 import { type CodeHost, startCodeHost } from '../harness/pam-sshd.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addHost, type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { drawFilm } from '../harness/segmented-videos.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -18,7 +19,7 @@ interface Challenge {
   expires: string;
 }
 
-const skip = missingRoot() ?? missingPrograms('sshd', 'google-authenticator');
+const skip = missingRoot() ?? missingPrograms('sshd', 'ffmpeg', 'google-authenticator');
 
 describeStack(skip, 'one-time codes', form => {
   const { stack, client } = useStack(form);
@@ -178,6 +179,45 @@ describeStack(skip, 'one-time codes', form => {
         400,
         'invalid_input',
       );
+    });
+  });
+
+  test('a video that the host encodes is followed once its user has logged in again', async () => {
+    await withHost({}, async ({ name, account, sshd, nextCode }) => {
+      const body = { hostname: name, username: account.username };
+      const challenge = await expectChallenge(await post('', body));
+      const { sid } = challenge;
+      expect((await answer(challenge, nextCode())).status).toBe(200);
+      const images = drawFilm(join(account.home, 'film'));
+      const given = { 'content-type': 'video/mp4', encode: 'host', images };
+      const { vsid } = (await (await post(`/${sid}/videos`, given)).json()) as { vsid: string };
+      await waitFor(
+        async () => {
+          const { message } = await client.get<{ message: string }>(`/api/jobs/${vsid}`);
+          return /^encoding: [1-9]/.test(message);
+        },
+        { what: 'the first pictures', timeoutMs: 60_000, intervalMs: 50 },
+      );
+      sshd.disconnect();
+      const sql = openStackDatabase(stack);
+      try {
+        await waitFor(
+          async () => {
+            const [row] = await sql`select epoch, state from jobs where id = ${vsid}`;
+            expect(row?.state).toMatch(/queued|running/);
+            return row?.epoch > 2;
+          },
+          { what: 'two attempts to find that they must wait', timeoutMs: 90_000 },
+        );
+      } finally {
+        await sql.end();
+      }
+      const again = await expectChallenge(await post(`/${sid}/login`, {}));
+      expect((await answer(again, nextCode())).status).toBe(200);
+      expect(await waitForEnd(client, vsid, 120_000)).toMatchObject({
+        state: 'succeeded',
+        result: { encoded: 'host', frames: images.length },
+      });
     });
   });
 

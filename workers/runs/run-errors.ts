@@ -7,6 +7,8 @@ import type { RunOutcome } from './run-state.ts';
 
 /** A run on a host that cannot be reached is tried again after so long. */
 const UNREACHABLE_RETRY_SECONDS = 10;
+/** And is given up after so long. */
+const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 /** The host denies access: trying again does not help, and what runs there runs on. */
 const ACCESS_DENIED: ErrorCode[] = [
   'remote_authentication_failed',
@@ -27,6 +29,26 @@ const UNREACHABLE: ErrorCode[] = [
 
 export const isUnreachable = (error: unknown) =>
   error instanceof WindlassError && UNREACHABLE.includes(error.code);
+
+/** Whether a run is given up whose host cannot be reached since then. */
+export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > UNREACHABLE_FOR_MS;
+
+/** Whether work beside a run failed because the run's host is away, and not for what it read there. */
+export function isAway({ job }: JobContext, error: unknown): boolean {
+  if (!job.runAt || job.runRemoved || !isUnreachable(error)) return false;
+  const { code } = error as WindlassError;
+  return code !== 'remote_connection_failed' || job.unreachableSince !== null;
+}
+
+/** What such work throws: the job is released, so that another attempt follows the run; after too long it is given up. */
+export function followLater({ job }: JobContext): unknown {
+  const unreachableSince = job.unreachableSince ?? new Date();
+  const isTooLong = isAwayTooLong(unreachableSince);
+  if (isTooLong) return toError({ type: 'unreachable' }, { isCancelled: false, limit: undefined });
+  return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {
+    unreachableSince,
+  });
+}
 
 /** What is thrown for a run that did not end by itself. `limit` is aborted with the error of the caller's limit. */
 export function toError(

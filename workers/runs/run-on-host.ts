@@ -12,7 +12,7 @@ import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { Manner } from './manner.ts';
-import { explainAccessDenied, isUnreachable, toError } from './run-errors.ts';
+import { explainAccessDenied, isAwayTooLong, isUnreachable, toError } from './run-errors.ts';
 import {
   beginRun,
   type Effect,
@@ -28,8 +28,6 @@ import { StopDeadline } from './stop-deadline.ts';
 const REPEAT_MS = 12 * 3_600_000;
 /** On average a run waits so long before it is requested again on an account that has all the processes it may have. */
 const CROWDED_MS = 300;
-/** A run whose host cannot be reached is given up after so long. */
-const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 
 export interface RunRequest {
   /** For the account's own shell. */
@@ -154,8 +152,7 @@ class Run {
   async yieldSlot(): Promise<RunEnd> {
     const { job } = this.#context;
     const since = job.unreachableSince ?? new Date();
-    const isTooLong = Date.now() - since.getTime() > UNREACHABLE_FOR_MS;
-    this.#dispatch({ type: 'unreachable', isTooLong });
+    this.#dispatch({ type: 'unreachable', isTooLong: isAwayTooLong(since) });
     if (this.#state.outcome?.type === 'release') await this.#update({ unreachableSince: since });
     return this.#settle(this.#state.outcome);
   }

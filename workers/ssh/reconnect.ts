@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
@@ -57,7 +58,13 @@ export async function withSession<T>(
       }
       const tried = performance.now() - since;
       const isTransient = reconnect && error instanceof WindlassError && error.retryable;
-      if (!isTransient || earlier + tried > CONNECT_FOR_MS) throw error;
+      if (!isTransient) throw error;
+      if (earlier + tried > CONNECT_FOR_MS) {
+        // Who follows what runs there learns by it that the host is away.
+        if (!connected && isRunning(job) && !job.unreachableSince)
+          await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
+        throw error;
+      }
       // Once for each outage: many jobs may wait for a host that is away for long.
       const isFirst = tries === 0 && !job.unreachableSince;
       context.log[isFirst ? 'info' : 'debug']({ err: error, tries }, 'connecting again');
@@ -77,13 +84,15 @@ export async function withSession<T>(
 const isReconnectRequired = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'reconnect_required';
 
+const isRunning = ({ runAt, runRemoved }: JobRow) => runAt !== null && !runRemoved;
+
 /** What a job of a session is to throw whose connection only its user can make again. */
 async function awaitReconnect(context: JobContext, error: WindlassError): Promise<Error> {
   const { worker, job } = context;
   const place = await worker.sessions.placeOfLogin(job.session ?? '');
   if (place === 'elsewhere') return new ReleaseJob('another worker has the connection', 0.5);
   // What runs on the host goes on, and its follower knows for how long.
-  if (job.runAt && !job.runRemoved) return error;
+  if (isRunning(job)) return error;
   const since = job.unreachableSince ?? new Date();
   if (Date.now() - since.getTime() > RECONNECT_FOR_MS) return error;
   if (!job.unreachableSince) await setUnreachableSince(context, since);

@@ -4,6 +4,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
+import { isAway } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
 import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -71,7 +72,9 @@ export async function encodeOnHost(
     if (problem) unusable.abort(problem);
     return validator;
   });
-  validating.catch((error: unknown) => unusable.abort(error));
+  validating.catch((error: unknown) => {
+    if (!isAway(context, error)) unusable.abort(error);
+  });
   const output = new HostOutput(images.length, (share, message) =>
     context.progress(share * 0.95, message),
   );
@@ -88,13 +91,17 @@ export async function encodeOnHost(
   );
   const [validated, ran] = await Promise.allSettled([validating, running]);
   clearTimeout(overdue);
-  if (validated.status === 'rejected') throw validated.reason;
-  validated.value.assertUsable();
-  if (validated.value.needsDecode) return undefined;
+  // Of two errors that of the run also says what becomes of it.
+  if (validated.status === 'rejected' && ran.status === 'rejected') throw ran.reason;
+  // What was lost with the host for a while is read now that it is back.
+  const validator =
+    validated.status === 'fulfilled' ? validated.value : await inspectFrames(context, frames);
+  validator.assertUsable();
+  if (validator.needsDecode) return undefined;
   if (ran.status === 'rejected') throw ran.reason;
   const failure = output.failureOf(ran.value);
   if (failure) throw failure;
-  const { varies } = validated.value;
+  const { varies } = validator;
   return fetchVideo(context, { object, output, frames: frames.length, size, varies });
 }
 

@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
-import { listKeyFrames } from '../../test/harness/compare-videos.ts';
+import { describeStream, listKeyFrames } from '../../test/harness/compare-videos.ts';
 import {
   drawFrame,
   drawFrames,
@@ -82,6 +82,22 @@ describe('encodeVideo', () => {
         expect(await countFrames((await encode(paths, { type, fps })).outputPath), `${fps}`).toBe(
           12,
         );
+      }
+    }
+  });
+
+  it.each([
+    { type: 'video/mp4' },
+    { type: 'video/webm' },
+    { type: 'video/mp4', codec: 'av1' },
+  ] as const)('shows each frame in its time at every rate: $type $codec', async options => {
+    const paths = await drawFrames({ folder: at('times'), count: 12, width: 64, height: 64 });
+    for (const fps of [1 / 3, 1 / 7, 24_000 / 1001, 119.8801199]) {
+      const { outputPath } = await encode(paths, { ...options, fps });
+      const { times } = describeStream(outputPath);
+      for (const [n, time] of times.entries()) {
+        const wanted = (n * 1_000) / fps;
+        expect(Math.abs(time - wanted), `frame ${n} at ${fps}`).toBeLessThan(1.5);
       }
     }
   });

@@ -48,17 +48,24 @@ ${batches.join('\n')}
 `;
 }
 
+interface ReadHeadsOptions<T> {
+  headBytes: number;
+  /** What is kept of a head, called as each one comes. */
+  parse(head: Head): T;
+  signal?: AbortSignal;
+}
+
 /**
- * The heads of these files, from the output of a frameHeadsScript(). Undefined where that is not as expected: a file changed
- * meanwhile, the host's tools are others, or the connection was lost.
+ * What is kept of the heads of these files, from the output of a frameHeadsScript(). Undefined where that is not as expected: a
+ * file changed meanwhile, the host's tools are others, or the connection was lost.
  */
-export async function readHeads(
+export async function readHeads<T>(
   stdout: Readable,
   frames: readonly Place[],
-  { headBytes, signal }: { headBytes: number; signal?: AbortSignal },
-): Promise<Head[] | undefined> {
+  { headBytes, parse, signal }: ReadHeadsOptions<T>,
+): Promise<T[] | undefined> {
   const reader = new ByteReader(stdout, signal);
-  const heads: Head[] = [];
+  const kept: T[] = [];
   try {
     await reader.readUntil(Buffer.from(`\n${STREAM_MAGIC} `), 2 ** 20);
     const mark = await readLine(reader);
@@ -66,14 +73,15 @@ export async function readHeads(
       const [found, codes = ''] = (await readLine(reader)).split(' ');
       if (found !== mark || codes.length !== batch.length) return undefined;
       const files = batch.filter((_, i) => codes[i] === 'f');
-      const read = await readBatch(reader, files, headBytes);
+      const read = await readBatch(reader, files, { headBytes, parse });
       for (const code of codes) {
-        const head = code === 'f' ? read?.shift() : { problem: PROBLEMS[CODES[code] ?? ''] ?? '' };
+        const head =
+          code === 'f' ? read?.shift() : parse({ problem: PROBLEMS[CODES[code] ?? ''] ?? '' });
         if (!head) return undefined;
-        heads.push(head);
+        kept.push(head);
       }
     }
-    return heads;
+    return kept;
   } catch {
     signal?.throwIfAborted();
     return undefined;
@@ -82,23 +90,23 @@ export async function readHeads(
   }
 }
 
-async function readBatch(
+async function readBatch<T>(
   reader: ByteReader,
   files: readonly Place[],
-  headBytes: number,
-): Promise<Head[] | undefined> {
+  { headBytes, parse }: Pick<ReadHeadsOptions<T>, 'headBytes' | 'parse'>,
+): Promise<T[] | undefined> {
   if (files.length === 0) return [];
   const sizes: number[] = [];
   for (const _ of files) sizes.push(Number(await readLine(reader)));
-  const heads: Head[] = [];
+  const kept: T[] = [];
   for (const [i, { path }] of files.entries()) {
     const size = sizes[i] ?? Number.NaN;
     if (!Number.isSafeInteger(size) || !(await hasName(reader, encodePath(path), i === 0)))
       return undefined;
     const bytes = await reader.readExactly(Math.min(size, headBytes));
-    heads.push({ bytes, isCut: size > headBytes });
+    kept.push(parse({ bytes, isCut: size > headBytes }));
   }
-  return (await hasName(reader, Buffer.from('/dev/null'), false)) ? heads : undefined;
+  return (await hasName(reader, Buffer.from('/dev/null'), false)) ? kept : undefined;
 }
 
 /** Whether the line that `head` writes before a file is next. */

@@ -80,25 +80,43 @@ function expandNumbers(
   return last !== undefined && ![...there].some(n => n >= from && n <= last) ? [] : frames;
 }
 
-function expandStar({ first = 0, last, step = 1 }: Pattern, names: readonly string[]): string[] {
-  const sorted = [...names].sort(compareNaturally);
-  return sorted
+function expandStar(
+  { pattern, first = 0, last, step = 1 }: Pattern,
+  names: readonly string[],
+): string[] {
+  return sortNaturally(names, pattern.slice(0, pattern.indexOf('*')))
     .slice(first, last === undefined ? undefined : last + 1)
     .filter((_, position) => position % step === 0);
 }
 
-/** Runs of digits by their value, all else by its characters. */
-export function compareNaturally(a: string, b: string): number {
-  const split = (text: string): string[] => text.match(/\d+|\D+/g) ?? [];
-  const [left, right] = [split(a), split(b)];
-  for (const [i, part] of left.entries()) {
-    const other = right[i];
-    if (other === undefined) return 1;
-    if (part === other) continue;
-    const isNumber = /^\d/.test(part) && /^\d/.test(other);
-    const difference = isNumber ? Number(part) - Number(other) : 0;
-    if (difference !== 0) return difference;
-    return part < other ? -1 : 1;
+/** Runs of digits by their value, all else by its characters. All names begin with `start`. */
+export function sortNaturally(names: readonly string[], start = ''): string[] {
+  // Of a million names each step counts, for nothing else runs meanwhile: they are split once, and only where they differ.
+  const at = /\D\d*$/.exec(start)?.index ?? 0;
+  const split = names.map(name => ({ name, parts: splitDigits(name.slice(at)) }));
+  return split.sort((a, b) => compareParts(a.parts, b.parts)).map(({ name }) => name);
+}
+
+/** `value` is NaN for what is not a run of digits. */
+interface Part {
+  text: string;
+  value: number;
+}
+
+const splitDigits = (name: string): Part[] =>
+  (name.match(/\d+|\D+/g) ?? []).map(text => ({
+    text,
+    value: /^\d/.test(text) ? Number(text) : NaN,
+  }));
+
+function compareParts(left: readonly Part[], right: readonly Part[]): number {
+  const length = Math.min(left.length, right.length);
+  for (let i = 0; i < length; i++) {
+    const [a, b] = [left[i] as Part, right[i] as Part];
+    if (a.text === b.text) continue;
+    const difference = a.value - b.value;
+    if (difference) return difference;
+    return a.text < b.text ? -1 : 1;
   }
   return left.length - right.length;
 }

@@ -12,12 +12,14 @@ import { validateFrames } from './validate-frames.ts';
 
 type VideoContext = JobContext<'video'>;
 
-/** Kind and size of the first frame; undefined if a worker must read it. */
+/** Kind and size of the first frame; undefined if a worker must read it. Throws `bad_frames` where it cannot be used. */
 export async function inspectFirstFrame(
   context: VideoContext,
   frames: readonly Place[],
 ): Promise<(Pictures & { kind: HostKind }) | undefined> {
-  const { first } = await inspectFrames(context, frames.slice(0, 1));
+  const validator = await inspectFrames(context, frames.slice(0, 1));
+  validator.assertUsable();
+  const { first } = validator;
   if (first?.kind !== 'png' && first?.kind !== 'jpeg') return undefined;
   if (first.alpha && isLarge(first)) return undefined;
   return { ...first, kind: first.kind };

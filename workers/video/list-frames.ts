@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
+import { MAX_FRAMES } from '../../shared/jobs/payloads/video.ts';
 import type { JobContext } from '../context.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -9,7 +10,8 @@ import { expandPattern, type Pattern, patternScript } from './frame-pattern.ts';
 import { openFrameStream, STREAM_MAGIC } from './frame-stream.ts';
 import type { Place } from './frame-validator.ts';
 
-/** Of all names that a pattern matches: a million of them, or so. */
+/** Of what a pattern matches, all of which is sorted before "first", "last" and "step" choose from it. */
+const MAX_LISTED = 10 * MAX_FRAMES;
 const MAX_LISTED_BYTES = 2 ** 28;
 /** Of one path, as the host's system has it. */
 const MAX_PATH_BYTES = 2 ** 16;
@@ -35,7 +37,7 @@ function toPattern({ pattern = '', first, last, step }: Payload<'video'>): Patte
 }
 
 /** Reads what a patternScript() prints. */
-async function readNames(stdout: Readable, signal?: AbortSignal): Promise<string[]> {
+export async function readNames(stdout: Readable, signal?: AbortSignal): Promise<string[]> {
   const reader = new ByteReader(stdout, signal);
   const names: string[] = [];
   let bytes = 0;
@@ -45,7 +47,7 @@ async function readNames(stdout: Readable, signal?: AbortSignal): Promise<string
       const name = await reader.readUntil(Buffer.from([0]), MAX_PATH_BYTES);
       if (name.bytes.length === 0 && name.isWhole) return names;
       bytes += name.bytes.length;
-      if (bytes > MAX_LISTED_BYTES) throw tooMany();
+      if (names.length === MAX_LISTED || bytes > MAX_LISTED_BYTES) throw tooMany();
       names.push(decodePath(name.bytes));
     }
   } catch (error) {
@@ -63,6 +65,6 @@ async function readNames(stdout: Readable, signal?: AbortSignal): Promise<string
 
 const tooMany = () =>
   new WindlassError('bad_frames', {
-    detail: 'the pattern matches too many files.',
+    detail: `the pattern matches too many files: at most ${MAX_LISTED}, whose paths have ${MAX_LISTED_BYTES} bytes.`,
     hint: 'Give a narrower pattern.',
   });

@@ -1,5 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
+import { followLater, isAway } from '../runs/run-errors.ts';
 import { type ChosenFrames, chooseFrames } from './choose-frames.ts';
 import { encodeInWorker } from './encode-in-worker.ts';
 import { encodeOnHost, findHostEncoder } from './encode-on-host.ts';
@@ -42,7 +43,7 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
   const inWorker = async (decodeAll: boolean) =>
     ({ ...(await encodeInWorker(context, { ...video, decodeAll })), encoded: 'worker' }) as const;
   const ways: Way[] = [
-    ...(place === 'worker' ? [] : [() => onHost(context, video)]),
+    ...(place === 'worker' ? [] : [() => followOnHost(context, video)]),
     ...(place === 'host' ? [] : [() => inWorker(false), () => inWorker(true)]),
   ];
   let isExamined = false;
@@ -60,6 +61,15 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
     }
   }
   throw failure;
+}
+
+/** A host that is away while it encodes, or has encoded, is waited for. */
+async function followOnHost(context: VideoContext, video: Frames): ReturnType<Way> {
+  try {
+    return await onHost(context, video);
+  } catch (error) {
+    throw isAway(context, error) ? followLater(context) : error;
+  }
 }
 
 async function onHost(context: VideoContext, video: Frames): ReturnType<Way> {

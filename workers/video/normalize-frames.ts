@@ -150,8 +150,7 @@ export function judgeFrame(
   { frame, info, damage }: KnownFrame,
   validator: FrameValidator,
 ): FrameInfo | undefined {
-  if (!validator.add(frame, info) || 'problem' in info) return undefined;
-  if (damage === undefined) return info;
-  validator.addProblem(frame, damage);
-  return undefined;
+  // The others need not be of the size of a damaged one.
+  const fits = validator.add(frame, damage === undefined ? info : { problem: damage });
+  return fits && !('problem' in info) ? info : undefined;
 }

@@ -31,8 +31,9 @@ function streamHeader(
 ): Buffer {
   const stream = Buffer.alloc(56);
   stream.write('vids', 0);
-  stream.writeUInt32LE(1000, 20);
-  stream.writeUInt32LE(Math.round(fps * 1000), 24);
+  // Frames a second in millionths: encoders take no more than 10⁹ parts of a second, and 120 a second come.
+  stream.writeUInt32LE(1e6, 20);
+  stream.writeUInt32LE(Math.round(fps * 1e6), 24);
   const format = Buffer.alloc(40);
   format.writeUInt32LE(40, 0);
   format.writeInt32LE(width, 4);

@@ -1,14 +1,15 @@
 import type { Readable } from 'node:stream';
 import { parseFrameHeader } from './frame-header.ts';
 import { frameHeadsScript, type Head, readHeads } from './frame-heads.ts';
+import type { ParsedHeader } from './frame-info.ts';
 import { frameStreamScript } from './frame-stream.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
 import { pixelFormatOf } from './pixel-format.ts';
 import { readFrames } from './read-frames.ts';
 
-/** Enough for every PNG and for JPEGs without long metadata: 20 MB for 10,000 frames. */
+/** Enough for pictures without long metadata: 20 MB for 10,000 frames. */
 const SHORT_HEAD_BYTES = 2048;
-/** For JPEGs whose profiles and thumbnails precede the size. */
+/** For JPEGs and PNGs whose profiles and thumbnails precede what is read of them. */
 const LONG_HEAD_BYTES = 2 ** 22;
 
 export interface ValidateFramesOptions {
@@ -45,17 +46,29 @@ async function readHeaders(
 ): Promise<Place[]> {
   if (frames.length === 0) return [];
   const stdout = await open(frameHeadsScript(frames, headBytes));
-  const heads =
-    (await readHeads(stdout, frames, { headBytes, signal })) ??
+  const read =
+    (await readHeads(stdout, frames, { headBytes, parse, signal })) ??
     (await readEach(frames, headBytes, { open, signal }));
   return frames.filter((frame, i) => {
-    const head = heads[i] ?? { problem: 'cannot be read' };
-    const info = 'problem' in head ? head : parseFrameHeader(head.bytes);
-    if ('more' in info && 'isCut' in head && head.isCut && headBytes < LONG_HEAD_BYTES) return true;
-    if (validator.add(frame, info) && 'bytes' in head)
-      validator.notePixels(pixelFormatOf(head.bytes));
+    const { info, pixels, isCut } = read[i] ?? parse({ problem: 'cannot be read' });
+    if ('more' in info && isCut && headBytes < LONG_HEAD_BYTES) return true;
+    if (validator.add(frame, info) && pixels !== undefined) validator.notePixels(pixels);
     return false;
   });
+}
+
+/** What is kept of a head: long ones of all frames would not fit in memory. */
+interface Parsed {
+  info: ParsedHeader;
+  pixels?: string;
+  isCut: boolean;
+}
+
+function parse(head: Head): Parsed {
+  if ('problem' in head) return { info: head, isCut: false };
+  const info = parseFrameHeader(head.bytes);
+  if ('problem' in info) return { info, isCut: head.isCut };
+  return { info, pixels: pixelFormatOf(head.bytes), isCut: head.isCut };
 }
 
 /** The same with one fork a frame, which takes longer and expects less of the host. */
@@ -63,10 +76,10 @@ async function readEach(
   frames: readonly Place[],
   headBytes: number,
   { open, signal }: Pick<ValidateFramesOptions, 'open' | 'signal'>,
-): Promise<Head[]> {
+): Promise<Parsed[]> {
   const stdout = await open(frameStreamScript({ frames, headBytes }));
-  const heads: Head[] = [];
+  const read: Parsed[] = [];
   for await (const frame of readFrames(stdout, { frames, signal }))
-    heads.push('problem' in frame ? frame : { ...frame, isCut: frame.size === headBytes });
-  return heads;
+    read.push(parse('problem' in frame ? frame : { ...frame, isCut: frame.size === headBytes }));
+  return read;
 }

@@ -5,8 +5,7 @@ import { videoSegments } from '../../../shared/database/schema.ts';
 import { newId } from '../../../shared/ids.ts';
 import type { JobContext } from '../../context.ts';
 import { AutoResetEvent } from '../../engine/auto-reset-event.ts';
-import { DATABASE, OBJECT_STORE, retry } from '../../engine/retry.ts';
-import { writeScratch } from '../../sandbox/scratch-dir.ts';
+import { DATABASE, retry } from '../../engine/retry.ts';
 import { withSession } from '../../ssh/reconnect.ts';
 import type { EncodedVideo } from '../encode-video.ts';
 import { DEFAULT_FPS } from '../ffmpeg-arguments.ts';
@@ -17,6 +16,7 @@ import type { Place } from '../frame-validator.ts';
 import type { ScratchVideo } from '../store-video.ts';
 import { tooSlow, videoLimits } from '../video-limits.ts';
 import { encodeSegment } from './encode-segment.ts';
+import { fetchSegment } from './fetch-segment.ts';
 import { joinSegments } from './join-segments.ts';
 import { Segment, SegmentLost } from './segment.ts';
 import {
@@ -258,12 +258,11 @@ class SharedVideo {
 
   async #fetch({ id, object }: SegmentRow): Promise<void> {
     if (this.#files.has(id)) return;
-    const { objects } = this.#context.worker;
-    const signal = this.#signal;
+    const { objects, config } = this.#context.worker;
     if (!object) throw new Error(`nobody has the segment ${id}`);
-    const { keepFree } = videoLimits(this.#context.worker.config);
-    const bytes = await retry(() => objects.get(object, { signal }), { ...OBJECT_STORE, signal });
-    await writeScratch(join(this.#video.directory, id), bytes, { signal, keepFree });
+    const { keepFree } = videoLimits(config);
+    const path = join(this.#video.directory, id);
+    await fetchSegment(objects, { object, path, keepFree, signal: this.#signal });
   }
 }
 
