@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/preact-query';
 import { type components, type RowsPage, unwrap, type Value } from '@windlass/client';
 import { queries, windlass } from './client.ts';
-import { tagged } from './projects.ts';
+import { tagged } from './tagged.ts';
 
 type Schemas = components['schemas'];
 export type Table = Schemas['Table'];
