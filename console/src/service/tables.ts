@@ -140,7 +140,7 @@ export async function readCsv(
   const pieces: Blob[] = [];
   let head = 0;
   const headers: Record<string, string> = { Accept: 'text/csv' };
-  for (let offset = 0, total = 1; offset < total; offset += CSV_ROWS) {
+  for (let offset = 0, total = 1; offset < total; ) {
     // By then the view is there, so that the answer is its rows.
     ({ total } = await windlass.rowsPage(mid, aid, { ...view, limit: 1, signal }));
     const query = { ...view, offset, limit: CSV_ROWS };
@@ -151,12 +151,15 @@ export async function readCsv(
       signal,
     });
     const piece = (await unwrap<unknown>(asked)) as Blob;
+    // It was removed just now, and is made again.
+    if ((await asked).response.status === 202) continue;
     // The next is 412 where another table has taken its place.
     const tag = tagOf((await asked).response);
     if (tag !== '') headers['If-Match'] = tag;
     if (offset === 0) head = await headBytes(piece);
     pieces.push(offset === 0 ? piece : piece.slice(head));
-    onProgress(Math.min(total, offset + CSV_ROWS));
+    offset += CSV_ROWS;
+    onProgress(Math.min(total, offset));
   }
   return new Blob(pieces, { type: 'text/csv' });
 }
