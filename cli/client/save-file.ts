@@ -18,12 +18,13 @@ export async function saveFile(path: string, bytes: AsyncIterable<Uint8Array>): 
     return pipeline(bytes, file.createWriteStream());
   }
   const target = present ? await realpath(path) : path;
-  const temporary = join(
-    dirname(target),
-    `.${basename(target).slice(0, 200)}.${randomBytes(6).toString('hex')}`,
-  );
+  // A name has at most 255 bytes.
+  const begin = Buffer.from(basename(target)).subarray(0, 200).toString();
+  const temporary = join(dirname(target), `.${begin}.${randomBytes(6).toString('hex')}`);
   const file = await open(temporary, 'wx', present?.mode);
   try {
+    // The umask is for files that are new.
+    if (present) await file.chmod(present.mode & 0o777);
     await pipeline(bytes, file.createWriteStream({ flush: true }));
     await rename(temporary, target);
   } catch (error) {

@@ -260,6 +260,10 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
       chmodSync(join(there, 'back'), mode);
       await copy([`host:${home}/back`, here], 'down');
       expect(statSync(join(here, 'back')).mode & 0o777).toBe(mode);
+      // One that is there keeps its own, those that the umask would take too.
+      chmodSync(join(here, 'back'), 0o664);
+      await copy([`host:${home}/back`, here], 'down');
+      expect(statSync(join(here, 'back')).mode & 0o777).toBe(0o664);
       rmSync(join(here, 'back'));
     }
   });

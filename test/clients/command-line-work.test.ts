@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { drawFrames } from '../harness/draw-frames.ts';
@@ -51,6 +54,42 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await print(['rows', model, 'day', '--csv', '--limit', '5000'])).toBe(
       ['second,sky', ...rows.map(row => row.replace(';', ',')), ''].join('\r\n'),
     );
+  });
+
+  test('CSV has the rows of a view also where it was removed meanwhile, and is made again', async () => {
+    const project = (await print(['project', 'create', 'Views'])).trim();
+    const model = (await print(['model', 'create', project, 'Views'])).trim();
+    const file = join(line.home, 'views.csv');
+    writeFileSync(file, 'n\n1\n2\n');
+    await print(['upload', file, '--model', model, '--aid', 'views']);
+    const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
+      name: 'csv',
+      scope: 'read',
+    });
+    let asked = 0;
+    const proxy = createServer(async ({ url, headers }, res) => {
+      const isCsv = headers.accept === 'text/csv';
+      if (isCsv && asked++ === 0)
+        return void res
+          .writeHead(202, { 'Content-Type': 'application/json' })
+          .end(JSON.stringify({ state: 'running' }));
+      const { authorization = '', accept = '' } = headers;
+      const answer = await fetch(`${stack.url}${url}`, { headers: { authorization, accept } });
+      res.writeHead(answer.status, { 'Content-Type': answer.headers.get('Content-Type') ?? '' });
+      res.end(Buffer.from(await answer.arrayBuffer()));
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    try {
+      const { port } = proxy.address() as AddressInfo;
+      const env = { WINDLASS_URL: `http://127.0.0.1:${port}`, WINDLASS_TOKEN: token };
+      const args = ['rows', model, 'views', '--csv', '--sort=-n'];
+      expect(await windlass(args, { env })).toEqual({
+        ...{ code: 0, stdout: 'n\r\n2\r\n1\r\n', stderr: '' },
+      });
+      expect(asked).toBe(2);
+    } finally {
+      proxy.close().closeAllConnections();
+    }
   });
 
   test('a bad row is told, and with what an upload goes on', async () => {

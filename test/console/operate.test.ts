@@ -176,6 +176,37 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await openSession(client, sshd, { hostname: 'moved' });
   });
 
+  test('what another administrator changed of a host meanwhile is not undone', async () => {
+    const put = async (changes: object) => {
+      const body = JSON.stringify(changes);
+      expect((await client.fetch('/api/hosts/shared', { method: 'PUT', body })).status).toBe(200);
+    };
+    await addHost(client, sshd, { name: 'shared' });
+    await put({ users: ['ada'] });
+    await page.reload();
+    const dialog = page.locator('dialog');
+    const change = () => rowOf('shared').getByRole('button', { name: 'Change' }).click();
+    await change();
+    await dialog.getByLabel('User names').waitFor();
+    await put({ users: ['grace'] });
+    await dialog.getByText('Commands run by the agent').click();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await client.get('/api/hosts/shared')).toMatchObject({ users: ['grace'], agent: false });
+    // It shows what is stored by now, however lately it was looked at.
+    await put({ users: ['grace', 'hedy'] });
+    await change();
+    expect(await dialog.getByLabel('User names').inputValue()).toBe('grace, hedy');
+    await put({ users: ['hedy'] });
+    await dialog.getByLabel('User names').fill('grace, hedy, ada');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    expect(await dialog.getByRole('alert').textContent()).toContain('changed its users meanwhile');
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(await client.get('/api/hosts/shared')).toMatchObject({ users: ['hedy'] });
+    await client.delete('/api/hosts/shared');
+  });
+
   test('a user is added, disabled and enabled, and their tokens end', async () => {
     await show('Users');
     await page.getByRole('button', { name: 'Add a user' }).click();

@@ -165,6 +165,13 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     expect(new URL(page.url()).searchParams.getAll('filter')).toEqual(['load:ge:9', 'n:lt:100']);
     expect(parameter('sort')).toBe('-n');
     await expectUsable();
+    // Once its view is removed just before, and is made again.
+    const removed = { status: 202, json: { state: 'running' } };
+    const isCsv = (headers: Record<string, string>) => headers.accept === 'text/csv';
+    let asked = 0;
+    await page.route('**/rows?**', (route, request) =>
+      isCsv(request.headers()) && asked++ === 0 ? route.fulfill(removed) : route.fallback(),
+    );
     const download = page.waitForEvent('download');
     await page.getByRole('button', { name: 'CSV' }).click();
     expect((await download).suggestedFilename()).toBe('big.csv');
@@ -173,6 +180,8 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
       .split(/\r?\n/);
     expect(lines.slice(0, 3)).toEqual(['n,load', '99,9', '89,9']);
     expect(lines).toHaveLength(11);
+    expect(asked).toBe(2);
+    await page.unroute('**/rows?**');
     const whole = page.waitForEvent('download');
     await page.getByRole('link', { name: 'Parquet' }).click();
     expect(

@@ -38,17 +38,27 @@ export async function printRows(
     }
     return printTable(head, cells);
   }
-  // Its view has been made when its first row comes.
-  for await (const _ of windlass.rows(mid, aid, { ...query, limit: 1 }));
-  const bytes = await unwrap(
-    windlass.api.GET('/api/models/{mid}/tables/{aid}/rows', {
-      params: { path: { mid, aid }, query },
+  for await (const piece of await askCsv(windlass, { mid, aid }, query))
+    await write(process.stdout, piece);
+}
+
+async function askCsv(
+  windlass: Windlass,
+  table: { mid: string; aid: string },
+  query: Query,
+): Promise<AsyncIterable<Uint8Array>> {
+  for (;;) {
+    // Its view has been made when its first row comes.
+    for await (const _ of windlass.rows(table.mid, table.aid, { ...query, limit: 1 }));
+    const asked = windlass.api.GET('/api/models/{mid}/tables/{aid}/rows', {
+      params: { path: table, query },
       headers: { Accept: 'text/csv' },
       parseAs: 'stream',
-    }),
-  );
-  for await (const piece of bytes as unknown as AsyncIterable<Uint8Array>)
-    await write(process.stdout, piece);
+    });
+    const bytes = await unwrap<unknown>(asked);
+    // 202: the view was removed just now, and is made again.
+    if ((await asked).response.status === 200) return bytes as AsyncIterable<Uint8Array>;
+  }
 }
 
 /** Pages of rows beside the names of their columns, the first one of an empty table too. */

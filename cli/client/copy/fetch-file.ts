@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { chmod, mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -32,8 +33,13 @@ export async function fetchFile(given: Fetching): Promise<number> {
   const present = await stat(given.target).catch(ifMissing(undefined));
   if (present && !present.isFile()) return streamFile(given);
   const target = present ? await realpath(given.target) : given.target;
-  const mode = present?.mode ?? given.source.mode;
-  return startOver(() => fetchOnce({ ...given, target }, mode));
+  return startOver(() => fetchOnce({ ...given, target }, modeOf(present, given.source)));
+}
+
+/** That of the file which is replaced; the umask is for new ones. */
+function modeOf(present: Stats | undefined, { mode }: Place): number | undefined {
+  if (present) return present.mode & 0o777;
+  return mode === undefined ? undefined : mode & 0o7777 & ~process.umask();
 }
 
 async function requireFolder(path: string, isMade: boolean): Promise<void> {
@@ -93,7 +99,7 @@ async function fetchOnce(
       yield* bytes;
     };
     await pipeline(all, file.createWriteStream({ start, flush: true }));
-    if (mode !== undefined) await chmod(temporary, mode & 0o7777 & ~process.umask());
+    if (mode !== undefined) await chmod(temporary, mode);
     await rename(temporary, target);
     return at;
   } catch (error) {

@@ -7,6 +7,7 @@ import ssl
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import httpx
@@ -40,7 +41,7 @@ def server(*answers: Answer, always: Optional[Answer] = None) -> Iterator[Tuple[
             seen.append(Seen(self.command, self.path, dict(self.headers.items()), time.monotonic()))
             status, headers, body = left.pop(0) if left or always is None else always
             self.send_response(status)
-            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
@@ -135,6 +136,26 @@ def test_an_orderly_end_of_a_stream_is_none_of_the_job() -> None:
     assert [one.headers.get("Last-Event-ID") for one in seen] == [None, "3-0", "3-0"]
     with server(first, (204, {}, b"")) as (url, _seen), Client(url, token="t") as client:
         assert [line.text for line in client.follow("j1")] == ["a", "b"]
+
+
+def test_the_rest_of_the_end_of_an_output_is_asked_for_by_its_place() -> None:
+    """The job prints on: what is counted from the end is elsewhere by then."""
+    cut: Answer = (200, {"Output-Offset": "90", "Content-Length": "10"}, b"abcd")
+    rest: Answer = (200, {"Output-Offset": "94"}, b"efghijkl")
+    with server(problem(503, "unavailable"), cut, rest) as (url, seen), Client(url, token="t") as client:
+        assert client.output("j1", offset=-10) == b"abcdefghijkl"
+    assert [one.path.partition("offset=")[2] for one in seen] == ["-10", "-10", "94"]
+
+
+def test_a_video_is_saved_under_the_longest_name(tmp_path: Path) -> None:
+    record = {"id": "v1", "kind": "video", "state": "succeeded", "created": "2026-01-01T00:00:00Z"}
+    ready: Answer = (200, {}, json.dumps(record).encode())
+    whole: Answer = (200, {}, b"the video")
+    with server(ready, whole, ready, whole) as (url, _seen), Client(url, token="t") as client:
+        for name in ("v" * 251 + ".mp4", "\N{CJK UNIFIED IDEOGRAPH-6771}" * 85):
+            assert windlass.Video(client._api, "s1", "v1").save(tmp_path / name).read_bytes() == b"the video"
+            (tmp_path / name).unlink()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_redirect_of_a_write_is_no_success() -> None:

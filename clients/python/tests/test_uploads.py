@@ -109,8 +109,14 @@ def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_p
     assert 20 * PART < service.control("bytes")["up"] - up < 20.5 * PART
     assert upload.id == uid
     assert fetch(client, model, "run.dat") == path.read_bytes()
-    # Once more finds it done.
-    assert client.upload(path, model, resume=uid).job == upload.job
+    # Once more finds it done, under another name of the file, too.
+    renamed = path.rename(tmp_path / "renamed.dat")
+    again = client.upload(renamed, model, resume=uid)
+    assert (again.job, again.model, again.aid) == (upload.job, model, "run.dat")
+    for others in (("m1", None), (model, "other.dat")):
+        with pytest.raises(ValueError, match=f"^Upload {uid} makes run.dat in model {model}"):
+            client.upload(renamed, *others, resume=uid)
+    path = renamed
     data = path.read_bytes()
     for other, said in (data[1:], "bytes were sent, and this one has"), (b"x" + data[1:], "and not the same ones"):
         with pytest.raises(windlass.WindlassError, match=said) as refused:

@@ -33,6 +33,8 @@ export interface Sending {
   isRepeatable?: boolean;
   /** In seconds, instead of the connection's. */
   patience?: number;
+  /** Told where there was no answer of the service, which may have begun what was asked for. */
+  onLost?: () => void;
 }
 
 /** Those POSTs to which the service answers with the same job when they come again under their key. */
@@ -72,13 +74,13 @@ export class Http {
   }
 
   /**
-   * For openapi-fetch, whose calls may say `timeoutMs`, without which they wait as long as the service does, and
-   * `isRepeatable`.
+   * For openapi-fetch, whose calls may say `timeoutMs`, without which they wait as long as the service does, `isRepeatable` and
+   * `onLost`.
    */
   readonly fetch = async (request: Request): Promise<Response> => {
     const { signal } = request;
-    const { timeoutMs, isRepeatable } = request as Sending;
-    const sending = { signal, timeoutMs, isRepeatable, key: keyFor(request) };
+    const { timeoutMs, isRepeatable, onLost } = request as Sending;
+    const sending = { signal, timeoutMs, isRepeatable, onLost, key: keyFor(request) };
     return this.#send(() => request.clone(), sending);
   };
 
@@ -125,12 +127,14 @@ export class Http {
           (isRepeatable && TRANSIENT.includes(response.status));
         wait = Math.max(retryAfter(response) ?? 0, wait);
         if (!mayRepeat || isOver(wait)) return response;
+        if (!REFUSED.includes(response.status)) sending.onLost?.();
         error = await readError(response);
       } catch (cause) {
         signal?.throwIfAborted();
         error = unreachable(request.url, cause);
         const mayRepeat = isRepeatable || (sending.isRepeatable !== false && isUnsent(cause));
         if (!mayRepeat || isOver(wait)) throw error;
+        sending.onLost?.();
       }
       this.#options.onRetry?.({ error, seconds: wait / 1_000 });
       await sleep(wait, signal);

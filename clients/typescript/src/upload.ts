@@ -43,12 +43,22 @@ export async function upload(
   files: Source[],
   options: UploadOptions,
 ): Promise<Job> {
-  const { signal } = options;
+  const { signal, partSize, parallel } = options;
+  requireCount('partSize', partSize);
+  requireCount('parallel', parallel);
   const { id, stored, job } = await begin(connection, files, options);
   const end = job ?? (await sendAll(connection, { id, stored, files, options }));
   const ended = await waitForEnd(connection, end, { signal });
   if (ended.state !== 'succeeded') throw errorOfJob(ended);
   return ended;
+}
+
+function requireCount(name: string, count = 1): void {
+  if (Number.isInteger(count) && count >= 1) return;
+  throw new WindlassError({
+    code: 'invalid_input',
+    detail: `${name} is ${count}: give a whole number from 1 on.`,
+  });
 }
 
 interface Begun {

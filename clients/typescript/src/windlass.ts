@@ -55,11 +55,16 @@ export class Windlass {
 
   async #beginLogin(body: Schemas['NewSession'], signal?: AbortSignal) {
     for (let login = 1; ; login++) {
+      let wasLost = false;
+      const onLost = () => {
+        wasLost = true;
+      };
+      const sending = { body, signal, timeoutMs: LOGIN_MS, onLost };
       try {
-        return await unwrap(this.api.POST('/api/remotes', { body, signal, timeoutMs: LOGIN_MS }));
+        return await unwrap(this.api.POST('/api/remotes', sending));
       } catch (error) {
-        // A login ends with the connection that asked for it; the host has not refused it.
-        const isCut = error instanceof WindlassError && error.code === 'cancelled';
+        // A login ends with the connection that asked for it. One whose connection was not lost was cancelled by somebody.
+        const isCut = wasLost && error instanceof WindlassError && error.code === 'cancelled';
         if (!isCut || login === MOST_LOGINS) throw error;
       }
     }

@@ -2,7 +2,7 @@ import type { TargetedInputEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import {
   type FullHost,
-  type HostChanges,
+  type HostMembers,
   useChangeHost,
   useRemoveHost,
 } from '../service/operations.ts';
@@ -15,12 +15,14 @@ import { JumpField } from './jump-field.tsx';
 import { PlaceFields, readPlace } from './place-fields.tsx';
 
 interface HostDialogProps {
+  /** Changes are held against it as it was when the dialog was opened, whatever is read later. */
   host: FullHost;
   onClose: () => void;
 }
 
 /** Where a host is and who may use it; whether its keys are still the pinned ones; its removal. */
-export function HostDialog({ host, onClose }: HostDialogProps) {
+export function HostDialog({ host: present, onClose }: HostDialogProps) {
+  const [host] = useState(present);
   const change = useChangeHost(host.name);
   const [jump, setJump] = useState(host.jump);
   const [isElsewhere, setElsewhere] = useState(false);
@@ -31,7 +33,8 @@ export function HostDialog({ host, onClose }: HostDialogProps) {
     setElsewhere(address !== host.address || port !== host.port);
   };
   const send = (fields: FormData) => {
-    change.mutate({ ...readChanges(fields), jump }, { onSuccess: onClose });
+    const after = { ...readMembers(fields), jump };
+    change.mutate({ before: host, after }, { onSuccess: onClose });
   };
   const isForAll = host.users === '*';
   return (
@@ -69,13 +72,13 @@ export function HostDialog({ host, onClose }: HostDialogProps) {
           <span>Commands run by the agent, so that they outlast lost connections</span>
         </label>
       </DialogForm>
-      <HostKeys host={host} />
+      <HostKeys host={present} />
       <Remove name={host.name} onRemoved={onClose} />
     </Dialog>
   );
 }
 
-function readChanges(fields: FormData): HostChanges {
+function readMembers(fields: FormData): Partial<HostMembers> {
   const names = String(fields.get('users') ?? '').split(/[\s,]+/);
   return {
     ...readPlace(fields),

@@ -10,7 +10,10 @@ export function HostKeys({ host }: { host: FullHost }) {
   const shown = scan.data;
   const { address, port } = host;
   const pin = (keys: string[]) =>
-    change.mutate({ keys: [...kept(host), ...keys] }, { onSuccess: () => scan.reset() });
+    change.mutate(
+      { before: host, after: { keys: [...kept(host), ...keys] } },
+      { onSuccess: () => scan.reset() },
+    );
   return (
     <section class="form" aria-label="Keys">
       <h3>Pinned keys</h3>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { useHost, useHosts, useHostsInTable } from '../service/hosts.ts';
+import { useHosts, useHostsInTable, useHostToChange } from '../service/hosts.ts';
 import { type FullHost, isFull } from '../service/operations.ts';
 import { itemsOf } from '../service/pages.ts';
 import { Button } from '../ui/button.tsx';
@@ -19,7 +19,7 @@ export function Hosts() {
   const present = itemsOf(data)?.filter(isFull);
   const [isAdding, setAdding] = useState(false);
   const [opened, open] = useState<string>();
-  const changed = useHost(opened).data;
+  const changed = useHostToChange(opened).data;
   return (
     <>
       <ListSection

@@ -1,64 +1,64 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { type Model, useChangeModel, useDeleteModel } from '../service/models.ts';
+import { draftOfModel, type Model, useChangeModel, useDeleteModel } from '../service/models.ts';
 import { canWrite } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
-import { Problem } from '../ui/problem.tsx';
 import { Time } from '../ui/time.tsx';
 import type { ModelPartProps } from './model-part.ts';
+import { SaveTexts } from './save-texts.tsx';
+import { useTexts } from './use-texts.ts';
 
 /** A model's name and description, and its end. */
 export function ModelSettings({ project, model }: ModelPartProps) {
-  const change = useChangeModel(model);
   const isWriter = canWrite(project);
-  const save = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const fields = new FormData(event.currentTarget);
-    const text = (field: string) => String(fields.get(field)).trim();
-    change.mutate({
-      name: text('name'),
-      description: text('description'),
-      marking: text('marking'),
-    });
-  };
   return (
     <>
       <h2>Settings</h2>
-      <form class="card card-body narrow" onSubmit={save} autocomplete="off">
-        <fieldset class="form bare" aria-label="Model" disabled={!isWriter}>
-          <label class="field">
-            <span>Name</span>
-            <input class="input" name="name" required defaultValue={model.name} />
-          </label>
-          <label class="field">
-            <span>Description</span>
-            <textarea class="input" name="description" rows={4} defaultValue={model.description} />
-          </label>
-          <label class="field">
-            <span>Marking</span>
-            <input class="input" name="marking" defaultValue={model.marking} />
-            <small>Such as who may see it: your programs say what it means.</small>
-          </label>
-        </fieldset>
-        <p class="muted break">
-          Made <Time at={model.created} />, of type {model['model-type']}. Its id is{' '}
-          <code>{model.id}</code>.
-        </p>
-        {change.error && <Problem error={change.error} />}
-        {isWriter && (
-          <div class="row">
-            <Button type="submit" look="primary" disabled={change.isPending}>
-              Save
-            </Button>
-            <span role="status">{change.isSuccess && 'Saved.'}</span>
-          </div>
-        )}
-      </form>
+      <ModelForm key={model.id} model={model} isWriter={isWriter} />
       {isWriter && <DeleteModel model={model} />}
     </>
+  );
+}
+
+function ModelForm({ model, isWriter }: { model: Model; isWriter: boolean }) {
+  const { id, name, description, marking } = model;
+  const change = useChangeModel(model);
+  const form = useTexts(draftOfModel(id), { name, description, marking });
+  const save = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    change.mutate(form.change, { onSuccess: form.drop });
+  };
+  return (
+    <form class="card card-body narrow" onSubmit={save} autocomplete="off">
+      <fieldset class="form bare" aria-label="Model" disabled={!isWriter}>
+        <label class="field">
+          <span>Name</span>
+          <input class="input" required readOnly={change.isPending} {...form.field('name')} />
+        </label>
+        <label class="field">
+          <span>Description</span>
+          <textarea
+            class="input"
+            rows={4}
+            readOnly={change.isPending}
+            {...form.field('description')}
+          />
+        </label>
+        <label class="field">
+          <span>Marking</span>
+          <input class="input" readOnly={change.isPending} {...form.field('marking')} />
+          <small>Such as who may see it: your programs say what it means.</small>
+        </label>
+      </fieldset>
+      <p class="muted break">
+        Made <Time at={model.created} />, of type {model['model-type']}. Its id is <code>{id}</code>
+        .
+      </p>
+      {isWriter && <SaveTexts form={form} saving={change} />}
+    </form>
   );
 }
 

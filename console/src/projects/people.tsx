@@ -1,5 +1,5 @@
 import type { TargetedSubmitEvent } from 'preact';
-import { type Project, type Role, useChangeProject } from '../service/projects.ts';
+import { type Project, type Role, useChangePeople } from '../service/projects.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -14,10 +14,10 @@ interface PeopleProps {
 
 /** Who has a part in a project, and which. */
 export function People({ project, tag, user }: PeopleProps) {
-  const change = useChangeProject(project.id, tag);
+  const change = useChangePeople(project.id, tag);
   const isAdministrator = project.role === 'administrator';
   const give = (name: string, role: Role | undefined, onSuccess?: () => void) =>
-    change.mutate({ acl: withRole(project.acl, name, role) }, { onSuccess });
+    change.mutate(withRole(project.acl, name, role), { onSuccess });
   const canChange = isAdministrator && !change.isPending;
   const isSelf = (member: Member) => member.user === user.username;
   return (

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter-preact';
 import { useModels } from '../service/models.ts';
 import {
   canWrite,
+  draftOfProject,
   type Project,
   useCache,
   useChangeProject,
@@ -11,48 +12,49 @@ import {
 } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
-import { Problem } from '../ui/problem.tsx';
 import { Time } from '../ui/time.tsx';
+import { SaveTexts } from './save-texts.tsx';
+import { useTexts } from './use-texts.ts';
 
 /** A project's name and description, and its end. */
-export function ProjectSettings({ project, tag }: { project: Project; tag: string }) {
-  const { id, name, description, created, role } = project;
-  const change = useChangeProject(id, tag);
+export const ProjectSettings = ({ project }: { project: Project }) => (
+  <>
+    <h2>Settings</h2>
+    <ProjectForm key={project.id} project={project} />
+    {project.role === 'administrator' && <DeleteProject project={project} />}
+  </>
+);
+
+function ProjectForm({ project }: { project: Project }) {
+  const { id, name, description, created } = project;
+  const change = useChangeProject(id);
+  const form = useTexts(draftOfProject(id), { name, description });
   const save = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
-    const fields = new FormData(event.currentTarget);
-    const text = (field: string) => String(fields.get(field)).trim();
-    change.mutate({ name: text('name'), description: text('description') });
+    change.mutate(form.change, { onSuccess: form.drop });
   };
   return (
-    <>
-      <h2>Settings</h2>
-      <form class="card card-body narrow" onSubmit={save} autocomplete="off">
-        <fieldset class="form bare" aria-label="Project" disabled={!canWrite(project)}>
-          <label class="field">
-            <span>Name</span>
-            <input class="input" name="name" required defaultValue={name} />
-          </label>
-          <label class="field">
-            <span>Description</span>
-            <textarea class="input" name="description" rows={4} defaultValue={description} />
-          </label>
-        </fieldset>
-        <p class="muted">
-          Made <Time at={created} />. Its id is <code>{id}</code>.
-        </p>
-        {change.error && <Problem error={change.error} />}
-        {canWrite(project) && (
-          <div class="row">
-            <Button type="submit" look="primary" disabled={change.isPending}>
-              Save
-            </Button>
-            <span>{change.isSuccess && 'Saved.'}</span>
-          </div>
-        )}
-      </form>
-      {role === 'administrator' && <DeleteProject project={project} />}
-    </>
+    <form class="card card-body narrow" onSubmit={save} autocomplete="off">
+      <fieldset class="form bare" aria-label="Project" disabled={!canWrite(project)}>
+        <label class="field">
+          <span>Name</span>
+          <input class="input" required readOnly={change.isPending} {...form.field('name')} />
+        </label>
+        <label class="field">
+          <span>Description</span>
+          <textarea
+            class="input"
+            rows={4}
+            readOnly={change.isPending}
+            {...form.field('description')}
+          />
+        </label>
+      </fieldset>
+      <p class="muted">
+        Made <Time at={created} />. Its id is <code>{id}</code>.
+      </p>
+      {canWrite(project) && <SaveTexts form={form} saving={change} />}
+    </form>
   );
 }
 

@@ -34,18 +34,29 @@ export const useHostsInTable = () =>
 export const useHost = (name: string | undefined) =>
   useQuery({
     queryKey: ['hosts', 'one', name],
-    queryFn: async ({ signal }) => {
-      const params = { path: { name: name ?? '' } };
-      try {
-        return await unwrap(windlass.api.GET('/api/hosts/{name}', { params, signal }));
-      } catch (error) {
-        if (error instanceof WindlassError && NOT_THERE.includes(error.code)) return null;
-        throw error;
-      }
-    },
+    queryFn: ({ signal }) => readHost(name, signal),
     staleTime: 10_000,
     enabled: name !== undefined,
   });
+
+/** One host for a form that is opened with it: never as it was when it was opened before. */
+export const useHostToChange = (name: string | undefined) =>
+  useQuery({
+    queryKey: ['hosts', 'to change', name],
+    queryFn: ({ signal }) => readHost(name, signal),
+    gcTime: 0,
+    enabled: name !== undefined,
+  });
+
+async function readHost(name = '', signal?: AbortSignal): Promise<Host | null> {
+  const params = { path: { name } };
+  try {
+    return await unwrap(windlass.api.GET('/api/hosts/{name}', { params, signal }));
+  } catch (error) {
+    if (error instanceof WindlassError && NOT_THERE.includes(error.code)) return null;
+    throw error;
+  }
+}
 const NOT_THERE = ['not_found', 'host_not_allowed'];
 
 export const useSessions = () =>

@@ -1,9 +1,13 @@
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { dropDraft } from './drafts.ts';
+import { type FormChange, storeChanges } from './seen-changes.ts';
+import { tagged } from './tagged.ts';
 
 type Schemas = components['schemas'];
 export type Model = Schemas['Model'];
+export type ModelTexts = Pick<Model, 'name' | 'description' | 'marking'>;
 export type ModelSummary = Schemas['ModelSummary'];
 export type Artifact = Schemas['Artifact'];
 export type Parse = Schemas['Parse'];
@@ -60,10 +64,24 @@ export const useArtifact = (mid: string, aid: string) =>
     },
   });
 
+/** The name of what is typed into its form. */
+export const draftOfModel = (mid: string): string => `model ${mid}`;
+
 export const useChangeModel = ({ id: mid, project: pid }: Model) =>
   useMutation({
-    mutationFn: (body: Schemas['ModelChanges']) =>
-      unwrap(windlass.api.PUT('/api/models/{mid}', { params: { path: { mid } }, body })),
+    mutationFn: (change: FormChange<ModelTexts>) =>
+      storeChanges(
+        change,
+        // Its validator is of what is stored in it, too: one of the time when typing began would refuse most changes.
+        () => {
+          const params = { path: { mid }, query: { limit: 1 } };
+          return tagged(windlass.api.GET('/api/models/{mid}', { params }));
+        },
+        (body, tag) => {
+          const params = { path: { mid }, header: { 'If-Match': tag } };
+          return unwrap(windlass.api.PUT('/api/models/{mid}', { params, body }));
+        },
+      ),
     onSettled: () => {
       void queries.invalidateQueries({ queryKey: ['project', pid, 'models'] });
       return modelChanged(mid);
@@ -76,6 +94,7 @@ export const useDeleteModel = ({ id: mid, project: pid }: Model) =>
     mutationFn: () =>
       unwrap(windlass.api.DELETE('/api/models/{mid}', { params: { path: { mid } } })),
     onSuccess: () => {
+      dropDraft(draftOfModel(mid));
       queries.removeQueries({ queryKey: ['model', mid] });
       return queries.invalidateQueries({ queryKey: ['project', pid, 'models'] });
     },

@@ -3,6 +3,8 @@ import { type components, unwrap } from '@windlass/client';
 import { AT_ONCE, queries, windlass } from './client.ts';
 import { serviceNow } from './clock.ts';
 import { IN_TABLE, readAll, usePages } from './pages.ts';
+import { type FormChange, storeChanges } from './seen-changes.ts';
+import { tagged } from './tagged.ts';
 
 /** What server administrators see and do. */
 
@@ -11,7 +13,7 @@ export type Worker = Schemas['Worker'];
 export type Setting = Schemas['Setting'];
 export type Statistic = Schemas['JobStatistic'];
 export type FullHost = Schemas['Host'];
-export type HostChanges = Schemas['HostChanges'];
+export type HostMembers = Omit<FullHost, 'name' | 'fingerprints' | 'created'>;
 export type HostKeys = Schemas['HostKeys'];
 export type HostPlace = Schemas['HostPlace'];
 export type UserRecord = Schemas['User'];
@@ -80,8 +82,15 @@ export const usePinHost = () =>
 export const useChangeHost = (name: string) =>
   useMutation({
     meta: { done: 'The host is changed.' },
-    mutationFn: (body: HostChanges) =>
-      unwrap(windlass.api.PUT('/api/hosts/{name}', { params: { path: { name } }, body })),
+    mutationFn: (change: FormChange<HostMembers>) =>
+      storeChanges(
+        change,
+        () => tagged(windlass.api.GET('/api/hosts/{name}', { params: { path: { name } } })),
+        (body, tag) => {
+          const params = { path: { name }, header: { 'If-Match': tag } };
+          return unwrap(windlass.api.PUT('/api/hosts/{name}', { params, body }));
+        },
+      ),
     onSuccess: hostsChanged,
   });
 

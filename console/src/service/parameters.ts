@@ -3,7 +3,7 @@ import { unwrap, WindlassError } from '@windlass/client';
 import { queries, windlass } from './client.ts';
 import { dropDraft } from './drafts.ts';
 import { modelChanged } from './models.ts';
-import { tagged } from './projects.ts';
+import { tagged } from './tagged.ts';
 
 /** The value of a parameter: its text as it was stored, which no parser has touched. */
 export const useParameter = (mid: string, aid: string) =>

@@ -1,27 +1,16 @@
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { dropDraft } from './drafts.ts';
+import { type FormChange, storeChanges } from './seen-changes.ts';
+import { tagged } from './tagged.ts';
 
 type Schemas = components['schemas'];
 export type ProjectSummary = Schemas['ProjectSummary'];
 export type Project = Schemas['Project'];
-export type ProjectChanges = Schemas['ProjectChanges'];
+export type ProjectTexts = Pick<Project, 'name' | 'description'>;
 export type CacheEntry = Schemas['CacheEntry'];
 export type Role = Project['role'];
-
-/** A record with the validator by which a change of it is refused where somebody else changed it meanwhile. */
-export interface Tagged<Record> {
-  record: Record;
-  tag: string;
-}
-
-/** An answer with its validator. */
-export async function tagged<Record>(
-  asked: Promise<{ data?: Record; error?: unknown; response: Response }>,
-): Promise<Tagged<Record>> {
-  const record = await unwrap(asked);
-  return { record, tag: (await asked).response.headers.get('ETag') ?? '' };
-}
 
 /** The most that a list gives at once. */
 const PAGE = 1_000;
@@ -35,10 +24,12 @@ export { useProjects } from './projects-of-jobs.ts';
 export const useProject = (pid: string) =>
   useQuery({
     queryKey: ['project', pid],
-    queryFn: ({ signal }) =>
-      tagged(windlass.api.GET('/api/projects/{pid}', { params: { path: { pid } }, signal })),
+    queryFn: ({ signal }) => readProject(pid, signal),
     refetchInterval: RECORD_MS,
   });
+
+const readProject = (pid: string, signal?: AbortSignal) =>
+  tagged(windlass.api.GET('/api/projects/{pid}', { params: { path: { pid } }, signal }));
 
 const projectChanged = (pid: string) =>
   Promise.all([
@@ -54,16 +45,33 @@ export const useCreateProject = () =>
     onSuccess: () => queries.invalidateQueries({ queryKey: ['projects'] }),
   });
 
+const putProject = (pid: string, body: Schemas['ProjectChanges'], tag: string) =>
+  unwrap(
+    windlass.api.PUT('/api/projects/{pid}', {
+      params: { path: { pid }, header: { 'If-Match': tag } },
+      body,
+    }),
+  );
+
 /** Refused where it is not any more what the user saw. */
-export const useChangeProject = (pid: string, tag: string) =>
+export const useChangePeople = (pid: string, tag: string) =>
   useMutation({
     meta: { done: 'The project is changed.' },
-    mutationFn: (body: ProjectChanges) =>
-      unwrap(
-        windlass.api.PUT('/api/projects/{pid}', {
-          params: { path: { pid }, header: { 'If-Match': tag } },
-          body,
-        }),
+    mutationFn: (acl: Project['acl']) => putProject(pid, { acl }, tag),
+    onSettled: () => projectChanged(pid),
+  });
+
+/** The name of what is typed into its form. */
+export const draftOfProject = (pid: string): string => `project ${pid}`;
+
+export const useChangeProject = (pid: string) =>
+  useMutation({
+    meta: { done: 'The project is changed.' },
+    mutationFn: (change: FormChange<ProjectTexts>) =>
+      storeChanges(
+        change,
+        () => readProject(pid),
+        (body, tag) => putProject(pid, body, tag),
       ),
     onSettled: () => projectChanged(pid),
   });
@@ -74,6 +82,7 @@ export const useDeleteProject = (pid: string) =>
     mutationFn: () =>
       unwrap(windlass.api.DELETE('/api/projects/{pid}', { params: { path: { pid } } })),
     onSuccess: () => {
+      dropDraft(draftOfProject(pid));
       queries.removeQueries({ queryKey: ['project', pid] });
       return queries.invalidateQueries({ queryKey: ['projects'] });
     },

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/preact-query';
 import { type components, type RowsPage, unwrap, type Value } from '@windlass/client';
 import { queries, windlass } from './client.ts';
-import { tagged } from './projects.ts';
+import { tagged, tagOf } from './tagged.ts';
 
 type Schemas = components['schemas'];
 export type Table = Schemas['Table'];
@@ -68,8 +68,8 @@ export const readRowsOf = (
   query: RowsQuery,
   signal: AbortSignal,
 ): Promise<RowsPage> =>
-  // Of that table alone: another one may have its place, with other columns. A proxy that compresses makes the tag weak.
-  windlass.rowsPage(mid, aid, { ...query, ...view, signal, ...(tag.startsWith('"') && { tag }) });
+  // Of that table alone: another one may have its place, with other columns.
+  windlass.rowsPage(mid, aid, { ...query, ...view, signal, ...(tag !== '' && { tag }) });
 
 /** What is in a column, of the rows that pass all filters. */
 export const useHistogram = (
@@ -140,7 +140,7 @@ export async function readCsv(
   const pieces: Blob[] = [];
   let head = 0;
   const headers: Record<string, string> = { Accept: 'text/csv' };
-  for (let offset = 0, total = 1; offset < total; offset += CSV_ROWS) {
+  for (let offset = 0, total = 1; offset < total; ) {
     // By then the view is there, so that the answer is its rows.
     ({ total } = await windlass.rowsPage(mid, aid, { ...view, limit: 1, signal }));
     const query = { ...view, offset, limit: CSV_ROWS };
@@ -151,12 +151,15 @@ export async function readCsv(
       signal,
     });
     const piece = (await unwrap<unknown>(asked)) as Blob;
-    // The next is 412 where another table has taken its place. A weak one, of a proxy that compresses, never matches.
-    const tag = (await asked).response.headers.get('ETag');
-    if (tag?.startsWith('"')) headers['If-Match'] = tag;
+    // It was removed just now, and is made again.
+    if ((await asked).response.status === 202) continue;
+    // The next is 412 where another table has taken its place.
+    const tag = tagOf((await asked).response);
+    if (tag !== '') headers['If-Match'] = tag;
     if (offset === 0) head = await headBytes(piece);
     pieces.push(offset === 0 ? piece : piece.slice(head));
-    onProgress(Math.min(total, offset + CSV_ROWS));
+    offset += CSV_ROWS;
+    onProgress(Math.min(total, offset));
   }
   return new Blob(pieces, { type: 'text/csv' });
 }

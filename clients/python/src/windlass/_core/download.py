@@ -46,6 +46,9 @@ async def download(
                         raise WindlassError("What is being fetched has changed meanwhile.", code="changed")
                     known_total = total
                     tag = response.headers.get("ETag", "")
+                    if first_offset < 0:
+                        # It counts from the end, which moves while a job prints.
+                        first_offset = int(response.headers.get("Output-Offset", first_offset))
                     chunks = api.transport.chunks(response)
                     try:
                         async for chunk in chunks:

@@ -58,20 +58,24 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
     file, is_own = await api.transport.call(lambda: _open(source))
     uid = sending.resume
     try:
-        aid = wanted.aid or _name(source)
+        model = wanted.model
         size = _measure(file)
         if uid is None:
-            body = {"mid": wanted.model, "aids": [aid], "parser": wanted.parser, "input": wanted.is_input}
+            aid = wanted.aid or _name(source)
+            body = {"mid": model, "aids": [aid], "parser": wanted.parser, "input": wanted.is_input}
             uid = str((await api.json("POST", "/uploads", body={**body, **wanted.options}))["id"])
             found = _Found({}, None, None)
         else:
             # Its end may have been accepted, and the answer lost.
             found, record = await _look(api, uid)
             await check_file(api, file, size, record)
+            model, aid = record["mid"], record["aids"][0]
+            if wanted.model != model or wanted.aid not in (None, aid):
+                raise ValueError(f"Upload {uid} makes {aid} in model {model}: resume it with these.")
         job = found.job or await _send_all(_Sender(api, file, uid, size, found.stored), sending)
         if sending.wait:
             await wait_for_job(api, job, check=True)
-        return Upload(uid, wanted.model, aid, job)
+        return Upload(uid, model, aid, job)
     except WindlassError as error:
         error.upload = uid
         raise

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import secrets
 from html import escape as escape_html
 from pathlib import Path
 from typing import IO, Any, Mapping, Optional, Sequence, Union
@@ -41,7 +42,9 @@ async def fetch_video(api: Api, job: str) -> bytes:
 async def save_video(api: Api, job: str, path: Union[str, os.PathLike[str]]) -> Path:
     """Writes it beside the file, then renames it: the file is there when it is whole."""
     target = Path(path).expanduser()
-    partial = target.with_name(f".{target.name}.part")
+    # A name has at most 255 bytes; those of two long names differ.
+    begin = target.name.encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
+    partial = target.with_name(f".{begin}.{secrets.token_hex(6)}.part")
     try:
         file: IO[bytes]
         with open(partial, "wb") as file:

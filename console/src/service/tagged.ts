@@ -1,0 +1,22 @@
+import { unwrap } from '@windlass/client';
+
+/** A record with the validator by which a change of it is refused where somebody else changed it meanwhile. */
+export interface Tagged<Record> {
+  record: Record;
+  tag: string;
+}
+
+/** An answer with its validator. */
+export async function tagged<Record>(
+  asked: Promise<{ data?: Record; error?: unknown; response: Response }>,
+): Promise<Tagged<Record>> {
+  const record = await unwrap(asked);
+  return { record, tag: tagOf((await asked).response) };
+}
+
+/**
+ * As the service has given it. A proxy that compresses makes it weak, and If-Match takes none that is weak (RFC 9110, 13.1.1):
+ * the record is the same, whose state alone it names.
+ */
+export const tagOf = ({ headers }: Response): string =>
+  (headers.get('ETag') ?? '').replace(/^W\//, '');
