@@ -3,6 +3,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
 import { sleep } from '../../shared/process/abort.ts';
+import { limitTime } from '../../shared/process/limit-time.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';
 import { accountOf, type Cursors, type FollowedRow, readFollowed } from './followed-jobs.ts';
@@ -91,7 +92,9 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   try {
     await Promise.allSettled(
       [...accounts].map(([name, own]) =>
-        pollAccount(context, own, { name, asks: name === next, away }).catch((err: unknown) =>
+        limitTime(context.stopping, ACCOUNT_MS, signal =>
+          pollAccount(context, own, { name, asks: name === next, away, signal }),
+        ).catch((err: unknown) =>
           context.log.info({ err, host: hostname }, 'batch jobs could not be polled'),
         ),
       ),
@@ -105,9 +108,9 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
 async function pollAccount(
   context: Context,
   rows: FollowedRow[],
-  { name, asks, away }: { name: string; asks: boolean; away: HostMemory['away'] },
+  given: { name: string; asks: boolean; away: HostMemory['away']; signal: AbortSignal },
 ): Promise<void> {
-  const signal = AbortSignal.any([context.stopping, AbortSignal.timeout(ACCOUNT_MS)]);
+  const { name, asks, away, signal } = given;
   const open = rows.flatMap(row => (row.finished || !row.batch ? [] : [toFollowed(row)]));
   const sid = await chooseSession(context, rows);
   if (sid === undefined) return;
