@@ -68,7 +68,8 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   const { db } = context.database;
   const memory: HostMemory = hosts.get(hostname) ?? { cursors: {}, away: new Map() };
   const { cursors, away } = memory;
-  const rows = await readFollowed(context, { hostname, cursors, most: limits.jobs });
+  const turn = memory.turn ?? latest;
+  const rows = await readFollowed(context, { hostname, cursors, turn, most: limits.jobs });
   if (rows.length === 0) {
     hosts.delete(hostname);
     return passPoll(db, hostname);
@@ -83,7 +84,6 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   for (const name of away.keys()) if (!accounts.has(name)) away.delete(name);
   const names = [...accounts.keys()].sort();
   // The batch system is asked once in a poll, by one account after another.
-  const turn = memory.turn ?? latest;
   const next = names.find(name => name > turn) ?? names[0] ?? '';
   memory.turn = next;
   if (rows.length < limits.jobs) memory.cursors = {};
