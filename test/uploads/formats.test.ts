@@ -161,6 +161,14 @@ describeStack(undefined, 'files of other formats over HTTP', form => {
     expect(await failed({ z: [zip('y/b', '')], 'z/y': [zip('b', '')] })).toContain(
       'two of its artifacts would be named z/',
     );
+    const sheet = '<x:row><x:c><x:v>1.5</x:v></x:c></x:row>';
+    const twice = makeZip([
+      { name: 'b.xlsx', content: makeWorkbook({ sheet }) },
+      { name: 'b.xlsx/S', content: 'x' },
+    ]);
+    expect(await failed({ z: [twice] })).toContain(
+      'two of its artifacts would be named z/b.xlsx/S',
+    );
     const { artifacts } = await client.get<{ artifacts: { aid: string }[] }>(`/api/models/${mid}`);
     expect(artifacts.filter(({ aid }) => aid.startsWith('z'))).toEqual([]);
   });

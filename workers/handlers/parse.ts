@@ -77,6 +77,7 @@ async function parseFiles(
   const parameters = PARSERS[upload.parser].parameters.parse(upload.parameters);
   const total = files.reduce((sum, { size }) => sum + size, 0);
   const made: MadeArtifact[] = [];
+  const names = new Set<string>();
   const skipped: SkippedRows = { count: 0, errors: [] };
   let done = 0;
   for (const [i, file] of files.entries()) {
@@ -96,9 +97,11 @@ async function parseFiles(
     }).catch((error: unknown) => {
       throw error instanceof TableError ? explain(error, { aid, file: file.file }) : error;
     });
-    for (const { aid: one } of artifacts)
-      if (made.some(other => other.aid === one)) throw twice(one);
-    made.push(...artifacts);
+    for (const artifact of artifacts) {
+      if (names.has(artifact.aid)) throw twice(artifact.aid);
+      names.add(artifact.aid);
+      made.push(artifact);
+    }
     for (const artifact of artifacts) addSkipped(skipped, file.file, artifact);
     done += file.size;
   }
@@ -109,7 +112,7 @@ async function parseFiles(
 function twice(aid: string): WindlassError {
   return new WindlassError('parse_failed', {
     detail: `The upload cannot be parsed: two of its artifacts would be named ${aid}.`,
-    hint: 'Choose other names in "aids".',
+    hint: 'Choose other names in "aids", or rename what is in the file.',
   });
 }
 
