@@ -18,6 +18,9 @@ import { describeSentFiles } from '../parsers/sent-files.ts';
 import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
 
+/** Artifacts in the result; the model lists all of them, page by page. */
+const MOST_NAMED = 1_000;
+
 /**
  * Makes a finished upload into artifacts of its model: all of them with the job's end, or none. After a lost worker it starts
  * over, from parts that stay until the job ends.
@@ -47,7 +50,11 @@ const parse: Handler<'parse'> = async context => {
     },
   );
   return {
-    result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })), files: sent },
+    result: {
+      artifacts: made.slice(0, MOST_NAMED).map(({ aid, kind, size }) => ({ aid, kind, size })),
+      count: made.length,
+      files: sent,
+    },
     promote: tx =>
       promoteArtifacts(tx, {
         upload: row.upload,
