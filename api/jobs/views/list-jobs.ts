@@ -51,13 +51,14 @@ const LARGE_BYTES = 8_000;
 const JOB_BYTES = 600;
 
 const isLarge = sql<boolean>`coalesce(pg_column_size(${jobs.result}), 0) > ${sql.raw(String(LARGE_BYTES))}`;
-const usualResult = sql`case when ${isLarge} then null else ${jobs.result} end`;
-/** With `withoutLarge` a large result is not even read. */
-const columnsOf = ({ withoutLarge }: { withoutLarge: boolean }) => ({
+const columnsWith = (result: SQL) => ({
   ...summaryColumns,
-  result: (withoutLarge ? usualResult : sql`${jobs.result}`).mapWith(jobs.result).as('result'),
+  result: result.mapWith(jobs.result).as('result'),
   isLarge: isLarge.as('is_large'),
 });
+const wholeColumns = columnsWith(sql`${jobs.result}`);
+/** A large result is not even read. */
+const usualColumns = columnsWith(sql`case when ${isLarge} then null else ${jobs.result} end`);
 
 interface JobList {
   /** Undefined: of all. */
@@ -82,9 +83,9 @@ export async function listJobs(
   );
   const isOpen = query.state?.every(state => state === 'queued' || state === 'running') ?? false;
   const looked = isOpen ? openJobs(db, range) : undefined;
-  const find = (count: number, { withoutLarge = false } = {}) => {
+  const find = (count: number, columns = wholeColumns) => {
     const inWindow = db
-      .select(columnsOf({ withoutLarge }))
+      .select(columns)
       .from(jobs)
       .where(looked ? sql`${jobs.id} = any(array(${looked}))` : range)
       .orderBy(desc(jobs.id));
@@ -94,7 +95,7 @@ export async function listJobs(
     return db.select().from(window).where(matches).orderBy(desc(window.id)).limit(count);
   };
   let { limit } = query;
-  let rows = limit > USUAL_PAGE ? undefined : await find(limit + 1, { withoutLarge: true });
+  let rows = limit > USUAL_PAGE ? undefined : await find(limit + 1, usualColumns);
   if (!rows || rows.some(row => row.isLarge)) {
     const page = find(limit).as('page');
     const bytes = sql<number>`${JOB_BYTES}
