@@ -86,7 +86,9 @@ export class FileStore implements ObjectStore {
 
   async get(key: string, { range, signal }: GetOptions = {}): Promise<Readable> {
     const file = await this.#open(key);
-    return createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
+    const bytes = createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
+    // An abort may come before there is a reader, who learns of it all the same: without a listener it ends the process.
+    return bytes.on('error', () => {});
   }
 
   read(key: string, into: Buffer, start: number): Promise<void> {

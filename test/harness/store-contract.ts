@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SizeMismatch } from '../../shared/storage/declared-size.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
@@ -174,6 +175,10 @@ export function describeObjectStore(
       for await (const _ of await store.get('left/a')) break;
       expect(await read('left/a', { start: 5, end: 9 })).toHaveLength(5);
       await expect(store.get('left/a', { signal: leave.signal }).then(buffer)).rejects.toThrow();
+      // Who reads later than the error comes learns of it, and the process goes on.
+      const early = await store.get('left/a', { signal: leave.signal }).catch(() => undefined);
+      while (early?.closed === false) await setImmediate();
+      if (early) await expect(buffer(early)).rejects.toThrow();
     });
 
     test('what is not there is undefined, not_found, and no error to remove', async () => {

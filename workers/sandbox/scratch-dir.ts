@@ -75,6 +75,8 @@ export async function writeScratch(
 ): Promise<void> {
   const full = new AbortController();
   const watch = watchScratch(keepFree, () => full.abort(diskFull()));
+  // The pipeline comes after some waits; without a listener an error until then ends the process.
+  bytes.on('error', () => {});
   try {
     if ((await freeForScratch(keepFree)) < size) full.abort(diskFull());
     const file = await open(path, 'wx', 0o600);
