@@ -2,6 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
+import { openStackDatabase } from '../harness/database.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -249,6 +250,34 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     expect((await putPart(user, partPath(again, 0, 0), Buffer.alloc(left))).status).toBe(200);
     expect((await set(user, 2_100)).status).toBe(200);
     await expectProblem(await set(user, 2_101), ...FULL);
+  });
+
+  test('of two writes at once the one that began first sees the other, too', async () => {
+    const { user, mid, pid } = await makeAlmostFull(3_000);
+    const { id: other } = await user.post<{ id: string }>(`/api/projects/${pid}/models`, {
+      ...{ name: 'other', 'model-type': 'any' },
+    });
+    const set = (model: string) =>
+      user.fetch(`/api/models/${model}/parameters/a`, {
+        ...{ method: 'PUT', body: JSON.stringify({ value: 'x'.repeat(2_000) }) },
+      });
+    const holder = openStackDatabase(stack);
+    try {
+      await holder`begin`;
+      await holder`select from models where mid = ${mid} for update`;
+      const first = set(mid);
+      const isWaiting = async () =>
+        (
+          await database`select from pg_stat_activity where wait_event_type = 'Lock'
+          and query like '%"models"%' and datname = current_database()`
+        ).length > 0;
+      await waitFor(isWaiting, { what: 'the first to wait for its model' });
+      expect((await set(other)).status).toBe(200);
+      await holder`commit`;
+      await expectProblem(await first, ...FULL);
+    } finally {
+      await holder.end();
+    }
   });
 
   test('what a removed user stored is forgotten', async () => {
