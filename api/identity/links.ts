@@ -55,7 +55,7 @@ export async function findLink(
   { SECRET_KEY, SECRET_KEY_BEFORE }: Keys,
   text: string,
   address: LinkedAddress,
-): Promise<{ user: User; scope?: Scope; ends: Date } | undefined> {
+): Promise<{ user: User; scope?: Scope; token?: string; ends: Date } | undefined> {
   const keys = [SECRET_KEY, ...(SECRET_KEY_BEFORE ? [SECRET_KEY_BEFORE] : [])];
   const claims = decodeLink(keys, text, address);
   if (!claims) return undefined;
@@ -85,7 +85,8 @@ export async function findLink(
   if (claims.token !== null && row.scope === null) return undefined;
   const { username, version } = row;
   const administrator = row.administrator && claims.administrator;
-  return { user: { username, version, administrator }, scope: row.scope ?? undefined, ends };
+  const user = { username, version, administrator };
+  return { user, scope: row.scope ?? undefined, token: claims.token ?? undefined, ends };
 }
 
 /** The names of files on hosts are their users' own: of these a digest is told, as of commands. */

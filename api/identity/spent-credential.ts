@@ -7,17 +7,19 @@ import { readLoginCookie } from './login-cookies.ts';
 import { hashSecret } from './random-secrets.ts';
 
 /**
- * Whether a request's token, or login, that has ended by itself meanwhile was ended by nobody: upkeep keeps the rows of both for
- * a day. An access token of the identity provider ends with the user's password here, too.
+ * Whether a request's token, link or login that has ended by itself meanwhile was ended by nobody: upkeep keeps the rows of tokens
+ * and logins for a day. A link, and an access token of the identity provider, end with the user's password here, too.
  */
 export async function hasEndedByItself(db: Db, req: Request, res: Response): Promise<boolean> {
   const { username, version } = currentUser(res);
   const { by, token } = res.locals;
   const isEnabled = and(eq(users.username, username), eq(users.disabled, false));
+  const isUnchanged = and(isEnabled, eq(users.version, version));
   if (token !== undefined) {
     const isToken = and(eq(tokens.id, token), eq(tokens.username, username));
+    const isUser = by === 'link' ? isUnchanged : isEnabled;
     return isFound(
-      db.select({ id: tokens.id }).from(tokens).innerJoin(users, isEnabled).where(isToken),
+      db.select({ id: tokens.id }).from(tokens).innerJoin(users, isUser).where(isToken),
     );
   }
   const secret = by === 'cookie' ? readLoginCookie(req) : undefined;
@@ -30,7 +32,6 @@ export async function hasEndedByItself(db: Db, req: Request, res: Response): Pro
       db.select({ id: logins.token }).from(logins).innerJoin(users, isEnabled).where(isLogin),
     );
   }
-  const isUnchanged = and(isEnabled, eq(users.version, version));
   return isFound(db.select({ id: users.username }).from(users).where(isUnchanged));
 }
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
-import { chargeStorage } from '../../shared/quotas/storage-limits.ts';
+import { chargeStorage, growthOf } from '../../shared/quotas/storage-limits.ts';
 import type { ArtifactKind } from '../../shared/uploads/parsers.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -30,7 +30,12 @@ const parameterBody = z
   .meta({ id: 'NewParameter' });
 
 /** All but the value, which may be large. */
-const HEAD = { kind: artifacts.kind, size: artifacts.size, version: artifacts.version };
+const HEAD = {
+  kind: artifacts.kind,
+  size: artifacts.size,
+  version: artifacts.version,
+  storedBy: artifacts.storedBy,
+};
 
 /** Parameters of a model: JSON values, kept byte for byte. */
 export default routes('raw-body', (router, api) => {
@@ -107,10 +112,10 @@ export default routes('raw-body', (router, api) => {
             if (present) checkIfMatch(req, entityTag(requireParameter(present, aid).version));
             else refuseIfMatch(req);
             const size = Buffer.byteLength(text);
-            const added = size - (present?.size ?? 0);
-            const version = await bumpModel(tx, mid, added);
-            const user = currentUser(res).username;
-            const set = { value: text, input, size, version, storedBy: user };
+            const storedBy = currentUser(res).username;
+            const growth = growthOf({ size, storedBy }, present);
+            const version = await bumpModel(tx, mid, growth.added);
+            const set = { value: text, input, size, version, storedBy };
             await tx
               .insert(artifacts)
               .values({ model: mid, aid, kind: 'parameter', ...set })
@@ -118,7 +123,7 @@ export default routes('raw-body', (router, api) => {
                 target: [artifacts.model, artifacts.aid],
                 set: { ...set, updated: sql`now()` },
               });
-            const charge = { project: project.pid, user, added };
+            const charge = { project: project.pid, user: storedBy, ...growth };
             await chargeStorage(tx, { ...charge, limits: api.config });
           })
           .catch(refuseNonJson('value'));

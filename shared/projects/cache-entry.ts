@@ -2,7 +2,12 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { cacheEntries } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
-import { chargeStorage, type StorageLimits } from '../quotas/storage-limits.ts';
+import {
+  chargeStorage,
+  growthOf,
+  type StorageLimits,
+  type Stored,
+} from '../quotas/storage-limits.ts';
 import type { Config } from '../settings/config.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
 
@@ -46,13 +51,12 @@ export async function putCacheEntry(
       detail: `Insufficient storage: the video has ${given.size} bytes, more than the whole cache of a project, ${limits.LIMIT_CACHE_BYTES}.`,
       hint: 'Make a smaller one, or fetch it without the cache. LIMIT_CACHE_BYTES sets the limit.',
     });
-  const before = await replaceCacheEntry(tx, given);
-  const added = given.size - before;
-  await chargeStorage(tx, { project: given.project, user: given.storedBy, added, limits });
+  const growth = growthOf(given, await replaceCacheEntry(tx, given));
+  await chargeStorage(tx, { project: given.project, user: given.storedBy, ...growth, limits });
 }
 
-/** Returns the size of the object that the key referred to before. */
-async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number> {
+/** Returns what the key referred to before. */
+async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<Stored | undefined> {
   const place = and(eq(cacheEntries.project, given.project), eq(cacheEntries.key, given.key));
   for (;;) {
     const [made] = await tx
@@ -60,13 +64,14 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
       .values({ ...given, about: aboutOf(given) })
       .onConflictDoNothing()
       .returning({ key: cacheEntries.key });
-    if (made) return 0;
+    if (made) return undefined;
     const [present] = await tx.select().from(cacheEntries).where(place).for('update');
     // It was removed in between: insert again.
     if (!present) continue;
     if (present.object === given.object) {
       await recordCacheUse(tx, present);
-      return given.size;
+      // It stays that of who stored it.
+      return given;
     }
     const { object, type, size, storedBy } = given;
     const now = sql`now()`;
@@ -75,7 +80,7 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<number>
       .set({ object, type, size, storedBy, about: aboutOf(given), created: now, used: now })
       .where(place);
     await scheduleDeletion(tx, [present.object]);
-    return present.size;
+    return present;
   }
 }
 

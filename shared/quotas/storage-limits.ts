@@ -9,10 +9,27 @@ export interface StorageCharge {
   user: string;
   /** Bytes more than before, in the project. */
   added: number;
+  /** Bytes more than before, of the user. Without it as many as `added`: see growthOf(). */
+  addedByUser?: number;
   limits: StorageLimits;
 }
 
 export type StorageLimits = Pick<Config, 'LIMIT_PROJECT_BYTES' | 'LIMIT_USER_BYTES'>;
+
+/** Bytes in a project, which count for who stored them. */
+export interface Stored {
+  size: number;
+  /** Null: for nobody. */
+  storedBy: string | null;
+}
+
+export type StorageGrowth = Required<Pick<StorageCharge, 'added' | 'addedByUser'>>;
+
+/** What takes the place of another user's bytes adds all of it to its user, and only the difference to the project. */
+export function growthOf({ size, storedBy }: Stored, before: Stored | undefined): StorageGrowth {
+  const own = before?.storedBy === storedBy ? before.size : 0;
+  return { added: size - (before?.size ?? 0), addedByUser: size - own };
+}
 
 /** Throws `insufficient_storage` when a limit does not suffice. A check before bytes are received, without locks. */
 export async function assertStorage(db: Tx, { project, user, added, limits }: StorageCharge) {
@@ -21,10 +38,12 @@ export async function assertStorage(db: Tx, { project, user, added, limits }: St
 }
 
 /**
- * The same check inside the transaction of the write, after its rows are written: see chargeProjectQuota(). What does not make
- * the project larger is never refused.
+ * The same check inside the transaction of the write, after its rows are written: see chargeProjectQuota(). What makes neither
+ * the project nor what the user stores larger is never refused.
  */
-export async function chargeStorage(tx: Tx, { project, user, added, limits }: StorageCharge) {
+export async function chargeStorage(tx: Tx, charge: StorageCharge) {
+  const { project, user, added, addedByUser = added, limits } = charge;
   await chargeProjectQuota(tx, { project, added, limit: limits.LIMIT_PROJECT_BYTES });
-  if (added > 0) await chargeUserStorage(tx, { user, added: 0, limit: limits.LIMIT_USER_BYTES });
+  if (addedByUser > 0)
+    await chargeUserStorage(tx, { user, added: 0, limit: limits.LIMIT_USER_BYTES });
 }

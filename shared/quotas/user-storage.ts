@@ -13,11 +13,14 @@ export interface UserCharge {
   limit: number;
 }
 
-/** SQL for the bytes that a user stores: what was counted, and what has changed since. */
+/**
+ * SQL for the bytes that a user stores: what was counted, and what has changed since. Not until now(), at which this transaction
+ * began: another one that began later may have committed first.
+ */
 export const storedBytes = (user: SQLWrapper) =>
   sql<number>`greatest(0,
     coalesce((select bytes from ${userStorage} where owner = ${user}), 0)
-    + coalesce((select sum(bytes) from ${storageChanges} where owner = ${user} and due <= now()), 0)
+    + coalesce((select sum(bytes) from ${storageChanges} where owner = ${user} and due <= statement_timestamp()), 0)
   )::float8`;
 
 /** Throws `insufficient_storage` where the user would store more than the limit. A check without locks. */

@@ -9,7 +9,7 @@ import { logIn } from '../harness/browser-login.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { RawConnection } from '../harness/raw-http.ts';
-import { type Job, openSession } from '../harness/remote.ts';
+import { type Job, launchAsync, openSession } from '../harness/remote.ts';
 import { makeEntry, startSftpServer } from '../harness/sftp-server.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { makeTable } from '../harness/tables.ts';
@@ -246,6 +246,39 @@ describeStack(
       end();
       for (const { status, text } of await Promise.all(answers.map(read)))
         expect([status, text]).toEqual([200, expect.stringContaining('late')]);
+    });
+
+    test('a link that ends meanwhile lasts no longer than its token and the password of its user', async () => {
+      const { command, end } = makeCommand();
+      const poll = async () => {
+        const { username, client } = await addUser();
+        const { id } = await launchAsync(client, await openSession(client, sshd), command);
+        const body = { name: 'lent', scope: 'read' };
+        const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', body);
+        const link = await stack.api('/api/links', {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${made.token}`, 'Content-Type': 'application/json' },
+          body: JSON.stringify({ path: `/api/jobs/${id}`, seconds: 10 }),
+        });
+        const { url, expires } = (await link.json()) as { url: string; expires: string };
+        const answer = fetch(url, { headers: { Prefer: 'wait=60' } });
+        return { username, client, token: made.id, expires, answer };
+      };
+      const kept = await poll();
+      const deleted = await poll();
+      const changed = await poll();
+      const polls = [kept, deleted, changed];
+      const areOver = () => polls.every(({ expires }) => Date.now() > Date.parse(expires));
+      await waitFor(areOver, { what: 'the links to have ended' });
+      await deleted.client.delete(`/api/users/-/tokens/${deleted.token}`);
+      const password = { password: 'another password', current: PASSWORD };
+      const { status } = await changed.client.fetch(`/api/users/${changed.username}`, {
+        ...{ method: 'PUT', body: JSON.stringify(password) },
+      });
+      expect(status).toBe(200);
+      end();
+      const answers = await Promise.all(polls.map(({ answer }) => read(answer)));
+      expect(answers.map(one => one.status)).toEqual([200, 401, 401]);
     });
 
     /** Has a reader of bookmarks hold all the memory that an API process has for a user: 32 MiB, until they are read. */

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { newId } from '../../shared/ids.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -236,6 +237,23 @@ describeStack(missingPrograms('sshd'), 'webhooks', form => {
     expect(await left()).toBe(0);
     expect((await run()).state).toBe('succeeded');
     await waitFor(() => mine.received.length > 0, { what: "the administrator's own" });
+  });
+
+  test('one that is deleted amid many deliveries gets only those that were under way', async () => {
+    const held: ServerResponse[] = [];
+    const receiver = await receive((_message, res) => void held.push(res));
+    await database`
+      with ended as (
+        insert into jobs (id, kind, queue, owner, state, payload, finished)
+        select ${newId()} || n, 'command', 'remote', ${stack.username}, 'succeeded', '{}', now()
+        from generate_series(1, 40) n returning id)
+      insert into webhook_deliveries (job, webhook) select id, ${receiver.id} from ended`;
+    await waitFor(() => held.length === 4, { what: 'attempts that nobody has answered yet' });
+    await client.delete(`/api/webhooks/${receiver.id}`);
+    for (const res of held) res.writeHead(204).end();
+    const other = await receive();
+    await arrival(other, (await run()).id);
+    expect(receiver.received).toHaveLength(4);
   });
 
   test('a user has twenty at most, and wrong ones are refused by name', async () => {

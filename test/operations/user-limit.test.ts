@@ -2,6 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
+import { openStackDatabase } from '../harness/database.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -40,6 +41,15 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     expect((await putPart(user, partPath(filler, 0, 0), rest)).status).toBe(200);
     return { user, username, pid, mid, filler };
   };
+  /** Makes the administrator a writer of a user's project. */
+  const letWrite = ({ user, username, pid }: { user: Client; username: string; pid: string }) => {
+    const acl = {
+      administrators: [{ user: username }],
+      writers: [{ user: stack.username }],
+      readers: [],
+    };
+    return user.fetch(`/api/projects/${pid}`, { method: 'PUT', body: JSON.stringify({ acl }) });
+  };
   const objectsOf = (kind: string, id: string) => {
     const folder = join(stack.dataDir, 'objects/objects', kind, id);
     return existsSync(folder) ? readdirSync(folder) : [];
@@ -69,16 +79,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     await expectProblem(await bookmark(), ...FULL);
     expect((await readUpload(user, uid)).parts).toEqual([]);
     // Of a project of this user's: it counts for who stores it.
-    await user.fetch(`/api/projects/${pid}`, {
-      method: 'PUT',
-      body: JSON.stringify({
-        acl: {
-          administrators: [{ user: username }],
-          writers: [{ user: stack.username }],
-          readers: [],
-        },
-      }),
-    });
+    await letWrite({ user, username, pid });
     const theirs = await beginUpload(client, mid, ['b']);
     const before = await storageOf(client);
     expect((await putPart(client, partPath(theirs, 0, 0), Buffer.alloc(2_000))).status).toBe(200);
@@ -210,6 +211,73 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     expect((await user.fetch(`${table}/rows?sort=a`)).status).toBe(200);
     expect((await storageOf(user)).bytes).toBeGreaterThan(before.bytes + size);
     await user.delete(`/api/remotes/${sid}`);
+  });
+
+  test('what takes the place of bytes of another user counts for who stores it', async () => {
+    const { user, username, pid, mid, filler } = await makeAlmostFull(MIB);
+    await letWrite({ user, username, pid });
+    const set = (by: Client, length = 2_000) => {
+      const body = JSON.stringify({ value: 'x'.repeat(length) });
+      return by.fetch(`/api/models/${mid}/parameters/a`, { method: 'PUT', body });
+    };
+    const parse = async (by: Client) => {
+      const files = { table: [utf8('a\n1\n')] };
+      return waitForEnd(by, (await startParse(by, { mid, parser: 'csv', files })).job);
+    };
+    const film = async (by: Client) => {
+      const videos = `/api/remotes/${await openSession(by, sshd)}/videos`;
+      const body = { 'content-type': 'video/mp4', images, encode: 'worker' };
+      const { vsid } = await by.post<{ vsid: string }>(videos, body);
+      expect(await waitForEnd(by, vsid)).toMatchObject({ state: 'succeeded' });
+      return () => by.fetch(`${videos}/${vsid}?cache=project&project=${pid}&key=film`);
+    };
+    const [cacheTheirs, cacheOwn] = [await film(client), await film(user)];
+    for (const answer of [await set(client), await cacheTheirs()]) expect(answer.status).toBe(200);
+    expect(await parse(client)).toMatchObject({ state: 'succeeded' });
+    const { bytes } = await storageOf(user);
+    const rest = Buffer.alloc(LIMIT - bytes - 100);
+    expect((await putPart(user, partPath(filler, 0, 1), rest)).status).toBe(200);
+
+    const refused = [await parse(user), (await set(user)).status, (await cacheOwn()).status];
+    expect(refused).toMatchObject([failure, 507, 507]);
+
+    await user.delete(`/api/uploads/${filler}`);
+    for (const answer of [await set(user), await cacheOwn()]) expect(answer.status).toBe(200);
+    expect(await parse(user)).toMatchObject({ state: 'succeeded' });
+    // What was one's own already is charged with the difference.
+    const again = await beginUpload(user, mid, ['again']);
+    const left = LIMIT - (await storageOf(user)).bytes - 100;
+    expect((await putPart(user, partPath(again, 0, 0), Buffer.alloc(left))).status).toBe(200);
+    expect((await set(user, 2_100)).status).toBe(200);
+    await expectProblem(await set(user, 2_101), ...FULL);
+  });
+
+  test('of two writes at once the one that began first sees the other, too', async () => {
+    const { user, mid, pid } = await makeAlmostFull(3_000);
+    const { id: other } = await user.post<{ id: string }>(`/api/projects/${pid}/models`, {
+      ...{ name: 'other', 'model-type': 'any' },
+    });
+    const set = (model: string) =>
+      user.fetch(`/api/models/${model}/parameters/a`, {
+        ...{ method: 'PUT', body: JSON.stringify({ value: 'x'.repeat(2_000) }) },
+      });
+    const holder = openStackDatabase(stack);
+    try {
+      await holder`begin`;
+      await holder`select from models where mid = ${mid} for update`;
+      const first = set(mid);
+      const isWaiting = async () =>
+        (
+          await database`select from pg_stat_activity where wait_event_type = 'Lock'
+          and query like '%"models"%' and datname = current_database()`
+        ).length > 0;
+      await waitFor(isWaiting, { what: 'the first to wait for its model' });
+      expect((await set(other)).status).toBe(200);
+      await holder`commit`;
+      await expectProblem(await first, ...FULL);
+    } finally {
+      await holder.end();
+    }
   });
 
   test('what a removed user stored is forgotten', async () => {

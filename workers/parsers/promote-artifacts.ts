@@ -11,7 +11,12 @@ import {
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { assertWriter } from '../../shared/projects/assert-writer.ts';
-import { chargeStorage, type StorageLimits } from '../../shared/quotas/storage-limits.ts';
+import {
+  chargeStorage,
+  growthOf,
+  type StorageGrowth,
+  type StorageLimits,
+} from '../../shared/quotas/storage-limits.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { removeParts } from '../../shared/uploads/uploads.ts';
 import type { MadeArtifact } from './parser.ts';
@@ -42,16 +47,16 @@ export async function promoteArtifacts(
     .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
     .where(eq(models.mid, upload.model))
     .returning({ version: models.version });
-  let added = 0;
-  for (let at = 0; at < made.length; at += BATCH)
-    added += await putArtifacts(tx, {
-      upload,
-      made: made.slice(at, at + BATCH),
-      version: model?.version,
-    });
+  const growth: StorageGrowth = { added: 0, addedByUser: 0 };
+  for (let at = 0; at < made.length; at += BATCH) {
+    const batch = made.slice(at, at + BATCH);
+    const more = await putArtifacts(tx, { upload, made: batch, version: model?.version });
+    growth.added += more.added;
+    growth.addedByUser += more.addedByUser;
+  }
   await tx
     .update(models)
-    .set({ bytes: sql`${models.bytes} + ${added}` })
+    .set({ bytes: sql`${models.bytes} + ${growth.added}` })
     .where(eq(models.mid, upload.model));
   const [sent] = await tx
     .select({ bytes: uploads.bytes })
@@ -62,8 +67,11 @@ export async function promoteArtifacts(
     .update(uploads)
     .set({ version: sql`${uploads.version} + 1`, ...(skipped && { skipped }) })
     .where(eq(uploads.uid, upload.uid));
-  added -= sent?.bytes ?? 0;
-  await chargeStorage(tx, { project, user: upload.owner, added, limits });
+  // Those counted for the same user.
+  const removed = sent?.bytes ?? 0;
+  growth.added -= removed;
+  growth.addedByUser -= removed;
+  await chargeStorage(tx, { project, user: upload.owner, ...growth, limits });
 }
 
 /** Locks project, model and upload, in the order that all transactions use. A deleted model is in another project. */
@@ -82,26 +90,26 @@ async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<v
 }
 
 /**
- * Inserts or replaces artifacts; returns by how many bytes the model grows. They get the model's version, which is never
- * reused, even if an artifact was deleted in between.
+ * Inserts or replaces artifacts; returns how many bytes more they are, in the model and of the user. They get the model's
+ * version, which is never reused, even if an artifact was deleted in between.
  */
 async function putArtifacts(
   tx: Tx,
   given: { upload: UploadRow; made: MadeArtifact[]; version: number | undefined },
-): Promise<number> {
+): Promise<StorageGrowth> {
   const { upload, made, version } = given;
   const { model, input, owner: storedBy } = upload;
   const names = made.map(({ aid }) => aid);
   const found = await tx
     .select({
       ...{ aid: artifacts.aid, kind: artifacts.kind },
-      ...{ object: artifacts.object, size: artifacts.size },
+      ...{ object: artifacts.object, size: artifacts.size, storedBy: artifacts.storedBy },
     })
     .from(artifacts)
     .where(and(eq(artifacts.model, model), inArray(artifacts.aid, names)));
   const before = new Map(found.map(row => [row.aid, row]));
   const added: (typeof artifacts.$inferInsert)[] = [];
-  let growth = 0;
+  const growth: StorageGrowth = { added: 0, addedByUser: 0 };
   for (const artifact of made) {
     const { aid, kind, object, size, rows = null, columns = null, dialect = null } = artifact;
     const old = before.get(aid);
@@ -111,7 +119,9 @@ async function putArtifacts(
         hint: `Choose another name in "aids", or DELETE /api/models/(mid)/${old.kind}s/(aid) first.`,
       });
     const values = { kind, object, size, rows, columns, dialect, version, input, storedBy };
-    growth += size - (old?.size ?? 0);
+    const { added: more, addedByUser } = growthOf({ size, storedBy }, old);
+    growth.added += more;
+    growth.addedByUser += addedByUser;
     if (old)
       await tx
         .update(artifacts)

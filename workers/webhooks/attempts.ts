@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import {
@@ -62,7 +62,7 @@ export async function returnWebhook(db: Db, worker: string, id: string): Promise
     .where(and(eq(webhooks.id, id), eq(webhooks.takenBy, worker)));
 }
 
-/** The deliveries that have been due for longest. */
+/** The deliveries that have been due for longest; none once the webhook is deleted or disabled. */
 export async function findDue(db: Db, webhook: string, most: number): Promise<DueDelivery[]> {
   const rows = await db
     .select({
@@ -73,6 +73,7 @@ export async function findDue(db: Db, webhook: string, most: number): Promise<Du
       now: sql<number>`floor(extract(epoch from now()))::float8`,
     })
     .from(webhookDeliveries)
+    .innerJoin(webhooks, and(eq(webhooks.id, webhookDeliveries.webhook), isNull(webhooks.disabled)))
     .leftJoin(jobs, eq(jobs.id, webhookDeliveries.job))
     .where(
       and(
