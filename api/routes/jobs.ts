@@ -106,11 +106,14 @@ export default routes('json-body', (router, api) => {
           if (jobs.length > 0) await auditOf(req, res)(tx, 'job.cancel', row.id);
           return jobs;
         });
-        if (cancelled.length === 0)
+        if (cancelled.length === 0) {
+          // It may have ended since it was read.
+          const { state } = await findForOperation(req, res);
           throw conflict(
-            `the job has ended: ${row.state}.`,
+            `the job has ended: ${state}.`,
             `DELETE /api/jobs/${row.id}/record removes its record.`,
           );
+        }
         publishCancelled(api, cancelled);
         res.status(202).location(`/api/jobs/${row.id}`).json({ id: row.id });
       },

@@ -59,7 +59,13 @@ export class UploadAppender {
     const { config, database, bodies } = this.#api;
     const announced = req.headers['content-length'];
     let end = offset;
-    return bodies.store(key.owner, announced ? Number(announced) : undefined, async reservation => {
+    const seconds = touchIntervalSeconds(config.UPLOAD_IDLE_TIMEOUT);
+    const touch = () => touchUpload(database.db, key.uid, seconds);
+    // Before the first of its parts the upload may be about to expire.
+    await touch();
+    const timer = setInterval(touch, seconds * 1_000);
+    const size = announced ? Number(announced) : undefined;
+    const stored = bodies.store(key.owner, size, async reservation => {
       const sink = new AppendSink({
         room: length - offset,
         partBytes: Math.min(PART_BYTES, config.LIMIT_PART_BYTES),
@@ -71,18 +77,16 @@ export class UploadAppender {
       });
       const ended = finished(sink).catch(() => {});
       this.#running.set(key.uid, { sink, ended });
-      const seconds = touchIntervalSeconds(config.UPLOAD_IDLE_TIMEOUT);
-      const timer = setInterval(() => touchUpload(database.db, key.uid, seconds), seconds * 1_000);
       const stop = pipeBody(req, sink, config.LIMIT_BODY_SECONDS * 1_000);
       try {
         await finished(sink);
         return end;
       } finally {
         stop();
-        clearInterval(timer);
         if (this.#running.get(key.uid)?.sink === sink) this.#running.delete(key.uid);
       }
     });
+    return stored.finally(() => clearInterval(timer));
   }
 
   /** Stores bytes as the next part, which must begin at this offset; the offset after it. */

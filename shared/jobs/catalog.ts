@@ -225,9 +225,12 @@ export const JOBS = {
     version: 3,
     payload: z.object({ upload: z.string() }),
     result: z.object({
+      /** The first 1,000. */
       artifacts: z.array(
         z.object({ aid: z.string(), kind: z.enum(ARTIFACT_KINDS), size: z.number().int() }),
       ),
+      /** Of all artifacts. A worker of an earlier release lists them all, and does not tell. */
+      count: z.number().int().optional(),
       /** What was sent. A worker of an earlier release does not tell. */
       files: z
         .array(

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { newId } from '../../shared/ids.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -301,6 +302,34 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
     );
     await expectProblem(await client.fetch(`/api/jobs/${id}/result`), 404, 'not_found');
     await expectNoEvent(id, 'nonsense');
+  });
+
+  test('a job that ends while its cancellation is under way is refused by its new state', async () => {
+    const id = newId();
+    const [holder, watcher] = [openStackDatabase(stack), openStackDatabase(stack)];
+    try {
+      const { id: other } = await launchAsync(client, sid, 'true');
+      await waitForEnd(client, other);
+      await watcher`insert into jobs (id, kind, queue, owner, payload, state, not_before)
+        select ${id}, kind, queue, owner, '{}', 'queued', now() + interval '1 hour' from jobs where id = ${other}`;
+      const answer = await holder.begin(async tx => {
+        await tx`update jobs set state = 'succeeded', finished = now() where id = ${id}`;
+        const asked = client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
+        await waitFor(
+          async () => {
+            const waiting = await watcher`select 1 from pg_stat_activity
+              where wait_event_type = 'Lock' and query like 'update "jobs"%cancel_requested%'`;
+            return waiting.length > 0;
+          },
+          { what: 'the cancellation to wait for the row' },
+        );
+        return { asked };
+      });
+      const { detail } = await expectProblem(await answer.asked, 409, 'conflict');
+      expect(detail).toContain('the job has ended: succeeded.');
+    } finally {
+      await Promise.all([holder.end(), watcher.end()]);
+    }
   });
 
   const expectNoEvent = async (id: string, lastEvent: string) => {

@@ -81,6 +81,30 @@ describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
     }
   });
 
+  test('a page of parses with large results has fewer than its limit, and all of each', async () => {
+    const owner = `user-${newId()}`;
+    await admin.post('/api/users', { username: owner, password: 'of a user' });
+    const ids = Array.from({ length: 100 }, () => newId());
+    const sql = database();
+    try {
+      for (const id of ids)
+        await sql`insert into jobs (id, kind, queue, owner, payload, state, result, finished, name)
+          select ${id}, 'parse', 'parse', ${owner}, '{}', 'succeeded', jsonb_build_object('artifacts', jsonb_agg(md5(i || ${id}))), now(), 'made'
+          from generate_series(1, 27000) i`;
+    } finally {
+      await sql.end();
+    }
+    const theirs = new Client(stack.url, owner, 'of a user');
+    for (const filter of ['', 'name=made']) {
+      const page = await list(filter, theirs);
+      expect(page.items.length).toBeLessThan(10);
+      expect(page.next).toBe(page.items.at(-1)?.id);
+      expect(idsOf(page)).toEqual(ids.sort().reverse().slice(0, page.items.length));
+      for (const { result } of page.items)
+        expect((result as { artifacts: string[] }).artifacts).toHaveLength(27_000);
+    }
+  });
+
   test('each filter keeps what matches alone', async () => {
     const name = newId();
     const { job } = await launch(`echo ${name} Done`, name);

@@ -303,24 +303,27 @@ test('a worker of the release before, which renews each of its jobs, is lost whe
 test('a transaction in which a program has stopped is ended, and one that goes on is not', async () => {
   const connect = () =>
     postgres(given.url, { max: 1, connection: { application_name: 'windlass-test' } });
-  const [stopped, alive] = [connect(), connect()];
+  const [stopped, alive, long] = [connect(), connect(), connect()];
   const silent = new SilentWorkers();
   try {
     const pidOf = async (client: postgres.Sql) => (await client`select pg_backend_pid()`)[0];
-    const before = [await pidOf(stopped), await pidOf(alive)];
+    const before = [await pidOf(stopped), await pidOf(alive), await pidOf(long)];
     await stopped.unsafe('begin');
     await stopped.unsafe('select 1');
+    await long.unsafe('begin');
     for (let looks = 0; looks < 2 * LEASE_SECONDS; looks++) {
       await alive.unsafe('begin');
       await alive.unsafe('select 1');
+      await long.unsafe('select 1');
       await silent.endStuckTransactions({ database });
       await alive.unsafe('commit');
     }
     // Its client connects again.
     expect(await pidOf(stopped)).not.toEqual(before[0]);
     expect(await pidOf(alive)).toEqual(before[1]);
+    expect(await pidOf(long)).toEqual(before[2]);
   } finally {
-    await Promise.all([stopped.end(), alive.end()]);
+    await Promise.all([stopped.end(), alive.end(), long.end()]);
   }
 });
 

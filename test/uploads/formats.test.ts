@@ -36,6 +36,7 @@ describeStack(undefined, 'files of other formats over HTTP', form => {
     expect(job).toMatchObject({
       state: 'succeeded',
       result: {
+        count: 4,
         artifacts: [
           { aid: 'all/days/one.csv', kind: 'table' },
           { aid: 'all/days/Größe.npy', kind: 'array' },
@@ -141,6 +142,21 @@ describeStack(undefined, 'files of other formats over HTTP', form => {
     expect(text).toBe('{"shape":[2,2],"values":["NaN","-Infinity",-0,0.1]}');
   });
 
+  test('the result of a parse names the first of many artifacts, and counts all', async () => {
+    const members = Array.from({ length: 600 }, (_, i) => ({ name: `${i}.txt`, content: 'x' }));
+    const [one, two] = [makeZip(members), makeZip(members)];
+    const { state, result } = await parse(client, {
+      mid,
+      parser: 'zip',
+      files: { one: [one], two: [two] },
+    });
+    const { artifacts, count } = result as { artifacts: { aid: string }[]; count: number };
+    expect([state, count, artifacts.length]).toEqual(['succeeded', 1_200, 1_000]);
+    expect(artifacts.at(-1)).toEqual({ aid: 'two/399.txt', kind: 'file', size: 1 });
+    const last = await client.fetch(at('file', 'two/599.txt'));
+    expect(await last.text()).toBe('x');
+  });
+
   test('what goes wrong in a file of several is told, and nothing of it is kept', async () => {
     const zip = (name: string, content: string) =>
       makeZip([
@@ -160,6 +176,14 @@ describeStack(undefined, 'files of other formats over HTTP', form => {
     expect(await failed({ z: [zip('n\n', '')] })).toContain('not one line');
     expect(await failed({ z: [zip('y/b', '')], 'z/y': [zip('b', '')] })).toContain(
       'two of its artifacts would be named z/',
+    );
+    const sheet = '<x:row><x:c><x:v>1.5</x:v></x:c></x:row>';
+    const twice = makeZip([
+      { name: 'b.xlsx', content: makeWorkbook({ sheet }) },
+      { name: 'b.xlsx/S', content: 'x' },
+    ]);
+    expect(await failed({ z: [twice] })).toContain(
+      'two of its artifacts would be named z/b.xlsx/S',
     );
     const { artifacts } = await client.get<{ artifacts: { aid: string }[] }>(`/api/models/${mid}`);
     expect(artifacts.filter(({ aid }) => aid.startsWith('z'))).toEqual([]);

@@ -1,15 +1,17 @@
-import { eq, sql } from 'drizzle-orm';
+import { eq, inArray, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../shared/database/connect.ts';
 import {
   artifacts,
   members,
   models,
+  pendingDeletions,
   projects,
   uploads,
   views,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
+import type { MadeArtifact } from '../../workers/parsers/parser.ts';
 import { promoteArtifacts } from '../../workers/parsers/promote-artifacts.ts';
 import { evictViews, lockViews } from '../../workers/parsers/table/view-quota.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
@@ -60,6 +62,54 @@ test('a parse promotes into its model where its owner may write, and into none t
     .from(artifacts)
     .where(eq(artifacts.model, mid));
   expect(kept).toEqual([{ aid: 'a' }]);
+});
+
+test('many artifacts are added to a model at once, and replace those of their names', async () => {
+  const { db } = database;
+  const [project, mid] = [newId(), newId()];
+  await db.insert(projects).values({ pid: project, name: 'p' });
+  await db.insert(members).values({ project, username: 'u', role: 'writer' });
+  await db.insert(models).values({ mid, project, type: 't', name: 'm' });
+  const [upload] = await db
+    .insert(uploads)
+    .values({
+      ...{ uid: newId(), owner: 'u', model: mid, parser: 'zip', parameters: {} },
+      ...{ aids: ['z'], input: false },
+    })
+    .returning();
+  if (!upload) throw new Error('no upload');
+  const limits = { LIMIT_PROJECT_BYTES: 0, LIMIT_USER_BYTES: 0 };
+  const make = (from: number, to: number, size: number, kind: 'file' | 'table' = 'file') =>
+    Array.from({ length: to - from }, (_, i) => {
+      const [aid, object] = [`z/${from + i}`, `artifacts/${mid}/${newId()}`];
+      return { aid, kind, object, size };
+    });
+  const promote = (made: MadeArtifact[]) =>
+    db.transaction(tx => promoteArtifacts(tx, { upload, project, made, limits }));
+  const first = make(0, 250, 1);
+  await promote(first);
+  await promote(make(50, 350, 10));
+  await expect(promote([...make(400, 600, 1), ...make(300, 301, 1, 'table')])).rejects.toThrow(
+    'the model has a file named z/300 already',
+  );
+  const sizes = await db
+    .select({ size: artifacts.size, n: sql<number>`count(*)::int` })
+    .from(artifacts)
+    .where(eq(artifacts.model, mid))
+    .groupBy(artifacts.size)
+    .orderBy(artifacts.size);
+  expect(sizes).toEqual([
+    { size: 1, n: 50 },
+    { size: 10, n: 300 },
+  ]);
+  const [model] = await db.select({ bytes: models.bytes }).from(models).where(eq(models.mid, mid));
+  expect(model).toEqual({ bytes: 3_050 });
+  const replaced = first.slice(50).map(({ object }) => object);
+  const pending = await db
+    .select({ object: pendingDeletions.object })
+    .from(pendingDeletions)
+    .where(inArray(pendingDeletions.object, replaced));
+  expect(pending).toHaveLength(200);
 });
 
 async function makeViews(source: string, sizes: number[]): Promise<void> {

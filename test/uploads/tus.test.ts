@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
+import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
@@ -16,6 +17,7 @@ import {
   someBytes,
 } from '../harness/uploads.ts';
 import { useStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'uploads by tus 1.0', form => {
   const { stack, client } = useStack(form);
@@ -104,6 +106,39 @@ describeStack(undefined, 'uploads by tus 1.0', form => {
     expect((await tus.patch(path, offset, bytes.subarray(offset))).status).toBe(204);
     await parsed(path);
     expect((await fileOf('cut')).equals(bytes)).toBe(true);
+  });
+
+  test('an upload that is resumed shortly before its end does not expire while its bytes come', {
+    timeout: 120_000,
+  }, async () => {
+    const path = await begin(1_000, 'late');
+    const sql = openStackDatabase(stack);
+    const connection = new RawConnection(stack.url);
+    const readAccessed = async () => {
+      const [row] =
+        await sql`select accessed, clock_timestamp() as now from uploads where uid = ${uidOf(path)}`;
+      return row as { accessed: Date; now: Date };
+    };
+    try {
+      await sql`update uploads set accessed = now() - interval '90 seconds' where uid = ${uidOf(path)}`;
+      const before = await readAccessed();
+      connection.write(
+        `PATCH ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${client.authorization}\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\nContent-Type: application/offset+octet-stream\r\nContent-Length: 1000\r\n\r\nx`,
+      );
+      const used = await waitFor(
+        async () => {
+          const { accessed } = await readAccessed();
+          return accessed > before.accessed ? accessed : undefined;
+        },
+        { what: 'the upload to be in use', timeoutMs: 90_000 },
+      );
+      // Long before the timer, and before the body is given up.
+      expect(used.getTime() - before.now.getTime()).toBeLessThan(15_000);
+    } finally {
+      connection.finish();
+      await connection.closed();
+      await sql.end();
+    }
   });
 
   test('a checksum is verified, and bytes that do not match it are not kept', async () => {

@@ -113,6 +113,20 @@ test('a table of a thousand columns is sorted', { timeout: 900_000 }, async () =
   );
 });
 
+test('many texts are sorted by few', { timeout: 450_000 }, async () => {
+  const texts = Array.from(
+    { length: 64 },
+    (_, c) => `left(md5((i * ${c + 2})::VARCHAR), 20) AS c${c}`,
+  );
+  const select = `SELECT md5((i * 7919 % 5)::VARCHAR) AS few, ${texts.join(', ')}, i AS id FROM range(120000) t(i)`;
+  const sort = [{ column: 'few', descending: true }];
+  expect(await makeView(select, { columns: 66, groupRows: 4_096, sort })).toBe(120_000);
+  await expectRows(
+    `FROM ${readParquet(input)} ORDER BY few DESC, id`,
+    'few, c0, c30, c31, c63, id',
+  );
+});
+
 test('more groups of long texts than there may be are refused', { timeout: 450_000 }, async () => {
   const select = `SELECT md5(i::VARCHAR) || repeat('é', 1500) AS s FROM range(80000) t(i)`;
   const groups = { by: ['s'], aggregates: [{ op: 'count' as const }] };

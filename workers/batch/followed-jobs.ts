@@ -11,13 +11,21 @@ export type Cursors = Record<string, string>;
 export const accountOf = ({ username, owner }: Pick<FollowedRow, 'username' | 'owner'>) =>
   `${username} ${owner}`;
 
+interface Following {
+  hostname: string;
+  cursors: Cursors;
+  /** The account whose batch system was asked last. */
+  turn: string;
+  most: number;
+}
+
 /**
  * What is open on a host, and what has ended and has left its files there: at most so many, of each account as many as of any
- * other that has more.
+ * other that has more. Where there are more accounts than that, those after `turn` come first.
  */
 export async function readFollowed(
   { database, id: worker }: { database: Database; id: string },
-  { hostname, cursors, most }: { hostname: string; cursors: Cursors; most: number },
+  { hostname, cursors, turn, most }: Following,
 ) {
   const account = sql`${sessions.username} || ' ' || ${jobs.owner}`;
   const isNext = sql`${jobs.id} > coalesce(${JSON.stringify(cursors)}::jsonb ->> (${account}), '')`;
@@ -45,6 +53,10 @@ export async function readFollowed(
         or(eq(sessions.interactive, false), eq(sessions.holder, worker)),
       ),
     )
-    .orderBy(sql`row_number() over (partition by ${account} order by ${isNext} desc, ${jobs.id})`)
+    .orderBy(
+      sql`row_number() over (partition by ${account} order by ${isNext} desc, ${jobs.id})`,
+      sql`(${account}) collate "C" > ${turn} desc`,
+      sql`(${account}) collate "C"`,
+    )
     .limit(most);
 }

@@ -3,6 +3,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
 import { sleep } from '../../shared/process/abort.ts';
+import { limitTime } from '../../shared/process/limit-time.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';
 import { accountOf, type Cursors, type FollowedRow, readFollowed } from './followed-jobs.ts';
@@ -67,7 +68,8 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   const { db } = context.database;
   const memory: HostMemory = hosts.get(hostname) ?? { cursors: {}, away: new Map() };
   const { cursors, away } = memory;
-  const rows = await readFollowed(context, { hostname, cursors, most: limits.jobs });
+  const turn = memory.turn ?? latest;
+  const rows = await readFollowed(context, { hostname, cursors, turn, most: limits.jobs });
   if (rows.length === 0) {
     hosts.delete(hostname);
     return passPoll(db, hostname);
@@ -82,7 +84,6 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   for (const name of away.keys()) if (!accounts.has(name)) away.delete(name);
   const names = [...accounts.keys()].sort();
   // The batch system is asked once in a poll, by one account after another.
-  const turn = memory.turn ?? latest;
   const next = names.find(name => name > turn) ?? names[0] ?? '';
   memory.turn = next;
   if (rows.length < limits.jobs) memory.cursors = {};
@@ -91,7 +92,9 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   try {
     await Promise.allSettled(
       [...accounts].map(([name, own]) =>
-        pollAccount(context, own, { name, asks: name === next, away }).catch((err: unknown) =>
+        limitTime(context.stopping, ACCOUNT_MS, signal =>
+          pollAccount(context, own, { name, asks: name === next, away, signal }),
+        ).catch((err: unknown) =>
           context.log.info({ err, host: hostname }, 'batch jobs could not be polled'),
         ),
       ),
@@ -105,9 +108,9 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
 async function pollAccount(
   context: Context,
   rows: FollowedRow[],
-  { name, asks, away }: { name: string; asks: boolean; away: HostMemory['away'] },
+  given: { name: string; asks: boolean; away: HostMemory['away']; signal: AbortSignal },
 ): Promise<void> {
-  const signal = AbortSignal.any([context.stopping, AbortSignal.timeout(ACCOUNT_MS)]);
+  const { name, asks, away, signal } = given;
   const open = rows.flatMap(row => (row.finished || !row.batch ? [] : [toFollowed(row)]));
   const sid = await chooseSession(context, rows);
   if (sid === undefined) return;

@@ -17,6 +17,9 @@ export interface SeenLease extends Versioned {
   until: string | null;
 }
 
+/** Another one after each statement: a long transaction that goes on is not stuck. */
+const transactionVersion = sql`concat(xact_start, ' ', query_start, ' ', state_change)`;
+
 /** What the dispatcher takes from those that give no sign of life any more. */
 export class SilentWorkers {
   readonly #leases: Unchanged<SeenLease>;
@@ -33,13 +36,13 @@ export class SilentWorkers {
    */
   async endStuckTransactions({ database }: Pick<Context, 'database'>): Promise<void> {
     const open = await database.db.execute<{ id: string; version: string }>(sql`
-      select pid::text as id, xact_start::text as version from pg_stat_activity
+      select pid::text as id, ${transactionVersion} as version from pg_stat_activity
       where datname = current_database() and pg_has_role(usesysid, 'usage') and pid <> pg_backend_pid()
         and application_name like 'windlass-%' and wait_event = 'ClientRead' and xact_start is not null`);
     for (const { id, version } of this.#transactions.look([...open]))
       await database.db.execute(sql`
         select pg_terminate_backend(pid) from pg_stat_activity
-        where pid = ${id}::int and xact_start::text = ${version} and wait_event = 'ClientRead'`);
+        where pid = ${id}::int and ${transactionVersion} = ${version} and wait_event = 'ClientRead'`);
   }
 
   async reclaimExpiredLeases(context: Context): Promise<void> {

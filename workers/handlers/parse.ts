@@ -18,6 +18,9 @@ import { describeSentFiles } from '../parsers/sent-files.ts';
 import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
 
+/** Artifacts in the result; the model lists all of them, page by page. */
+const MOST_NAMED = 1_000;
+
 /**
  * Makes a finished upload into artifacts of its model: all of them with the job's end, or none. After a lost worker it starts
  * over, from parts that stay until the job ends.
@@ -47,7 +50,11 @@ const parse: Handler<'parse'> = async context => {
     },
   );
   return {
-    result: { artifacts: made.map(({ aid, kind, size }) => ({ aid, kind, size })), files: sent },
+    result: {
+      artifacts: made.slice(0, MOST_NAMED).map(({ aid, kind, size }) => ({ aid, kind, size })),
+      count: made.length,
+      files: sent,
+    },
     promote: tx =>
       promoteArtifacts(tx, {
         upload: row.upload,
@@ -77,6 +84,7 @@ async function parseFiles(
   const parameters = PARSERS[upload.parser].parameters.parse(upload.parameters);
   const total = files.reduce((sum, { size }) => sum + size, 0);
   const made: MadeArtifact[] = [];
+  const names = new Set<string>();
   const skipped: SkippedRows = { count: 0, errors: [] };
   let done = 0;
   for (const [i, file] of files.entries()) {
@@ -96,9 +104,11 @@ async function parseFiles(
     }).catch((error: unknown) => {
       throw error instanceof TableError ? explain(error, { aid, file: file.file }) : error;
     });
-    for (const { aid: one } of artifacts)
-      if (made.some(other => other.aid === one)) throw twice(one);
-    made.push(...artifacts);
+    for (const artifact of artifacts) {
+      if (names.has(artifact.aid)) throw twice(artifact.aid);
+      names.add(artifact.aid);
+      made.push(artifact);
+    }
     for (const artifact of artifacts) addSkipped(skipped, file.file, artifact);
     done += file.size;
   }
@@ -109,7 +119,7 @@ async function parseFiles(
 function twice(aid: string): WindlassError {
   return new WindlassError('parse_failed', {
     detail: `The upload cannot be parsed: two of its artifacts would be named ${aid}.`,
-    hint: 'Choose other names in "aids".',
+    hint: 'Choose other names in "aids", or rename what is in the file.',
   });
 }
 

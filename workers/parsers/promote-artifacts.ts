@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import {
@@ -15,6 +15,9 @@ import { chargeStorage, type StorageLimits } from '../../shared/quotas/storage-l
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { removeParts } from '../../shared/uploads/uploads.ts';
 import type { MadeArtifact } from './parser.ts';
+
+/** Artifacts of one statement: those of many columns have statistics of a megabyte. */
+const BATCH = 100;
 
 interface Promotion {
   upload: UploadRow;
@@ -40,8 +43,12 @@ export async function promoteArtifacts(
     .where(eq(models.mid, upload.model))
     .returning({ version: models.version });
   let added = 0;
-  for (const artifact of made)
-    added += await putArtifact(tx, { upload, artifact, version: model?.version });
+  for (let at = 0; at < made.length; at += BATCH)
+    added += await putArtifacts(tx, {
+      upload,
+      made: made.slice(at, at + BATCH),
+      version: model?.version,
+    });
   await tx
     .update(models)
     .set({ bytes: sql`${models.bytes} + ${added}` })
@@ -75,33 +82,47 @@ async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<v
 }
 
 /**
- * Inserts or replaces an artifact; returns by how many bytes the model grows. The artifact gets the model's version, which
- * is never reused, even if the artifact was deleted in between.
+ * Inserts or replaces artifacts; returns by how many bytes the model grows. They get the model's version, which is never
+ * reused, even if an artifact was deleted in between.
  */
-async function putArtifact(
+async function putArtifacts(
   tx: Tx,
-  given: { upload: UploadRow; artifact: MadeArtifact; version: number | undefined },
+  given: { upload: UploadRow; made: MadeArtifact[]; version: number | undefined },
 ): Promise<number> {
-  const { upload, artifact, version } = given;
-  const { aid, kind, object, size, rows = null, columns = null, dialect = null } = artifact;
-  const which = and(eq(artifacts.model, upload.model), eq(artifacts.aid, aid));
-  const [before] = await tx
-    .select({ kind: artifacts.kind, object: artifacts.object, size: artifacts.size })
+  const { upload, made, version } = given;
+  const { model, input, owner: storedBy } = upload;
+  const names = made.map(({ aid }) => aid);
+  const found = await tx
+    .select({
+      ...{ aid: artifacts.aid, kind: artifacts.kind },
+      ...{ object: artifacts.object, size: artifacts.size },
+    })
     .from(artifacts)
-    .where(which);
-  if (before && before.kind !== kind)
-    throw new WindlassError('conflict', {
-      detail: `Conflict: the model has a ${before.kind} named ${aid} already.`,
-      hint: `Choose another name in "aids", or DELETE /api/models/(mid)/${before.kind}s/(aid) first.`,
-    });
-  const { input, owner: storedBy } = upload;
-  const values = { kind, object, size, rows, columns, dialect, version, input, storedBy };
-  if (before) {
-    await tx
-      .update(artifacts)
-      .set({ ...values, updated: sql`now()` })
-      .where(which);
-    await scheduleDeletion(tx, [before.object]);
-  } else await tx.insert(artifacts).values({ model: upload.model, aid, ...values });
-  return size - (before?.size ?? 0);
+    .where(and(eq(artifacts.model, model), inArray(artifacts.aid, names)));
+  const before = new Map(found.map(row => [row.aid, row]));
+  const added: (typeof artifacts.$inferInsert)[] = [];
+  let growth = 0;
+  for (const artifact of made) {
+    const { aid, kind, object, size, rows = null, columns = null, dialect = null } = artifact;
+    const old = before.get(aid);
+    if (old && old.kind !== kind)
+      throw new WindlassError('conflict', {
+        detail: `Conflict: the model has a ${old.kind} named ${aid} already.`,
+        hint: `Choose another name in "aids", or DELETE /api/models/(mid)/${old.kind}s/(aid) first.`,
+      });
+    const values = { kind, object, size, rows, columns, dialect, version, input, storedBy };
+    growth += size - (old?.size ?? 0);
+    if (old)
+      await tx
+        .update(artifacts)
+        .set({ ...values, updated: sql`now()` })
+        .where(and(eq(artifacts.model, model), eq(artifacts.aid, aid)));
+    else added.push({ model, aid, ...values });
+  }
+  if (added.length > 0) await tx.insert(artifacts).values(added);
+  await scheduleDeletion(
+    tx,
+    found.map(({ object }) => object),
+  );
+  return growth;
 }

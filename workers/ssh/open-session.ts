@@ -2,6 +2,7 @@ import { eq, sql } from 'drizzle-orm';
 import { sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
+import { limitTime } from '../../shared/process/limit-time.ts';
 import { LoginNode } from '../batch/login-node.ts';
 import type { JobContext, Outcome } from '../context.ts';
 import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
@@ -74,9 +75,9 @@ export async function openSession(
 
 /** The host's batch systems and the account's home; null where that cannot be learnt now: a batch job asks again. */
 const introduceHost = (session: RemoteSession, { signal }: Pick<JobContext, 'signal'>) =>
-  new LoginNode(session, AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]))
-    .introduce()
-    .catch(() => null);
+  limitTime(signal, PROBE_MS, limited => new LoginNode(session, limited).introduce()).catch(
+    () => null,
+  );
 
 /** At the first login nobody knows that the shell ever ran a command; later a host that is slow is one to come back to. */
 function throwUnusable(error: unknown): never {

@@ -43,16 +43,27 @@ export const jobsQuery = pageQuery.extend({
 });
 export type JobsQuery = z.output<typeof jobsQuery>;
 
-/** Results and errors may have 100 kB. Larger pages than this look at their sizes before they are read. */
+/** Results that are not large, and errors, may have 100 kB. Larger pages than this look at their sizes before they are read. */
 const USUAL_PAGE = 100;
+/** Of a large result as it is stored, compressed: that is known without reading it. One of a parse may have several 100 kB. */
+const LARGE_BYTES = 8_000;
 /** Of a job beside its result and error. */
 const JOB_BYTES = 600;
+
+const isLarge = sql<boolean>`coalesce(pg_column_size(${jobs.result}), 0) > ${sql.raw(String(LARGE_BYTES))}`;
+const usualResult = sql`case when ${isLarge} then null else ${jobs.result} end`;
+/** With `withoutLarge` a large result is not even read. */
+const columnsOf = ({ withoutLarge }: { withoutLarge: boolean }) => ({
+  ...summaryColumns,
+  result: (withoutLarge ? usualResult : sql`${jobs.result}`).mapWith(jobs.result).as('result'),
+  isLarge: isLarge.as('is_large'),
+});
 
 interface JobList {
   /** Undefined: of all. */
   owner: string | undefined;
   query: JobsQuery;
-  /** Called with the bytes of a large page before it is read. */
+  /** Called with the bytes of a large page, or of large jobs, before it is read. */
   reserve: (bytes: number) => Promise<void>;
 }
 
@@ -71,19 +82,20 @@ export async function listJobs(
   );
   const isOpen = query.state?.every(state => state === 'queued' || state === 'running') ?? false;
   const looked = isOpen ? openJobs(db, range) : undefined;
-  const inWindow = db
-    .select(summaryColumns)
-    .from(jobs)
-    .where(looked ? sql`${jobs.id} = any(array(${looked}))` : range)
-    .orderBy(desc(jobs.id));
-  const filter = (count: number) => {
+  const find = (count: number, { withoutLarge = false } = {}) => {
+    const inWindow = db
+      .select(columnsOf({ withoutLarge }))
+      .from(jobs)
+      .where(looked ? sql`${jobs.id} = any(array(${looked}))` : range)
+      .orderBy(desc(jobs.id));
+    // To write one more level of the query takes drizzle a fifth of a page's processor time.
+    if (!matches) return inWindow.limit(count);
     const window = inWindow.limit(WINDOW).as('jobs');
     return db.select().from(window).where(matches).orderBy(desc(window.id)).limit(count);
   };
-  // To write one more level of the query takes drizzle a fifth of a page's processor time.
-  const find = (count: number) => (matches ? filter(count) : inWindow.limit(count));
   let { limit } = query;
-  if (limit > USUAL_PAGE) {
+  let rows = limit > USUAL_PAGE ? undefined : await find(limit + 1, { withoutLarge: true });
+  if (!rows || rows.some(row => row.isLarge)) {
     const page = find(limit).as('page');
     const bytes = sql<number>`${JOB_BYTES}
       + coalesce(octet_length(${page.result}::text), 0) + coalesce(octet_length(${page.error}::text), 0)`;
@@ -92,8 +104,8 @@ export async function listJobs(
     // As rows, and as JSON.
     await reserve(2 * fitting.bytes);
     limit = Math.max(1, fitting.count);
+    rows = await find(limit + 1);
   }
-  const rows = await find(limit + 1);
   const page = toPage(rows as JobSummary[], limit, ({ id }) => id);
   if (page.next !== null || !matches) return page;
   return { ...page, next: await endOfWindow(db, range, isOpen) };

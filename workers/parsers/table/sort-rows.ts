@@ -75,6 +75,8 @@ class Sorter {
   readonly #connection: DuckDBConnection;
   readonly #sorting: Slice;
   readonly #columns: string;
+  /** Of a part that is divided again: its order as well, which may be told by columns of other slices. */
+  readonly #undividedColumns: string;
   /** SQL expression for the bytes of a row. */
   readonly #width: string;
   /** Sorted files, in their order. */
@@ -87,6 +89,8 @@ class Sorter {
     this.#sorting = sorting;
     const { names } = sorting;
     this.#columns = names.map(quoteName).join(', ');
+    const withOrder = new Set([...names, ...sorting.sort.map(({ column }) => column)]);
+    this.#undividedColumns = [...withOrder].map(quoteName).join(', ');
     const texts = names.filter(name => sorting.types.get(name) === 'VARCHAR');
     const lengths = texts.map(name => `coalesce(strlen(${quoteName(name)}), 0)`);
     this.#width = [8 * names.length, ...lengths].join(' + ');
@@ -217,8 +221,8 @@ class Sorter {
     const order = this.#sorting.sort.map(
       ({ column, descending }) => `${quoteName(column)} ${direction(descending)}`,
     );
-    const ordered = isSorted ? `ORDER BY ${[...order, quoteName(row)].join(', ')}` : '';
-    return `SELECT ${this.#columns} FROM ${source} WHERE ${where} ${ordered}`;
+    if (!isSorted) return `SELECT ${this.#undividedColumns} FROM ${source} WHERE ${where}`;
+    return `SELECT ${this.#columns} FROM ${source} WHERE ${where} ORDER BY ${[...order, quoteName(row)].join(', ')}`;
   }
 
   #number(input: string): { source: string; row: string } {

@@ -1,0 +1,18 @@
+/**
+ * Does work with a signal that is aborted as this one is, or after so long. AbortSignal.any alone does not hold an
+ * AbortSignal.timeout: on Node 20 the garbage collector takes it before it fires, unless somebody else refers to it.
+ */
+export async function limitTime<T>(
+  signal: AbortSignal,
+  ms: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const end = () => late.abort(new DOMException(`over after ${ms} ms`, 'TimeoutError'));
+  const timer = setTimeout(end, ms);
+  try {
+    return await work(AbortSignal.any([signal, late.signal]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
