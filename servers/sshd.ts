@@ -161,7 +161,7 @@ function writeConfig(options: SshdOptions, port: number): string {
 }
 
 /** The external SFTP server, if installed: a forced command cannot start the internal one. */
-function findSftpServer(): string {
+export function findSftpServer(): string {
   const folders = ['/usr/lib/openssh', '/usr/libexec/openssh', '/usr/lib/ssh', '/usr/libexec'];
   const paths = folders.map(folder => join(folder, 'sftp-server'));
   return paths.find(path => existsSync(path)) ?? 'internal-sftp';

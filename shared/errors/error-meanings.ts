@@ -187,9 +187,10 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Open a new session, if the change is right.',
   },
   sftp_unavailable: {
-    meaning: 'The host offers no SFTP to this account, so that its files cannot be listed or read.',
+    meaning:
+      'The host offers no SFTP to this account, so that its files cannot be listed or read; or its SFTP lacks what a file is written by.',
     remedy:
-      "Have the `sftp` subsystem enabled in the host's `sshd_config`. Commands work without it.",
+      "Have the `sftp` subsystem, or the extension that `detail` names, enabled in the host's `sshd_config`. Commands work without it.",
   },
   host_key_changed: {
     meaning:

@@ -10,9 +10,10 @@ import {
 import { join } from 'node:path';
 import { and, eq, gt, lt, sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
-import { batchPolls, jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
+import { batchPolls, jobs, leftoverRuns, sessions, workers } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import { abortable } from '../../shared/process/abort.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { type PollLimits, pollBatchHosts } from '../../workers/batch/poller.ts';
 import { endPoll, followHost } from '../../workers/batch/polls.ts';
@@ -45,12 +46,19 @@ beforeEach(async () => {
   stop = new AbortController();
 });
 afterEach(async () => {
+  hanging.clear();
+  onAsk = async () => {};
   stop.abort();
   rmSync(join(home, 'hangs'), { force: true });
   await polling;
 });
 
 const db = () => given.database().db;
+
+/** Sessions whose host does not answer while the test goes on. */
+const hanging = new Set<string>();
+/** Called before the host is asked. */
+let onAsk = async () => {};
 
 /** What the batch system's commands do: none but scancel is there. */
 function offer(scancel: string): void {
@@ -65,7 +73,11 @@ let sessionOfJob: string | undefined;
 
 async function makeJob(
   id: string,
-  { hasEnded = false, number = '7', finished = new Date() } = {},
+  {
+    hasEnded = false,
+    number = '7',
+    finished = new Date(),
+  }: { hasEnded?: boolean; number?: string | null; finished?: Date } = {},
 ): Promise<void> {
   const folder = join(home, '.windlass/batch', `${id}-1`);
   mkdirSync(folder, { recursive: true });
@@ -98,8 +110,9 @@ async function poll(worker = newId(), limits: Partial<PollLimits> = {}): Promise
   const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
   const host = new LocalExec({ home, shell: '/bin/sh', env });
   channels = 0;
-  const exec = (command: string, signal?: AbortSignal) => {
+  const exec = async (command: string, signal?: AbortSignal) => {
     channels++;
+    await onAsk();
     return host.exec(command, signal);
   };
   await followHost(db(), sid);
@@ -108,7 +121,10 @@ async function poll(worker = newId(), limits: Partial<PollLimits> = {}): Promise
     log: createLog({ level: 'silent', name: 'test' }),
     notifications: { publish: () => {} },
     sessions: {
-      use: (_: string, __: AbortSignal, work: (on: object) => unknown) => work({ exec }),
+      async use(of: string, signal: AbortSignal, work: (on: object) => unknown) {
+        if (hanging.has(of)) await abortable(new Promise<never>(() => {}), signal);
+        return work({ exec });
+      },
       mayUse: async () => mayUse,
     },
   };
@@ -239,6 +255,45 @@ test('many jobs of one account keep no other’s from being looked at, nor each 
       },
       { what: `a look at ${id}` },
     );
+});
+
+test('an account whose host does not answer keeps no other’s from being polled', async () => {
+  const slow = newId();
+  await db()
+    .insert(sessions)
+    .values({
+      ...{ sid: slow, owner: 'v', hostname: sid, username: 'v', agent: false },
+      sealed: Buffer.from('sealed'),
+    });
+  const first = newId();
+  await makeJob(first);
+  sessionOfJob = slow;
+  await makeJob(newId());
+  sessionOfJob = undefined;
+  hanging.add(slow);
+  const worker = newId();
+  await db()
+    .insert(workers)
+    .values({ id: worker, host: 'here', pid: 1, slots: {}, seen: sql`now() + interval '1 hour'` });
+  await poll(worker);
+  await waitFor(async () => (await rowOf(first))?.state === 'running', { what: 'the first poll' });
+  const second = newId();
+  await makeJob(second);
+  await waitFor(async () => (await rowOf(second))?.state === 'running', {
+    what: 'the next poll',
+    timeoutMs: 90_000,
+  });
+});
+
+test('a poll keeps the id that a visit has stored meanwhile', async () => {
+  const id = newId();
+  await makeJob(id, { number: null });
+  onAsk = async () => {
+    await db().update(jobs).set({ batch: sql`batch || '{"id": "7"}'` }).where(eq(jobs.id, id));
+  };
+  await poll();
+  await waitFor(async () => (await rowOf(id))?.state === 'running', { what: 'the poll' });
+  expect((await rowOf(id))?.batch?.id).toBe('7');
 });
 
 test('every account of a worker is asked about, whoever polls the host in turn with it', async () => {

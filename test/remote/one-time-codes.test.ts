@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStackDatabase } from '../harness/database.ts';
@@ -179,6 +179,72 @@ describeStack(skip, 'one-time codes', form => {
         400,
         'invalid_input',
       );
+    });
+  });
+
+  /** A batch system of one command, which starts each job at once. */
+  function offerBatchSystem({ account }: CodeHost): void {
+    const bin = join(account.home, 'bin');
+    mkdirSync(bin);
+    const sbatch = `#!/bin/bash
+      for word; do
+        case $word in --output=*) out=\${word#*=} ;; --error=*) err=\${word#*=} ;; esac
+      done
+      setsid sh "\${@: -2}" </dev/null >"$out" 2>"$err" &
+      echo 7
+    `;
+    writeFileSync(join(bin, 'sbatch'), sbatch, { mode: 0o755 });
+    writeFileSync(join(account.home, '.bashrc'), `export PATH=${bin}:$PATH\n`);
+  }
+
+  test('a command and a batch job that run are followed however late their user logs in again', async () => {
+    await withHost({}, async host => {
+      offerBatchSystem(host);
+      const { name, account, sshd, nextCode } = host;
+      const challenge = await expectChallenge(
+        await post('', { hostname: name, username: account.username }),
+      );
+      const { sid } = challenge;
+      expect((await answer(challenge, nextCode())).status).toBe(200);
+      const go = join(account.home, 'go');
+      const command = `echo begun; while ! test -e ${go}; do sleep 0.2; done; echo done`;
+      const batch = await client.post<Job>(`/api/remotes/${sid}/batch`, { command });
+      const running = await launchAsync(client, sid, command);
+      const ids = [batch.id, running.id];
+      for (const id of ids)
+        await waitFor(async () => String(await readOutput(client, id)) === 'begun\n', {
+          what: `job ${id} to run`,
+          timeoutMs: 60_000,
+        });
+      sshd.disconnect();
+      const sql = openStackDatabase(stack);
+      try {
+        for (const id of ids) {
+          const age = () => sql<{ epoch: number }[]>`
+            update jobs set unreachable_since = now() - interval '13 hours', not_before = now()
+            where id = ${id} and lease_token is null and unreachable_since is not null returning epoch`;
+          const { epoch } = await waitFor(async () => (await age())[0], {
+            ...{ what: `job ${id} to wait`, timeoutMs: 90_000, intervalMs: 50 },
+          });
+          const isVisited = async () => {
+            const [row] = await sql`select epoch, lease_token from jobs where id = ${id}`;
+            return row?.epoch > epoch && row?.lease_token === null;
+          };
+          await waitFor(isVisited, { what: `a visit to job ${id}`, timeoutMs: 90_000 });
+          const job = await client.get<Job>(`/api/jobs/${id}`);
+          expect([job.state, job.error]).toEqual([expect.stringMatching(/queued|running/), null]);
+        }
+      } finally {
+        await sql.end();
+      }
+      writeFileSync(go, '');
+      const again = await expectChallenge(await post(`/${sid}/login`, {}));
+      expect((await answer(again, nextCode())).status).toBe(200);
+      for (const id of ids) {
+        const job = await waitForEnd(client, id, 90_000);
+        expect([job.state, job.error]).toEqual(['succeeded', null]);
+        expect(String(await readOutput(client, id))).toBe('begun\ndone\n');
+      }
     });
   });
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
@@ -95,6 +95,25 @@ describeUnless(skip, 'accounts that a session cannot use', () => {
           await expectProblem(response, 409, 'sftp_unavailable');
         }
       });
+  });
+
+  test('a file is sftp_unavailable where the SFTP cannot give it its name', async () => {
+    const lines = ['Subsystem sftp internal-sftp -P posix-rename,hardlink'];
+    await withHost({ lines }, async ({ account, open }) => {
+      const { sid } = (await (await open(true)).json()) as { sid: string };
+      for (const [headers, extension] of [
+        [{}, 'posix-rename@openssh.com'],
+        [{ 'If-None-Match': '*' }, 'hardlink@openssh.com'],
+      ] as const) {
+        const answer = await client.fetch(`/api/remotes/${sid}/file${account.home}/new`, {
+          ...{ method: 'PUT', body: 'text' },
+          headers: { 'Content-Type': 'application/octet-stream', ...headers },
+        });
+        const { detail } = await expectProblem(answer, 409, 'sftp_unavailable');
+        expect(detail).toContain(extension);
+        expect(readdirSync(account.home).filter(name => /new|windlass-/.test(name))).toEqual([]);
+      }
+    });
   });
 
   /** A folder with BusyBox under the names of all its applets, and nothing else. */

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { jobs } from '../../shared/database/schema.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
-import { sleep } from '../../shared/process/abort.ts';
+import { abortable, sleep } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';
@@ -13,6 +13,8 @@ import { endPoll, type HostPoll, passPoll, takePolls } from './polls.ts';
 const ROUND_MS = 1_000;
 /** For one account: its files, and one call of its batch system. */
 const ACCOUNT_MS = 150_000;
+/** The next poll of a host waits no longer for those of its accounts that do not answer. */
+const PATIENCE_MS = 10_000;
 /** In one request to the host. */
 const MOST_FILES = 500;
 /** Of these, jobs that have ended and are removed: each may be one call of the batch system. */
@@ -38,6 +40,8 @@ interface HostMemory {
   cursors: Cursors;
   /** By account: polls in a row that found its home away. */
   away: Map<string, number>;
+  /** Accounts that an earlier poll is still asking. */
+  underWay: Set<string>;
 }
 
 /**
@@ -66,8 +70,10 @@ export async function pollBatchHosts(
 async function pollHost(context: Context, { hostname, turn: latest }: HostPoll): Promise<void> {
   const { hosts, limits } = context;
   const { db } = context.database;
-  const memory: HostMemory = hosts.get(hostname) ?? { cursors: {}, away: new Map() };
-  const { cursors, away } = memory;
+  const memory: HostMemory = hosts.get(hostname) ?? {
+    ...{ cursors: {}, away: new Map(), underWay: new Set() },
+  };
+  const { cursors, away, underWay } = memory;
   const turn = memory.turn ?? latest;
   const rows = await readFollowed(context, { hostname, cursors, turn, most: limits.jobs });
   if (rows.length === 0) {
@@ -82,26 +88,27 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
     else accounts.set(accountOf(row), [row]);
   }
   for (const name of away.keys()) if (!accounts.has(name)) away.delete(name);
-  const names = [...accounts.keys()].sort();
+  const names = [...accounts.keys()].filter(name => !underWay.has(name)).sort();
   // The batch system is asked once in a poll, by one account after another.
-  const next = names.find(name => name > turn) ?? names[0] ?? '';
+  const next = names.find(name => name > turn) ?? names[0] ?? turn;
   memory.turn = next;
   if (rows.length < limits.jobs) memory.cursors = {};
   // Only of the account that asks: of each of its jobs the batch system is to be asked.
-  else cursors[next] = accounts.get(next)?.at(-1)?.id ?? '';
-  try {
-    await Promise.allSettled(
-      [...accounts].map(([name, own]) =>
-        limitTime(context.stopping, ACCOUNT_MS, signal =>
-          pollAccount(context, own, { name, asks: name === next, away, signal }),
-        ).catch((err: unknown) =>
-          context.log.info({ err, host: hostname }, 'batch jobs could not be polled'),
-        ),
-      ),
-    );
-  } finally {
-    await endPoll(db, { hostname, turn: next });
-  }
+  else if (names.includes(next)) cursors[next] = accounts.get(next)?.at(-1)?.id ?? '';
+  const polls = names.map(async name => {
+    underWay.add(name);
+    await limitTime(context.stopping, ACCOUNT_MS, signal =>
+      pollAccount(context, accounts.get(name) ?? [], { name, asks: name === next, away, signal }),
+    )
+      .catch((err: unknown) =>
+        context.log.info({ err, host: hostname }, 'batch jobs could not be polled'),
+      )
+      .finally(() => underWay.delete(name));
+  });
+  await limitTime(context.stopping, PATIENCE_MS, signal =>
+    abortable(Promise.all(polls), signal),
+  ).catch(() => {});
+  await endPoll(db, { hostname, turn: next });
 }
 
 /** All jobs of one account, over the connection of one of their sessions. */
@@ -169,7 +176,7 @@ const toFollowed = (row: FollowedRow): Followed => ({
   stored: { stdout: row.stdout, stderr: row.stderr },
 });
 
-/** Of jobs that no worker has at this moment. */
+/** Of jobs that no worker has at this moment. One whose id a visit has learnt since the poll began keeps what that has stored. */
 async function write(
   { database, notifications }: Context,
   changes: Record<string, Change>,
@@ -180,7 +187,8 @@ async function write(
     order by id for update skip locked`;
   const written = await database.db.execute<{ id: string }>(sql`
     update ${jobs} set
-      batch = change.value -> 'batch',
+      batch = case when ${jobs.batch} ->> 'id' is not distinct from change.value #>> '{batch,id}'
+        then change.value -> 'batch' else ${jobs.batch} end,
       state = case when (change.value ->> 'runs')::boolean then 'running' else state end,
       started = case when (change.value ->> 'runs')::boolean then coalesce(started, now()) else started end,
       not_before = case when (change.value ->> 'wakes')::boolean then now() else not_before end,

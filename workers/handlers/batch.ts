@@ -2,10 +2,10 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { folderOf } from '../../shared/jobs/payloads/batch.ts';
 import { BatchRun } from '../batch/batch-run.ts';
 import { cwdNotFound } from '../batch/errors.ts';
-import type { Handler } from '../context.ts';
+import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { explainAccessDenied, isUnreachable } from '../runs/run-errors.ts';
+import { awaySince, explainAccessDenied, isUnreachable } from '../runs/run-errors.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
@@ -36,7 +36,7 @@ const batch: Handler<'batch'> = async context => {
     signal: () => (job.runAt ? context.cleanupSignal : context.signal),
   }).catch(async (error: unknown) => {
     await output.flush();
-    if (job.runAt && isUnreachable(error)) throw toLater(unreachableSince, wasCancelled(context));
+    if (job.runAt && isUnreachable(error)) throw toLater(context, unreachableSince, error);
     throw explainAccessDenied(context, error);
   });
   if (code === 'cwd') throw cwdNotFound(folderOf(payload));
@@ -45,10 +45,13 @@ const batch: Handler<'batch'> = async context => {
 
 export default batch;
 
-function toLater(since: Date | null, isCancelled: boolean): unknown {
-  if (!since || Date.now() - since.getTime() < UNREACHABLE_FOR_MS)
+function toLater(context: JobContext, unreachableSince: Date | null, error: unknown): unknown {
+  const isCancelled = wasCancelled(context);
+  // Whoever has cancelled it may never log in again.
+  const since = isCancelled ? (unreachableSince ?? new Date()) : awaySince(unreachableSince, error);
+  if (Date.now() - since.getTime() < UNREACHABLE_FOR_MS)
     return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {
-      unreachableSince: since ?? new Date(),
+      unreachableSince: since,
     });
   if (isCancelled)
     return new WindlassError('cancelled', {

@@ -4,7 +4,9 @@ import { abortableOpen } from '../../shared/process/abort.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /** Status codes of draft-ietf-secsh-filexfer-02, section 7. */
-export const STATUS = { endOfFile: 1, noSuchFile: 2, permissionDenied: 3, failure: 4 };
+export const STATUS = {
+  ...{ endOfFile: 1, noSuchFile: 2, permissionDenied: 3, failure: 4, unsupported: 8 },
+};
 /** POSIX st_mode. */
 const TYPE_MASK = 0o170_000;
 const TYPES = { directory: 0o040_000, link: 0o120_000, file: 0o100_000 };

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findSftpServer } from '../../servers/sshd.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
@@ -19,19 +20,28 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
   let session: RemoteSession;
   beforeAll(async () => {
     sshd = await startTestSshd();
-    const { port, hostKey, username, privateKey } = sshd;
-    const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
-    const login = { hops: [host as HostRow] as Hops, username, credential: { privateKey } };
-    const settings = { spoolLimitBytes: 2 ** 30, shell: undefined };
-    session = new RemoteSession(await connect(login, patient), settings);
+    session = await openSession(sshd);
   });
   afterAll(async () => {
     session?.close();
     await sshd?.stop();
   });
 
+  async function openSession({ port, hostKey, username, privateKey }: TestSshd) {
+    const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
+    const login = { hops: [host as HostRow] as Hops, username, credential: { privateKey } };
+    const settings = { spoolLimitBytes: 2 ** 30, shell: undefined };
+    return new RemoteSession(await connect(login, patient), settings);
+  }
   const write = (path: string, text: string, options: Partial<WriteFileOptions> = {}) =>
-    writeRemoteFile(session, {
+    writeOn(session, path, text, options);
+  const writeOn = (
+    on: RemoteSession,
+    path: string,
+    text: string,
+    options: Partial<WriteFileOptions>,
+  ) =>
+    writeRemoteFile(on, {
       ...{ path, bytes: Readable.from([Buffer.from(text)]), size: text.length },
       digest: createHash('sha256').update(text).digest('base64'),
       ...{
@@ -104,5 +114,20 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     expect(await write(path, 'b', { exclusive: false })).toEqual({ created: true });
     expect(readFileSync(path, 'utf8')).toBe('b');
     expect(readdirSync(sshd.home).filter(name => name.startsWith('.windlass-job'))).toEqual([]);
+  });
+
+  test('a new file is written though its temporary name cannot be removed', async () => {
+    const host = await startTestSshd({
+      lines: [`Subsystem sftp ${findSftpServer()} -P remove`],
+    });
+    const other = await openSession(host);
+    try {
+      const path = join(host.home, 'kept');
+      expect(await writeOn(other, path, 'text', { stale: [] })).toEqual({ created: true });
+      expect(readFileSync(path, 'utf8')).toBe('text');
+    } finally {
+      other.close();
+      await host.stop();
+    }
   });
 });

@@ -293,7 +293,9 @@ async function giveName(
   const { sftp, act } = channel;
   if (!exclusive) {
     // The rename of the draft does not replace a file.
-    await act(done => sftp.ext_openssh_rename(temporary, path, done));
+    await act(done => sftp.ext_openssh_rename(temporary, path, done)).catch(
+      explainUnsupported('posix-rename@openssh.com'),
+    );
     return;
   }
   // A link is made only where there is no such name.
@@ -301,15 +303,30 @@ async function giveName(
     await act(done => sftp.ext_openssh_hardlink(temporary, path, done));
   } catch (error) {
     if (await find(channel, path)) throw isThere(path);
-    throw error;
+    return explainUnsupported('hardlink@openssh.com')(error);
   }
-  await remove(channel, temporary);
+  await remove(channel, temporary).catch((error: unknown) => {
+    // The file is there, whole, and whatever is written to the other name is written to it.
+    if (statusOf(error) === undefined) throw error;
+  });
 }
 
-/** ssh2 throws an error without a status where the server has no such extension. */
+/** Of a server that has no such extension: ssh2 throws an error of its own. */
+const isUnsupported = (error: unknown) =>
+  statusOf(error) === STATUS.unsupported ||
+  (error as Error).message === 'Server does not support this extended request';
+
 function ignoreUnsupported(error: unknown): void {
-  if (error instanceof WindlassError || statusOf(error) !== undefined) throw error;
+  if (!isUnsupported(error)) throw error;
 }
+
+const explainUnsupported = (extension: string) => (error: unknown) => {
+  if (!isUnsupported(error)) throw error;
+  throw new WindlassError('sftp_unavailable', {
+    detail: `SFTP unavailable: the host's SFTP server lacks ${extension}, by which a file gets its name at once.`,
+    hint: `Have ${extension} allowed there: OpenSSH's sftp-server has it, unless -P or -p leaves it out.`,
+  });
+};
 
 /** What a status of the host means for a write. */
 export function toWriteError(

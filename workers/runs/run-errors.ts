@@ -3,6 +3,7 @@ import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { LostCause, UnsureEnd } from '../host-agent/protocol/run-event.ts';
+import { isReconnectRequired } from '../ssh/reconnect.ts';
 import type { RunOutcome } from './run-state.ts';
 
 /** A run on a host that cannot be reached is tried again after so long. */
@@ -30,6 +31,10 @@ const UNREACHABLE: ErrorCode[] = [
 export const isUnreachable = (error: unknown) =>
   error instanceof WindlassError && UNREACHABLE.includes(error.code);
 
+/** Since when a run's host is away. The time until its user logs in again does not count: that may be a weekend. */
+export const awaySince = (unreachableSince: Date | null, error: unknown): Date =>
+  (isReconnectRequired(error) ? null : unreachableSince) ?? new Date();
+
 /** Whether a run is given up whose host cannot be reached since then. */
 export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > UNREACHABLE_FOR_MS;
 
@@ -41,10 +46,10 @@ export function isAway({ job }: JobContext, error: unknown): boolean {
 }
 
 /** What such work throws: the job is released, so that another attempt follows the run; after too long it is given up. */
-export function followLater({ job }: JobContext): unknown {
-  const unreachableSince = job.unreachableSince ?? new Date();
-  const isTooLong = isAwayTooLong(unreachableSince);
-  if (isTooLong) return toError({ type: 'unreachable' }, { isCancelled: false, limit: undefined });
+export function followLater({ job }: JobContext, error: unknown): unknown {
+  const unreachableSince = awaySince(job.unreachableSince, error);
+  if (isAwayTooLong(unreachableSince))
+    return toError({ type: 'unreachable' }, { isCancelled: false, limit: undefined });
   return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {
     unreachableSince,
   });

@@ -12,7 +12,13 @@ import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { Manner } from './manner.ts';
-import { explainAccessDenied, isAwayTooLong, isUnreachable, toError } from './run-errors.ts';
+import {
+  awaySince,
+  explainAccessDenied,
+  isAwayTooLong,
+  isUnreachable,
+  toError,
+} from './run-errors.ts';
 import {
   beginRun,
   type Effect,
@@ -69,7 +75,7 @@ export async function runOnHost(
       signal: () => run.signal,
     });
   } catch (error) {
-    if (run.isRequested && isUnreachable(error)) return await run.yieldSlot();
+    if (run.isRequested && isUnreachable(error)) return await run.yieldSlot(error);
     throw explainAccessDenied(context, error);
   } finally {
     run.close();
@@ -149,9 +155,8 @@ class Run {
   }
 
   /** Releases the job, whose host cannot be reached, so that its slot serves others; or gives the run up. */
-  async yieldSlot(): Promise<RunEnd> {
-    const { job } = this.#context;
-    const since = job.unreachableSince ?? new Date();
+  async yieldSlot(error: unknown): Promise<RunEnd> {
+    const since = awaySince(this.#context.job.unreachableSince, error);
     this.#dispatch({ type: 'unreachable', isTooLong: isAwayTooLong(since) });
     if (this.#state.outcome?.type === 'release') await this.#update({ unreachableSince: since });
     return this.#settle(this.#state.outcome);

@@ -81,7 +81,8 @@ export async function withSession<T>(
   }
 }
 
-const isReconnectRequired = (error: unknown): error is WindlassError =>
+/** Whether only the session's user can make its connection again. */
+export const isReconnectRequired = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'reconnect_required';
 
 const isRunning = ({ runAt, runRemoved }: JobRow) => runAt !== null && !runRemoved;

@@ -68,7 +68,7 @@ async function followOnHost(context: VideoContext, video: Frames): ReturnType<Wa
   try {
     return await onHost(context, video);
   } catch (error) {
-    throw isAway(context, error) ? followLater(context) : error;
+    throw isAway(context, error) ? followLater(context, error) : error;
   }
 }
 

@@ -102,3 +102,9 @@ test('a folder that is relative to nothing is refused', () => {
   const script = '#!/bin/sh\n#SBATCH -D here\n';
   expect(batchRequest.safeParse({ script }).error?.message).toContain('--chdir');
 });
+
+test('a command is limited by its bytes, of which a shell takes so many', () => {
+  const of = (command: string) => batchRequest.safeParse({ command });
+  expect(of('ä'.repeat(65_500)).success).toBe(true);
+  expect(of('ä'.repeat(65_501)).error?.issues[0]?.message).toContain('131,000 bytes');
+});

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { findForbidden } from './batch-options.ts';
+import { commandText } from './launch.ts';
 
 /** The batch systems that Windlass can submit to: workers/batch/(name).ts. */
 export const ENGINES = ['slurm'] as const;
@@ -22,7 +23,7 @@ const text = (what: string) =>
 /** What a batch job asks its batch system for. */
 export const batchRequest = z.object({
   /** A line for the account's own shell. */
-  command: text('it').min(1).max(131_000).optional(),
+  command: commandText.optional(),
   /** A file of its own, run by the interpreter that its first line names. */
   script: text('it')
     .min(1)
