@@ -136,7 +136,6 @@ child() {
   echo "s $handle $id" >&3
   # shellcheck source=/dev/null
   . "$dir/cmd"
-  true >"$dir/cmd" # may hold secrets, and is kept until the run is forgotten
   if ! case $mode in
   s | a) printf '%s' "$text" >"$dir/script" ;;
   l) printf '%s\n%s' "$login" "$text" >"$dir/script" ;;
@@ -153,6 +152,7 @@ child() {
     notify_emitter "failed $handle full"
     exit 1
   fi
+  true >"$dir/cmd" # may hold secrets, and is kept until the run is forgotten
   notify_emitter "started $handle"
   umask "$2"
   if [ "$mode" = l ]; then
