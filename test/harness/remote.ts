@@ -38,6 +38,7 @@ interface SessionOptions {
   hostname?: string;
   agent?: boolean;
   env?: Record<string, string>;
+  startup?: string;
 }
 
 export async function openSession(

@@ -62,6 +62,20 @@ describeStack(missingPrograms('sshd'), 'how a command is run', form => {
       });
     });
 
+    test(`its variables and its input stand in no arguments of a process, ${how}`, async () => {
+      const sid = await openSession(client, sshd, { agent, env: { SEALED: 'hidden 1' } });
+      const { output, returncode } = await run({
+        sid,
+        command: `cat; for file in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$file; done 2>/dev/null; echo "$SEALED, $OWN"`,
+        env: { OWN: 'hidden 2' },
+        stdin: 'hidden 3',
+      });
+      expect(returncode).toBe(0);
+      expect(output).toMatch(/^hidden 3/);
+      expect(output).toMatch(/hidden 1, hidden 2\n$/);
+      expect(output.match(/hidden \d/g)).toHaveLength(3);
+    });
+
     test(`a folder that cannot be entered is an error, and nothing ran, ${how}`, async () => {
       const sid = await openSession(client, sshd, { agent });
       writeFileSync(join(sshd.home, 'a-file'), '');
@@ -90,6 +104,14 @@ describeStack(missingPrograms('sshd'), 'how a command is run', form => {
       expect((await run({ sid, command: 'echo in time', timeout: 600 })).output).toBe('in time\n');
     });
   }
+
+  test.each(['once', 'each'])('nor do they stay in files of the run, with "%s"', async startup => {
+    const sid = await openSession(client, sshd, { startup });
+    const command = 'cat "$WINDLASS_RUN/cmd" "$WINDLASS_RUN/script"';
+    expect(await run({ sid, command, env: { OWN: 'hidden' }, stdin: 'hidden' })).toMatchObject({
+      ...{ output: '', errors: '', returncode: 0 },
+    });
+  });
 
   test('what is no folder, variable, input or time-out is named', async () => {
     const sid = await openSession(client, sshd);

@@ -8,7 +8,7 @@ import { askHost } from '../ssh/ask-host.ts';
 import type { BatchStatus, Query } from './engine.ts';
 import { ENGINE } from './engines.ts';
 import { type Look, parseLooks, parseSizes } from './look.ts';
-import { jobFile, requestFile } from './submission-files.ts';
+import { jobFile, requestFile, variablesFile } from './submission-files.ts';
 
 const FUNCTIONS = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
 /** Of each stream, in one answer. */
@@ -49,6 +49,7 @@ export class LoginNode {
     const files = [
       ['job', jobFile(request)],
       ['request', requestFile(request)],
+      ['variables', variablesFile(request)],
       ...(script === undefined ? [] : [['script', script]]),
     ] as const;
     const answer = await this.#ask(

@@ -90,6 +90,22 @@ test('what the start-up files set does not come before what was asked for', asyn
   });
 });
 
+test.each(['/bin/sh', '/bin/bash'])(
+  'its variables stand in no arguments of a process, under %s',
+  async SHELL => {
+    // Tells what else is started before the command, for however short a time.
+    const folder = join(directory.path, 'tells');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'env'), '#!/bin/sh\necho "env $*" >&2\nexec /usr/bin/env "$@"\n');
+    chmodSync(join(folder, 'env'), 0o755);
+    const env = { SHELL, PATH: `${folder}:${bin}:${process.env.PATH}` };
+    const command = `for file in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$file; done 2>/dev/null; echo "$TOKEN"`;
+    const { out, err } = await submit({ command, env: { TOKEN: 'hidden' } }, { env });
+    expect(out?.match(/hidden/g)).toHaveLength(1);
+    expect(err).toBe('');
+  },
+);
+
 test('a home that is away for a moment is no end of the job', async () => {
   const home = join(directory.path, 'away');
   mkdirSync(home);

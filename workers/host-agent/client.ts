@@ -17,11 +17,17 @@ export interface RunRequest {
   token: string;
   /** For the account's own `$SHELL -c`; at most 128 KiB, Linux's limit for an argument. */
   command?: string;
-  /** For /bin/sh, from a file; of any length. */
+  /** For a shell that reads it from a file; of any length. */
   script?: string;
-  /** The script is run as if the account had just logged in: before its start-up files. Needs an agent of `startup` `each`. */
-  atLogin?: boolean;
+  /**
+   * /bin/sh, or the account's own shell, one of the Bourne family. For `login` /bin/sh is started as if the account had just
+   * logged in, before its start-up files, which needs an agent of `startup` `each`.
+   */
+  reader?: keyof typeof MODE;
 }
+
+/** How the agent is asked for a script. */
+const MODE = { sh: 's', account: 'a', login: 'l' };
 
 interface Follow {
   id: string;
@@ -99,7 +105,7 @@ export class AgentClient {
    */
   run(request: RunRequest): AsyncIterableIterator<RunEvent> {
     const text = request.command ?? request.script ?? '';
-    const mode = request.command !== undefined ? 'c' : request.atLogin ? 'l' : 's';
+    const mode = request.command !== undefined ? 'c' : MODE[request.reader ?? 'sh'];
     const id = checkName(request.id);
     const line = `${id} ${checkName(request.token)} ${mode} ${quoteLine(text)}`;
     const events = this.#startFollow({ id }, handle => `run ${handle} ${line}`);

@@ -1,17 +1,13 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { Startup } from '../../shared/process/startup.ts';
+import { passVariables } from '../host-agent/pass-variables.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { type Manner, withSessionEnv } from './manner.ts';
 import type { RunRequest } from './run-on-host.ts';
 
-/**
- * Shells that read the script below. Run by the account's own shell, it keeps the functions that bash exports. Not zsh, whose
- * start-up files may have their own `cd`, and whose `command` finds no built-in one.
- */
-const READS_SCRIPT = /\/(?:sh|dash|ash|bash|ksh|ksh93|mksh)$/;
-/** The limit of execve for one argument is 128 KiB. */
-const MAX_ARGUMENT_BYTES = 131_000;
+/** The shell that reads the script below itself: other ones drop the functions that it exports. */
+const EXPORTS_FUNCTIONS = /\/bash$/;
 /** What the script ends with where it cannot enter the folder. Its line on stderr, which names the run, tells it from the command's own. */
 export const NO_FOLDER = 113;
 
@@ -24,6 +20,7 @@ export const isPlain = ({ cwd, env, stdin }: Launch) =>
 /**
  * A script of sh that runs the command by the account's shell in its folder, with its variables and its standard input, which
  * the agent knows nothing of. `startup` is `once` where the start-up files were read before, and the shell must not read them.
+ * The input and the variables come to no process as arguments: all accounts of the host could read them.
  */
 export function launchScript(launch: Launch, id: string, startup: Startup): string {
   const { command, cwd, env = {}, stdin } = launch;
@@ -34,10 +31,10 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
     lines.push(
       `CDPATH= command cd -- ${quoteWord(cwd)} 2>/dev/null || { command echo ${quoteWord(noFolderLine(id))} >&2; exit ${NO_FOLDER}; }`,
     );
-  const variables = Object.entries(env).map(([name, value]) => quoteWord(`${name}=${value}`));
-  const words = [...(variables.length > 0 ? ['env', ...variables] : []), '"$SHELL" "$@"'];
-  const run = `exec ${words.join(' ')} -c ${quoteWord(command)}`;
+  const { before, words } = passVariables(env);
+  const run = ['exec', ...words, '"$SHELL" "$@" -c', quoteWord(command)].join(' ');
   lines.push(
+    ...before,
     stdin === undefined
       ? `${run} </dev/null`
       : // A command that does not read all of it is no error.
@@ -57,12 +54,14 @@ export function runRequest(
 ): RunRequest {
   const launch = withSessionEnv(given, manner);
   if (manner.startup === 'each')
-    return { script: `${AT_HOME}${launchScript(launch, id, 'each')}`, atLogin: true };
+    return { script: leaveNoFile(AT_HOME + launchScript(launch, id, 'each')), reader: 'login' };
   if (isPlain(launch)) return { command: launch.command };
-  const script = launchScript(launch, id, 'once');
-  const fits = Buffer.byteLength(script) <= MAX_ARGUMENT_BYTES;
-  return fits && READS_SCRIPT.test(shell) ? { command: script } : { script };
+  const script = leaveNoFile(launchScript(launch, id, 'once'));
+  return { script, reader: EXPORTS_FUNCTIONS.test(shell) ? 'account' : 'sh' };
 }
+
+/** A script that empties its own file first: the shell has read it to its end before it runs anything of it. */
+const leaveNoFile = (script: string) => `{\ncommand true 2>/dev/null >|"$0"\n${script}\n}\n`;
 
 const noFolderLine = (id: string) => `windlass: ${id}: cannot enter the folder`;
 

@@ -7,7 +7,7 @@ import { abortable, abortableIterator } from '../../shared/process/abort.ts';
 import type { JobContext } from '../context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
-import type { AgentClient } from '../host-agent/client.ts';
+import type { AgentClient, RunRequest as AgentRequest } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
@@ -35,14 +35,7 @@ const REPEAT_MS = 12 * 3_600_000;
 /** On average a run waits so long before it is requested again on an account that has all the processes it may have. */
 const CROWDED_MS = 300;
 
-export interface RunRequest {
-  /** For the account's own shell. */
-  command?: string;
-  /** For /bin/sh, of any length. */
-  script?: string;
-  /** The script is run as if the account had just logged in: see AgentClient. */
-  atLogin?: boolean;
-}
+export type RunRequest = Pick<AgentRequest, 'command' | 'script' | 'reader'>;
 
 /** Given by the account's shell, and how the session's commands are run, where these matter. */
 type Requested = RunRequest | ((on: { shell: string; manner: Manner }) => RunRequest);

@@ -7,7 +7,8 @@
 #   ask    becomes `asked` before the one call of the batch system's submit command, or `withdrawn`: there is none
 #   go     becomes `begun` by the job itself before it runs anything, or `void`: it never will
 #   spare  becomes `end.CODE.OUT.ERR[.t]`: the exit status, the bytes of both streams, and whether it was told to end
-#   answer.CODE, answer.err: what the submit command printed; job, request, script: what it is to run; out, err: its output
+#   answer.CODE, answer.err: what the submit command printed; job, request, variables, script: what it is to run
+#   out, err: its output
 
 windlass_base=$HOME/.windlass/batch
 # Where batch systems are, if the start-up files of the account do not say so.

@@ -111,7 +111,8 @@ measure() {
 }
 
 # child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command. MODE is
-# c for a command of the account's shell, s for a script of sh, l for one that begins with the environment of the login.
+# c for a command of the account's shell; for a script, which a shell reads from a file: s for sh, a for the account's shell, l
+# for sh in the environment of the login.
 child() {
   attempt=$1 dir=$base/runs/$1 fifo=$base/serve/${1%-*}/fifo
   exec 0<>"$dir/go"
@@ -136,7 +137,7 @@ child() {
   # shellcheck source=/dev/null
   . "$dir/cmd"
   if ! case $mode in
-  s) printf '%s' "$text" >"$dir/script" ;;
+  s | a) printf '%s' "$text" >"$dir/script" ;;
   l) printf '%s\n%s' "$login" "$text" >"$dir/script" ;;
   esac; then
     notify_emitter "failed $handle full"
@@ -151,6 +152,7 @@ child() {
     notify_emitter "failed $handle full"
     exit 1
   fi
+  true >"$dir/cmd" # may hold secrets, and is kept until the run is forgotten
   notify_emitter "started $handle"
   umask "$2"
   if [ "$mode" = l ]; then
@@ -165,7 +167,10 @@ child() {
   '') unset SHLVL ;;
   *) typeset +x SHLVL _AST_FEATURES ;; # ksh crashes in `exec` without SHLVL
   esac
-  if [ "$2" = s ]; then exec /bin/sh "$1/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&-; fi
+  case $2 in
+  s) exec /bin/sh "$1/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
+  a) exec "$SHELL" "$1/script" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;
+  esac
   # Under SSH, Debian's bash reads .bashrc for each `-c`; it was read before.
   case ${SHELL:=/bin/sh} in
   */bash) exec "$SHELL" --norc -c "$3" </dev/null >&4 2>&5 3>&- 4>&- 5>&- ;;

@@ -1,0 +1,23 @@
+import { quoteWord } from './shell-quote.ts';
+
+/**
+ * Names that a shell has of its own: one is read-only to it, or means something to it, or its value is not what was assigned.
+ */
+const OF_SHELLS =
+  /^(?:_|(?:BASH|COMP|EPOCH|HIST|HOST|KSH|LC_|LD_|MAIL|OPT|POSIX|PROMPT|READLINE|ZSH|windlass_).*|CDPATH|CHILD_MAX|COLUMNS|COPROC|DIRSTACK|E?[GU]ID|EDITOR|ENV|EXECIGNORE|EXECSHELL|FCEDIT|FIGNORE|FPATH|FUNC(?:NAME|NEST)|GLOBIGNORE|GROUPS|HOME|IFS|IGNOREEOF|INPUTRC|JOBMAX|LANG|LINENO|LINES|LOGNAME|MACHTYPE|MAPFILE|OLDPWD|OSTYPE|PATH(?:SEP)?|PGRP|PIPESTATUS|PPID|PS[0-9]|PWD|S?RANDOM|REPLY|SECONDS|SHELL(?:OPTS)?|SHLVL|SH_.*|TERM|TIMEFORMAT|TMOUT|USER(?:_ID|NAME)?|VISUAL)$/;
+
+/**
+ * How a script of sh gives a command its variables: `before` is a command of it, `words` are those before the command. Arguments
+ * of a process are for every account of a host to read, its environment is not. So they are exported, but for those that the
+ * shell might not pass on as they are: these stand in the arguments of `env` for a moment.
+ */
+export function passVariables(env: Record<string, string>): { before: string[]; words: string[] } {
+  const exported: string[] = [];
+  const own: string[] = [];
+  for (const [name, value] of Object.entries(env))
+    (OF_SHELLS.test(name) ? own : exported).push(quoteWord(`${name}=${value}`));
+  return {
+    before: exported.length > 0 ? [`command export ${exported.join(' ')}`] : [],
+    words: own.length > 0 ? ['env', ...own] : [],
+  };
+}
