@@ -28,6 +28,19 @@ describe.each(SHELLS.filter(([program = '']) => findProgram(program)))('%s %s', 
     expect(passVariables(env).words).toEqual([]);
   });
 
+  test('puts no secret into arguments that is named like what a shell has', () => {
+    const names = [
+      'MAILGUN_API_KEY',
+      'COMPOSE_PASSWORD',
+      'LD_API_KEY',
+      'HOSTING_TOKEN',
+      'SH_TOKEN',
+    ];
+    const env = Object.fromEntries(names.map(name => [name, 'hidden']));
+    expect(passVariables(env).words).toEqual([]);
+    expect([...pass(env)]).toEqual(expect.arrayContaining(Object.entries(env)));
+  });
+
   test('passes on each variable that it has of its own', () => {
     const names = read('set').match(/^[A-Za-z_][A-Za-z0-9_]*(?==)/gm) ?? [];
     expect(names).toContain('IFS');

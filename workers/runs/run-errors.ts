@@ -31,9 +31,22 @@ const UNREACHABLE: ErrorCode[] = [
 export const isUnreachable = (error: unknown) =>
   error instanceof WindlassError && UNREACHABLE.includes(error.code);
 
-/** Since when a run's host is away. The time until its user logs in again does not count: that may be a weekend. */
-export const awaySince = (unreachableSince: Date | null, error: unknown): Date =>
-  (isReconnectRequired(error) ? null : unreachableSince) ?? new Date();
+/**
+ * Since when a run's host is away: as the attempt found it where the host takes a login, which forgets that, and the agent cannot
+ * start. The time until its user logs in again does not count: that may be a weekend.
+ */
+export function awaySince(
+  unreachableSince: Date | null,
+  error: unknown,
+  found?: Date | null,
+): Date {
+  if (isReconnectRequired(error)) return new Date();
+  const before = isAgentFailure(error) ? found : null;
+  return unreachableSince ?? before ?? new Date();
+}
+
+const isAgentFailure = (error: unknown) =>
+  error instanceof WindlassError && error.code === 'agent_startup_failed';
 
 /** Whether a run is given up whose host cannot be reached since then. */
 export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > UNREACHABLE_FOR_MS;
@@ -45,9 +58,12 @@ export function isAway({ job }: JobContext, error: unknown): boolean {
   return code !== 'remote_connection_failed' || job.unreachableSince !== null;
 }
 
-/** What such work throws: the job is released, so that another attempt follows the run; after too long it is given up. */
-export function followLater({ job }: JobContext, error: unknown): unknown {
-  const unreachableSince = awaySince(job.unreachableSince, error);
+/**
+ * What such work throws: the job is released, so that another attempt follows the run; after too long it is given up. `found`: since
+ * when the host was away as the attempt began.
+ */
+export function followLater({ job }: JobContext, error: unknown, found: Date | null): unknown {
+  const unreachableSince = awaySince(job.unreachableSince, error, found);
   if (isAwayTooLong(unreachableSince))
     return toError({ type: 'unreachable' }, { isCancelled: false, limit: undefined });
   return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {

@@ -93,6 +93,8 @@ class Run {
   readonly #sink: RunSink;
   /** What may abort with a cancel or a limit. */
   readonly #sources: AbortSignal[];
+  /** Since when the host was away as the attempt began. */
+  readonly #foundAwaySince: Date | null;
   #state: RunState;
   #connection: Connection | undefined;
   /** Aborted when the phase changes. */
@@ -100,6 +102,7 @@ class Run {
 
   constructor(context: JobContext, request: Requested, sink: RunSink) {
     this.#context = context;
+    this.#foundAwaySince = context.job.unreachableSince;
     this.#request = request;
     this.#sink = sink;
     this.#sources = sink.limit ? [context.signal, sink.limit] : [context.signal];
@@ -149,7 +152,7 @@ class Run {
 
   /** Releases the job, whose host cannot be reached, so that its slot serves others; or gives the run up. */
   async yieldSlot(error: unknown): Promise<RunEnd> {
-    const since = awaySince(this.#context.job.unreachableSince, error);
+    const since = awaySince(this.#context.job.unreachableSince, error, this.#foundAwaySince);
     this.#dispatch({ type: 'unreachable', isTooLong: isAwayTooLong(since) });
     if (this.#state.outcome?.type === 'release') await this.#update({ unreachableSince: since });
     return this.#settle(this.#state.outcome);

@@ -2,6 +2,7 @@ import type ssh2 from 'ssh2';
 import { abortable } from '../../shared/process/abort.ts';
 import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
 import { limitLogin, type Transport } from './limit-login.ts';
+import { refuseViolations } from './refuse-violations.ts';
 
 /** The algorithms for a connection, with those of the host's key. */
 export const offer = (serverHostKey: string[], algorithms: SshAlgorithms) =>
@@ -27,6 +28,7 @@ export function openConnection(
     client.once('close', () => reject(new Error('the host closed the connection')));
     client.once('ready', limitLogin(transport, reject));
     client.connect({ ...options, sock: transport });
+    refuseViolations(client, transport);
     onBegun?.(reject);
   });
   // One signal may see many attempts.

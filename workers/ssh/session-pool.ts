@@ -78,7 +78,8 @@ export class SessionPool {
     });
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
-      if (this.#pooled.has(sid)) void this.#closeUnused();
+      // Else the sweep does it.
+      if (this.#pooled.has(sid)) this.#closeUnused().catch(this.#explain);
     });
     this.#stop = () => {
       clearInterval(timer);
@@ -225,11 +226,14 @@ export class SessionPool {
       await this.#closeUnused();
       if (this.#context.config.SEAL_PRIVATE_KEYS) await this.#remover.sweep();
     } catch (error) {
-      this.#context.log.debug({ err: error }, 'the session sweep failed');
+      this.#explain(error);
     } finally {
       this.#sweeping = false;
     }
   }
+
+  readonly #explain = (error: unknown) =>
+    this.#context.log.debug({ err: error }, 'the session sweep failed');
 
   /**
    * Closes connections that are idle, and those of ended sessions that have no run to remove. Retires a connection whose

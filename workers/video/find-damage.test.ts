@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { findDamage } from './find-damage.ts';
 import { parseFrameHeader } from './frame-header.ts';
@@ -29,4 +30,26 @@ test('a picture in ASCII has a number for each of its pixels', () => {
   expect(findDamage(Buffer.from(whole.slice(0, -2)))).toContain('cut short');
   expect(findDamage(Buffer.from('P3 1 1 255 1 2 3\n'))).toBeUndefined();
   expect(findDamage(Buffer.from('P3 1 1 255 1 2\n'))).toContain('cut short');
+});
+
+test('a PNG of more chunks than anybody writes is not walked to its end', () => {
+  const chunk = (type: string, data: Buffer) => {
+    const named = Buffer.concat([Buffer.from(type), data]);
+    const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    checksum.writeUInt32BE(crc32(named));
+    return Buffer.concat([length, named, checksum]);
+  };
+  const header = chunk('IHDR', Buffer.from([0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0]));
+  const png = (empty: number) =>
+    Buffer.concat([
+      Buffer.from('89504e470d0a1a0a', 'hex'),
+      header,
+      Buffer.alloc(12 * empty, chunk('tEXt', Buffer.alloc(0))),
+      chunk('IEND', Buffer.alloc(0)),
+    ]);
+  expect(findDamage(png(1_000))).toBeUndefined();
+  expect(findDamage(png(200_000))).toBe('has more than 100000 chunks');
+  expect(parseFrameHeader(png(1_000))).toMatchObject({ kind: 'png' });
+  expect(parseFrameHeader(png(200_000))).toEqual({ problem: 'is a broken PNG image' });
 });

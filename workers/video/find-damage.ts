@@ -17,8 +17,13 @@ export function findDamage(bytes: Buffer): string | undefined {
 
 const cutShort = (bytes: Buffer) => `is cut short: it ends after ${bytes.length} bytes`;
 
+/** A file of 256 MiB may have millions of empty ones, which would hold the worker for half a minute. libpng writes 8 kB into each. */
+const MOST_CHUNKS = 100_000;
+
 function findPngDamage(bytes: Buffer): string | undefined {
+  let chunks = 0;
   for (let at = 8; ; ) {
+    if (++chunks > MOST_CHUNKS) return `has more than ${MOST_CHUNKS} chunks`;
     if (at + 12 > bytes.length) return cutShort(bytes);
     const length = bytes.readUInt32BE(at);
     const type = bytes.toString('latin1', at + 4, at + 8);
@@ -66,8 +71,8 @@ function findAsciiDamage(bytes: Buffer): string | undefined {
   for (let at = 2; at < bytes.length; ) {
     const byte = bytes[at] as number;
     if (byte === HASH) {
-      const end = bytes.indexOf(LINE_FEED, at);
-      at = end === -1 ? bytes.length : end;
+      // Not by indexOf(): there may be as many comments as bytes.
+      while (at < bytes.length && bytes[at] !== LINE_FEED) at++;
     } else if (byte <= SPACE) at++;
     else {
       const start = at;
@@ -96,7 +101,8 @@ function findExrDamage(bytes: Buffer): string | undefined {
   const table = findHeaderEnd(bytes);
   if (table === undefined || table + 8 * blocks > bytes.length) return cutShort(bytes);
   for (let block = 0; block < blocks; block++) {
-    const at = Number(bytes.readBigUInt64LE(table + 8 * block));
+    const entry = table + 8 * block;
+    const at = bytes.readUInt32LE(entry) + bytes.readUInt32LE(entry + 4) * 2 ** 32;
     if (at + 8 > bytes.length || at + 8 + bytes.readUInt32LE(at + 4) > bytes.length)
       return cutShort(bytes);
   }
@@ -104,7 +110,8 @@ function findExrDamage(bytes: Buffer): string | undefined {
 }
 
 function findHeaderEnd(bytes: Buffer): number | undefined {
-  for (let at = 8; at < bytes.length; ) {
+  let at = 8;
+  for (let i = 0; i < MOST_CHUNKS && at < bytes.length; i++) {
     if (bytes[at] === 0) return at + 1;
     const type = bytes.indexOf(0, at) + 1;
     const size = bytes.indexOf(0, type) + 1;

@@ -67,6 +67,8 @@ function checkSize(parsed: ParsedHeader): ParsedHeader {
   return problem ? { problem } : parsed;
 }
 
+const MOST_CHUNKS = 10_000;
+
 /** Chunks up to the first IDAT: a tRNS before it makes a picture without an alpha channel transparent. */
 function parsePng(head: Buffer): ParsedHeader {
   // The signature, IHDR's length and name, then width and height as 32-bit numbers, depth and colour type.
@@ -77,7 +79,8 @@ function parsePng(head: Buffer): ParsedHeader {
   const colours = head[25] ?? 0;
   if (colours & 4) return { ...size, alpha: true };
   const palette = colours === 3 ? ({ palette: true } as const) : {};
-  for (let at = 33; ; at += 12 + head.readUInt32BE(at)) {
+  let at = 33;
+  for (let chunks = 0; chunks < MOST_CHUNKS; chunks++, at += 12 + head.readUInt32BE(at)) {
     // A size that cannot be is told without the rest.
     if (at + 8 > head.length)
       return findSizeProblem(width, height)
@@ -87,6 +90,7 @@ function parsePng(head: Buffer): ParsedHeader {
     if (type === 'tRNS') return { ...size, ...palette, alpha: true };
     if (type === 'IDAT' || type === 'IEND') return { ...size, ...palette };
   }
+  return { problem: 'is a broken PNG image' };
 }
 
 /** Formats that are decoded. SVG is not among them, because it can refer to other files. */

@@ -91,34 +91,41 @@ function expandStar(
 
 /** Runs of digits by their value, all else by its characters. All names begin with `start`. */
 export function sortNaturally(names: readonly string[], start = ''): string[] {
-  // Of a million names each step counts, for nothing else runs meanwhile: they are split once, and only where they differ.
-  const at = /\D\d*$/.exec(start)?.index ?? 0;
-  const split = names.map(name => ({ name, parts: splitDigits(name.slice(at)) }));
-  return split.sort((a, b) => compareParts(a.parts, b.parts)).map(({ name }) => name);
+  // Of a million names each step counts, for nothing else runs meanwhile: they are compared only where they may differ, in place.
+  const from = /\D\d*$/.exec(start)?.index ?? 0;
+  return [...names].sort((a, b) => compareNaturally(a, b, from));
 }
 
-/** `value` is NaN for what is not a run of digits. */
-interface Part {
-  text: string;
-  value: number;
+/** Of names that are alike until `from`, where no run of digits goes on. */
+function compareNaturally(a: string, b: string, from: number): number {
+  const most = Math.min(a.length, b.length);
+  let at = from;
+  while (at < most && a.charCodeAt(at) === b.charCodeAt(at)) at++;
+  if (at === most) return a.length - b.length;
+  let run = at;
+  while (run > from && isDigit(a, run - 1)) run--;
+  if (isDigit(a, run) && isDigit(b, run)) return compareRuns(digitsAt(a, run), digitsAt(b, run));
+  const isRunLonger = at > from && isDigit(a, at) !== isDigit(b, at);
+  // What comes before the digits ends there, and is shorter than what goes on.
+  if (isRunLonger) return isDigit(a, at) ? -1 : 1;
+  return a.charCodeAt(at) - b.charCodeAt(at);
 }
 
-const splitDigits = (name: string): Part[] =>
-  (name.match(/\d+|\D+/g) ?? []).map(text => ({
-    text,
-    value: /^\d/.test(text) ? Number(text) : NaN,
-  }));
+function compareRuns(a: string, b: string): number {
+  const difference = Number(a) - Number(b);
+  if (difference) return difference;
+  return a < b ? -1 : 1;
+}
 
-function compareParts(left: readonly Part[], right: readonly Part[]): number {
-  const length = Math.min(left.length, right.length);
-  for (let i = 0; i < length; i++) {
-    const [a, b] = [left[i] as Part, right[i] as Part];
-    if (a.text === b.text) continue;
-    const difference = a.value - b.value;
-    if (difference) return difference;
-    return a.text < b.text ? -1 : 1;
-  }
-  return left.length - right.length;
+function isDigit(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 48 && code <= 57;
+}
+
+function digitsAt(text: string, start: number): string {
+  let end = start;
+  while (isDigit(text, end)) end++;
+  return text.slice(start, end);
 }
 
 function describeRange({ first, last }: Pattern): string {

@@ -17,6 +17,15 @@ test.each(['a', 'a1', 'a1-', '7', '/run 10/a'])('also after %s, which all begin 
   expect(sortNaturally(whole, start)).toEqual(sortNaturally(whole));
 });
 
+test('however many runs the names have, sorting them takes no memory for each', () => {
+  const names = Array.from({ length: 20_000 }, (_, i) => `${'a1'.repeat(120)}${i % 7}b${i}`);
+  const before = process.memoryUsage().heapUsed;
+  const sorted = sortNaturally(names);
+  // Each run of each name took 64 bytes: 300 MB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(100e6);
+  expect(sorted.slice(0, 2).map(name => name.slice(240))).toEqual(['0b0', '0b7']);
+});
+
 test('a pattern that matches more files than can be sorted soon is refused', async () => {
   const printed = Buffer.from(`\n${STREAM_MAGIC}\n${'/a\0'.repeat(1_000_001)}\0`);
   const reading = readNames(Readable.from([printed], { objectMode: false }));

@@ -65,10 +65,11 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
 
 /** A host that is away while it encodes, or has encoded, is waited for. */
 async function followOnHost(context: VideoContext, video: Frames): ReturnType<Way> {
+  const found = context.job.unreachableSince;
   try {
     return await onHost(context, video);
   } catch (error) {
-    throw isAway(context, error) ? followLater(context, error) : error;
+    throw isAway(context, error) ? followLater(context, error, found) : error;
   }
 }
 

@@ -1,0 +1,116 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import ssh2, { type ServerChannel } from 'ssh2';
+import { expect, onTestFinished, test } from 'vitest';
+import { makeKeyPair } from '../../servers/key-pair.ts';
+import { requirePackage } from '../../shared/process/require-package.ts';
+import { openConnection } from './open-connection.ts';
+
+/** Of ssh2's server: it sends what it is told to, whatever the RFC says. */
+interface Protocol {
+  channelEOF(id: number): void;
+  channelData(id: number, data: Buffer): void;
+  channelExtData(id: number, data: Buffer, type: number): void;
+  channelOpenConfirm(recipient: number, sender: number, window: number, packetSize: number): void;
+}
+
+interface Violation {
+  /** At once after the connection is made. */
+  connected?(protocol: Protocol): void;
+  /** When a command is asked for; `id` is the client's number of its channel. */
+  asked?(protocol: Protocol, channel: ServerChannel, id: number): void;
+}
+
+/** A client that is connected to a host which does so, and its errors. */
+async function connectTo({ connected, asked }: Violation) {
+  const server = new ssh2.Server({ hostKeys: [makeKeyPair().private] }, host => {
+    const { _protocol: protocol } = host as unknown as { _protocol: Protocol };
+    host.on('error', () => {});
+    host.on('authentication', context => context.accept());
+    connected?.(protocol);
+    host.on('session', accept => {
+      accept().on('exec', acceptCommand => {
+        const channel = acceptCommand();
+        const { outgoing } = channel as unknown as { outgoing: { id: number } };
+        asked?.(protocol, channel, outgoing.id);
+      });
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const client = new ssh2.Client();
+  onTestFinished(() => void client.destroy());
+  const errors: string[] = [];
+  client.on('error', error => errors.push(error.message));
+  const closed = new Promise<void>(resolve => client.once('close', () => resolve()));
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const options = { username: 'me', password: 'x', hostVerifier: () => true };
+  await openConnection(client, socket, { options, signal: new AbortController().signal });
+  return { client, errors, closed };
+}
+
+const run = (client: ssh2.Client) =>
+  new Promise<ssh2.ClientChannel>((resolve, reject) =>
+    client.exec('true', (error, channel) => (error ? reject(error) : resolve(channel))),
+  );
+
+test('what a host sends after the end of a stream is dropped', async () => {
+  const { client, errors } = await connectTo({
+    asked: (protocol, channel, id) => {
+      protocol.channelEOF(id);
+      protocol.channelExtData(id, Buffer.from('x'), 1);
+      protocol.channelData(id, Buffer.from('x'));
+      channel.exit(3);
+      channel.close();
+    },
+  });
+  const code = await new Promise(resolve =>
+    client.exec('true', (_error, channel) => {
+      channel.resume().once('exit', resolve);
+      channel.stderr.resume();
+    }),
+  );
+  expect([code, errors]).toEqual([3, []]);
+});
+
+test('a host that takes packets of no bytes is left', async () => {
+  const { client, errors, closed } = await connectTo({
+    connected: protocol => {
+      const confirm = protocol.channelOpenConfirm.bind(protocol);
+      protocol.channelOpenConfirm = (recipient, sender, window) =>
+        confirm(recipient, sender, window, 0);
+    },
+  });
+  run(client).catch(() => {});
+  await closed;
+  expect(errors[0]).toContain('it takes packets of 0 bytes');
+});
+
+test('a host that sends more than the window of a channel is left', async () => {
+  const { client, errors, closed } = await connectTo({
+    asked: (protocol, _channel, id) => {
+      for (let i = 0; i < 200; i++) protocol.channelData(id, Buffer.alloc(32_000));
+    },
+  });
+  // Whose output nobody reads.
+  await run(client);
+  await closed;
+  expect(errors[0]).toContain('it sends more than the window of a channel');
+});
+
+test('keys that a host tells of after the login are not looked at', () => {
+  const receivers = requirePackage<((protocol: object, payload: Buffer) => void)[]>(
+    'ssh2/lib/protocol/handlers.js',
+  );
+  const seen: string[] = [];
+  const protocol = {
+    _handlers: { GLOBAL_REQUEST: (_: object, name: string) => seen.push(name) },
+  };
+  for (const name of ['hostkeys-00@openssh.com', 'keepalive@openssh.com']) {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(name.length);
+    receivers[80]?.(protocol, Buffer.concat([Buffer.from([80]), length, Buffer.from(`${name}\0`)]));
+  }
+  expect(seen).toEqual(['keepalive@openssh.com']);
+});

@@ -1,0 +1,70 @@
+import type ssh2 from 'ssh2';
+import { requirePackage } from '../../shared/process/require-package.ts';
+import type { Transport } from './limit-login.ts';
+
+type Handler<A extends unknown[]> = (protocol: unknown, ...message: A) => void;
+type DataHandler = Handler<[recipient: number, data: Buffer, type?: number]>;
+
+/** Of ssh2 1.17, pinned by package.json: what its client does with messages of RFC 4254, and its channels by their numbers. */
+interface Internals {
+  _protocol: {
+    _handlers: {
+      CHANNEL_OPEN_CONFIRMATION: Handler<[info: { packetSize: number }]>;
+      CHANNEL_DATA: DataHandler;
+      CHANNEL_EXTENDED_DATA: DataHandler;
+    };
+  };
+  _chanMgr: { get(id: number): { incoming?: { state: string; window: number } } | undefined };
+}
+
+/** Servers take 32 kB; ssh2 sends what is to be written in one go, in packets of this size, for ever where it is 0. */
+const LEAST_PACKET_BYTES = 1_024;
+const GLOBAL_REQUEST = 80;
+const HOSTKEYS = 'hostkeys-00@openssh.com';
+
+/**
+ * Has a client that connects hold its host to RFC 4254, where ssh2 believes it: a host that does not keep to a channel's window
+ * (5.2) fills the memory, data after EOF (5.3) is an error that nobody listens to, and small packets stop the process. Data after
+ * EOF is dropped; else the connection ends.
+ */
+export function refuseViolations(client: ssh2.Client, transport: Transport): void {
+  const { _protocol, _chanMgr: channels } = client as unknown as Internals;
+  const handlers = _protocol._handlers;
+  const end = (why: string): never => {
+    transport.destroy();
+    // ssh2 makes it the client's error.
+    throw new Error(`the host violates RFC 4254: ${why}`);
+  };
+  const open = handlers.CHANNEL_OPEN_CONFIRMATION;
+  handlers.CHANNEL_OPEN_CONFIRMATION = (protocol, info) => {
+    if (info.packetSize < LEAST_PACKET_BYTES) end(`it takes packets of ${info.packetSize} bytes`);
+    open(protocol, info);
+  };
+  const bounded =
+    (handle: DataHandler): DataHandler =>
+    (protocol, recipient, data, type) => {
+      const incoming = channels.get(recipient)?.incoming;
+      if (incoming && incoming.state !== 'open') return;
+      if (incoming && data.length > incoming.window)
+        end('it sends more than the window of a channel');
+      handle(protocol, recipient, data, type);
+    };
+  handlers.CHANNEL_DATA = bounded(handlers.CHANNEL_DATA);
+  handlers.CHANNEL_EXTENDED_DATA = bounded(handlers.CHANNEL_EXTENDED_DATA);
+}
+
+/**
+ * Has ssh2 drop the keys that a host tells of after the login, which nobody asks for: it looks for each form of a key in them, by
+ * expressions that take a second for a message of 35 kB.
+ */
+function dropHostKeys(): void {
+  type Receive = (protocol: unknown, payload: Buffer) => void;
+  const receivers = requirePackage<Receive[]>('ssh2/lib/protocol/handlers.js');
+  const receive = receivers[GLOBAL_REQUEST];
+  if (!receive) throw new Error('this ssh2 handles messages elsewhere');
+  receivers[GLOBAL_REQUEST] = (protocol, payload) => {
+    if (payload.toString('latin1', 5, 5 + HOSTKEYS.length) !== HOSTKEYS) receive(protocol, payload);
+  };
+}
+
+dropHostKeys();
