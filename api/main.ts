@@ -149,6 +149,8 @@ async function main(): Promise<void> {
       `windlass: cannot listen on ${config.HOST}:${config.PORT} (${error.code}); set HOST and PORT`,
     );
   });
+  // Such as of a process that has all the files open that it may have.
+  server.on('error', err => log.warn({ err }, 'a connection could not be accepted'));
   log.info({ host: config.HOST, port: config.PORT }, 'the API is ready');
   life.ready();
 

@@ -50,7 +50,7 @@ export class Authentication {
     if (!left) return proceed({ type: 'none', username });
     if ((this.#factors > 0 && !isPartial) || this.#factors >= MAX_FACTORS) return proceed(false);
     this.#factors++;
-    this.#choose(left).then(proceed, this.#fail);
+    this.#choose(left).then(proceed).catch(this.#fail);
   };
 
   async #choose(left: string[]): Promise<ssh2.AnyAuthMethod | false> {
@@ -85,7 +85,7 @@ export class Authentication {
       instruction: readable(`${name}\n${instructions}`),
       prompts: prompts.map(({ prompt, echo = false }) => ({ text: harmless(prompt), echo })),
     };
-    this.#answer(round).then(finish, this.#fail);
+    this.#answer(round).then(finish).catch(this.#fail);
   };
 
   async #answer(round: Round): Promise<string[]> {
