@@ -59,7 +59,11 @@ describe.each(SHELLS)('runs under %s', shell => {
       );
     await waitFor(waits, { what: 'a full spool' });
     await harness.close();
-    rmSync(join(host.account.home, '.windlass'), { recursive: true, maxRetries: 10, retryDelay: 20 });
+    rmSync(join(host.account.home, '.windlass'), {
+      recursive: true,
+      maxRetries: 10,
+      retryDelay: 20,
+    });
     await waitFor(() => processesOf(host).length === 0, { what: 'the end of all processes' });
     expect(existsSync(join(host.account.home, 'done'))).toBe(true);
   });
