@@ -414,9 +414,8 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     const mid = /models\/(\w+)/.exec(page.url())?.[1];
     await page.getByLabel('Value').fill('2');
     await page.getByRole('button', { name: 'Store' }).click();
-    await page.getByText('Not stored yet.').waitFor({ state: 'detached' });
+    await expect.poll(() => grace.get(`/api/models/${mid}/parameters/meanwhile`)).toBe(2);
     expect(await page.getByRole('alert').count()).toBe(0);
-    expect(await grace.get(`/api/models/${mid}/parameters/meanwhile`)).toBe(2);
     await page.getByRole('link', { name: 'Roof' }).click();
     await show('People');
     await page.getByLabel('User name').fill('ada');
