@@ -5,14 +5,17 @@ import { cwdNotFound } from '../batch/errors.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { awaySince, explainAccessDenied, isUnreachable } from '../runs/run-errors.ts';
+import {
+  awaySince,
+  explainAccessDenied,
+  isAwayTooLong,
+  isUnreachable,
+} from '../runs/run-errors.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /** A job whose host cannot be reached is tried again after so long. */
 const UNREACHABLE_RETRY_SECONDS = 30;
-/** And is given up after so long. */
-const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 
 /** Submits a job to the batch system of the session's host exactly once, and follows it to its end in many short visits. */
 const batch: Handler<'batch'> = async context => {
@@ -49,7 +52,7 @@ function toLater(context: JobContext, unreachableSince: Date | null, error: unkn
   const isCancelled = wasCancelled(context);
   // Whoever has cancelled it may never log in again.
   const since = isCancelled ? (unreachableSince ?? new Date()) : awaySince(unreachableSince, error);
-  if (Date.now() - since.getTime() < UNREACHABLE_FOR_MS)
+  if (!isAwayTooLong(since))
     return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {
       unreachableSince: since,
     });

@@ -8,6 +8,7 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Time } from '../ui/time.tsx';
 import type { ModelPartProps } from './model-part.ts';
+import { NameFields } from './name-fields.tsx';
 import { SaveTexts } from './save-texts.tsx';
 import { useTexts } from './use-texts.ts';
 
@@ -34,19 +35,7 @@ function ModelForm({ model, isWriter }: { model: Model; isWriter: boolean }) {
   return (
     <form class="card card-body narrow" onSubmit={save} autocomplete="off">
       <fieldset class="form bare" aria-label="Model" disabled={!isWriter}>
-        <label class="field">
-          <span>Name</span>
-          <input class="input" required readOnly={change.isPending} {...form.field('name')} />
-        </label>
-        <label class="field">
-          <span>Description</span>
-          <textarea
-            class="input"
-            rows={4}
-            readOnly={change.isPending}
-            {...form.field('description')}
-          />
-        </label>
+        <NameFields form={form} isPending={change.isPending} />
         <label class="field">
           <span>Marking</span>
           <input class="input" readOnly={change.isPending} {...form.field('marking')} />

@@ -13,6 +13,7 @@ import {
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { Time } from '../ui/time.tsx';
+import { NameFields } from './name-fields.tsx';
 import { SaveTexts } from './save-texts.tsx';
 import { useTexts } from './use-texts.ts';
 
@@ -36,19 +37,7 @@ function ProjectForm({ project }: { project: Project }) {
   return (
     <form class="card card-body narrow" onSubmit={save} autocomplete="off">
       <fieldset class="form bare" aria-label="Project" disabled={!canWrite(project)}>
-        <label class="field">
-          <span>Name</span>
-          <input class="input" required readOnly={change.isPending} {...form.field('name')} />
-        </label>
-        <label class="field">
-          <span>Description</span>
-          <textarea
-            class="input"
-            rows={4}
-            readOnly={change.isPending}
-            {...form.field('description')}
-          />
-        </label>
+        <NameFields form={form} isPending={change.isPending} />
       </fieldset>
       <p class="muted">
         Made <Time at={created} />. Its id is <code>{id}</code>.
