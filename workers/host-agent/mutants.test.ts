@@ -82,6 +82,42 @@ const mutants: Mutant[] = [
     wrong: 'ran\nran\n',
   },
   {
+    what: 'the birth that waits for requested attempts: a child without a claim starts a forgotten run again',
+    text: '    is_settled $((settled + 1)) || return 1\n',
+    instead: '',
+    async show(content) {
+      const host = makeHostWith(content);
+      const first = await connect(host);
+      const second = await connect(host);
+      const run = { id: 'once', command: 'echo ran >>ledger' };
+      const child = await waitFor(() => findPreparedChild(host), { what: 'an attempt' });
+      process.kill(child, 'SIGSTOP');
+      const late = collect({
+        client: first,
+        id: 'once',
+        events: first.run({ ...run, token: 'a' }),
+      }).catch(() => {});
+      await first.ping();
+      await collect({ client: second, id: 'once', events: second.run({ ...run, token: 'b' }) });
+      await second.forget('once');
+      await first.ping();
+      await second.ping();
+      // The sweep also removes this, of an earlier boot.
+      const bait = join(host.account.home, '.windlass/serve/dead-1-1');
+      mkdirSync(bait);
+      writeFileSync(join(bait, 'born'), readFileSync('/proc/sys/kernel/hostname'));
+      await second.forget('unknown');
+      await second.ping();
+      await waitFor(() => !existsSync(bait), { what: 'the sweep' });
+      process.kill(child, 'SIGCONT');
+      await waitFor(() => !existsSync(`/proc/${child}`), { what: 'the end of the late child' });
+      await Promise.race([late, second.ping()]);
+      return readFileSync(join(host.account.home, 'ledger'), 'utf8');
+    },
+    right: 'ran\n',
+    wrong: 'ran\nran\n',
+  },
+  {
     what: "the supervisor's backpressure: output that is never acknowledged fills the disk",
     text: '  [ $((spooled + at_e - oldest)) -lt "$limit" ]\n',
     instead: '  true\n',

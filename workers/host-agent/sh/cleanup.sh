@@ -70,39 +70,60 @@ find_claims() {
   done
 }
 
-# sweep: cleans up dead serves and removes the fences of forgotten runs. Such a fence stays until every serve has ended
-# that was alive when the run was forgotten, including this one: each may still have an old `run` request for it in a
-# pipe. Clients of a later serve know that the run has ended. Forgetting touches the fence, so its time can be compared.
-# It stays also while an attempt is claimed for the run: a child that outlives its serve may be about to create the fence.
-# Such claims are looked for after the dead serves are cleaned up, when no child of theirs can claim any more.
-sweep() {
+# sweep_some ID…: cleans up dead serves, and removes those fences of these forgotten runs that no request can need. Such a
+# fence stays until every serve that was alive when the run was forgotten has ended or renewed its birth: until then it may
+# have an old `run` request for it in a pipe. Clients of a later serve know that the run has ended. Forgetting touches the
+# fence, so its time can be compared. It stays also while an attempt is claimed for the run: a child that outlives its serve
+# may be about to create the fence. The order counts: the serves are looked for after the runs are known to be forgotten, so
+# that none is overlooked but later ones; the claims after the births, before which they were made.
+sweep_some() {
+  forgotten=$*
   set --
   for dir in "$base"/serve/*; do
-    [ -d "$dir" ] || continue
-    if is_serve_alive "${dir##*/}"; then set -- "$@" "$dir/born"; else clean_up_serve "${dir##*/}"; fi
+    if [ ! -d "$dir" ]; then continue; fi
+    if ! is_serve_alive "${dir##*/}"; then
+      clean_up_serve "${dir##*/}"
+    elif [ -e "$dir/renewed" ]; then
+      set -- "$@" "$dir/renewed"
+    else
+      set -- "$@" "$dir/born"
+    fi
   done
   for dead in "$base"/serve/.[!.]*; do # its cleanup may have been killed; it is idempotent
     if [ -d "$dead" ]; then clean_up_serve "${dead##*/.}"; fi
   done
-  if [ ! -d "$base/runs/." ]; then return 0; fi # a missing directory proves nothing then
-  claims='' stale='' batch=0
+  older='' stale=''
+  for id in $forgotten; do
+    for birth in "$@"; do
+      [ "$birth" -nt "$base/started/$id" ] || continue 2
+    done
+    older="$older $id"
+  done
+  if [ -z "$older" ]; then return 0; fi
+  find_claims
+  for id in $older; do
+    case $claims in *" $id "* | *' ? '*) ;; *) stale="$stale \"\$base/started/$id\"" ;; esac
+  done
+  if [ -n "$stale" ]; then eval "rm -f $stale"; fi
+}
+
+# sweep: cleans up dead serves and removes the fences of forgotten runs, 500 at a time.
+sweep() {
+  ids='' size=0
   for fence in "$base"/started/*; do
     token='' attempt=''
     { read -r token attempt <"$fence"; } 2>/dev/null
-    if [ -z "$attempt" ]; then continue; fi
-    if [ "$token" = -stopped ] || [ -d "$base/runs/$attempt" ]; then continue; fi
-    for born in "$@"; do
-      [ "$born" -nt "$fence" ] || continue 2
-    done
-    if [ -z "$claims" ]; then find_claims; fi
-    case $claims in *" ${fence##*/} "* | *' ? '*) continue ;; esac
-    stale="$stale \"\$base/started/${fence##*/}\"" batch=$((batch + 1))
-    if [ $batch -ge 500 ]; then
-      eval "rm -f $stale"
-      stale='' batch=0
+    if [ -z "$attempt" ] || [ "$token" = -stopped ] || [ -d "$base/runs/$attempt" ]; then continue; fi
+    case ${fence##*/} in *[!A-Za-z0-9-]*) continue ;; esac
+    ids="$ids ${fence##*/}" size=$((size + 1))
+    if [ $size -ge 500 ]; then
+      if [ ! -d "$base/runs/." ]; then break; fi # a missing directory proves nothing then
+      sweep_some $ids
+      ids='' size=0
     fi
   done
-  if [ -n "$stale" ]; then eval "rm -f $stale"; fi
+  if [ ! -d "$base/runs/." ]; then ids=''; fi
+  sweep_some $ids
 }
 
 # is_agent_in_use FILE: whether a live serve may use this agent file. A serve that names no file may use any.
