@@ -101,28 +101,28 @@ sweep_some() {
   done
   if [ -z "$older" ]; then return 0; fi
   find_claims
+  if [ ! -d "$base/runs/." ]; then return 0; fi # unreadable claims are not missing ones
   for id in $older; do
     case $claims in *" $id "* | *' ? '*) ;; *) stale="$stale \"\$base/started/$id\"" ;; esac
   done
   if [ -n "$stale" ]; then eval "rm -f $stale"; fi
 }
 
-# sweep: cleans up dead serves and removes the fences of forgotten runs, 500 at a time.
+# sweep: cleans up dead serves and removes the fences of forgotten runs, 500 at a time. Only the fence itself says that its run
+# is forgotten: a directory that cannot be read, as during an outage of the home, looks like one that was removed.
 sweep() {
   ids='' size=0
   for fence in "$base"/started/*; do
     token='' attempt=''
     { read -r token attempt <"$fence"; } 2>/dev/null
-    if [ -z "$attempt" ] || [ "$token" = -stopped ] || [ -d "$base/runs/$attempt" ]; then continue; fi
+    if [ "$token" != -forgotten ] || [ -d "$base/runs/$attempt" ]; then continue; fi
     case ${fence##*/} in *[!A-Za-z0-9-]*) continue ;; esac
     ids="$ids ${fence##*/}" size=$((size + 1))
     if [ $size -ge 500 ]; then
-      if [ ! -d "$base/runs/." ]; then break; fi # a missing directory proves nothing then
       sweep_some $ids
       ids='' size=0
     fi
   done
-  if [ ! -d "$base/runs/." ]; then ids=''; fi
   sweep_some $ids
 }
 
@@ -141,10 +141,14 @@ is_agent_in_use() {
 # processes count as alive while the supervisor's file, which the heartbeat touches, is less than a day old.
 is_attempt_in_use() {
   dir=$base/runs/$1 id='' token='' fenced=''
+  if [ ! -d "$dir/." ] || [ ! -d "$base/started/." ]; then return 0; fi # nothing that is unreadable is missing
   if [ -d "$base/serve/${1%-*}" ] || [ -d "$base/serve/.${1%-*}" ]; then return 0; fi
   { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null
   if [ "$fenced" = "$1" ] || find_end; then return 0; fi
-  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || return 1
+  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || {
+    [ -e "$dir/supervisor" ] || [ ! -d "$dir/." ]
+    return
+  }
   if [ "$its_node" != "$node" ]; then
     [ -z "$(find "$dir/supervisor" -mtime +0 2>/dev/null)" ]
     return
@@ -167,7 +171,8 @@ sweep_old() {
   done
 }
 
-# mark_forgotten ID: adds what is to be removed to fences and dirs. False if the run may still be alive.
+# mark_forgotten ID: marks the fence as that of a forgotten run, which also sets the time that sweep_some compares, and adds
+# the run's directory to dirs. False if the run may still be alive. It writes over the line, which needs no space.
 mark_forgotten() {
   find_run_state "$1"
   case $run_state in
@@ -176,26 +181,18 @@ mark_forgotten() {
   wrong_node) if [ -z "$(find "$dir/supervisor" -mmin +60 2>/dev/null)" ]; then return 1; fi ;;
   absent) return 0 ;;
   esac
-  # A fence without an attempt counts as forgotten.
-  if [ -z "$attempt" ] || [ "$attempt" = - ]; then echo '-forgotten -' >"$fence"; fi
-  fences="$fences \"\$base/started/$1\""
+  printf '%s\n' "-forgotten ${attempt:--}" 1<>"$fence"
   case $attempt in - | '' | *[!A-Za-z0-9._-]*) ;; *) dirs="$dirs \"\$base/runs/$attempt\"" ;; esac
 }
 
-# remove_forgotten: touches the fences before it removes the directories, for the comparison in sweep.
-remove_forgotten() {
-  if [ -n "$fences" ]; then eval "touch -c $fences"; fi
-  if [ -n "$dirs" ]; then eval "rm -rf $dirs"; fi
-}
-
-# forget NUMBER ID…: removes runs that have ended, with two forks in all. Answers with the positions of those it kept.
+# forget NUMBER ID…: removes runs that have ended, with one fork in all. Answers with the positions of those it kept.
 forget() {
-  fences='' dirs='' number=$1 place=0 kept='' retries_left=40
+  dirs='' number=$1 place=0 kept='' retries_left=40
   shift
   for id in "$@"; do
     place=$((place + 1))
     mark_forgotten "$id" || kept="$kept $place"
   done
-  remove_forgotten
+  if [ -n "$dirs" ]; then eval "rm -rf $dirs"; fi
   answer "forgot $number$kept"
 }

@@ -58,7 +58,7 @@ list_runs() {
     if [ $seen -le "$2" ]; then continue; fi
     token='' attempt=''
     { read -r token attempt <"$file"; } 2>/dev/null || [ -e "$file" ] || continue
-    if [ -n "$attempt" ] && [ "$token" != -stopped ] && [ ! -d "$base/runs/$attempt" ]; then continue; fi
+    if [ "$token" = -forgotten ] && [ ! -d "$base/runs/$attempt" ]; then continue; fi
     find_run_state "${file##*/}"
     answer "item $1 ${file##*/} $run_state"
     listed=$((listed + 1))
@@ -191,7 +191,7 @@ start_run() {
       return
     fi
   fi
-  if ! printf 'text=%s\n' "$5" >"$dir/cmd"; then
+  if ! printf 'text=%s\nwhole=y\n' "$5" >"$dir/cmd"; then
     why=full
     # Quoted, and beside what reads the start-up files.
     if [ "$file_limit" -gt 0 ] && [ $((${#5} + 65536)) -gt "$file_limit" ]; then why=file_limit; fi
