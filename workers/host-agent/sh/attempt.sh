@@ -138,7 +138,7 @@ child() {
   # shellcheck source=/dev/null
   . "$dir/cmd"
   # Over a network a full disk may show only once a file is closed, which no shell reports.
-  if [ -z "$whole" ] || ! case $mode in
+  if [ -z "$whole" ] || [ ! -s "$dir/claim" ] || ! case $mode in
   s | a) printf '%s' "$text" >"$dir/script" && [ -s "$dir/script" ] ;;
   l) printf '%s\n%s' "$login" "$text" >"$dir/script" && [ -s "$dir/script" ] ;;
   esac; then

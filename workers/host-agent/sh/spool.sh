@@ -159,6 +159,12 @@ find_cut() {
   done
 }
 
+# is_removed: whether the attempt's directory was removed, and is not away with the home.
+is_removed() {
+  if [ -d "$dir" ]; then return 1; fi
+  [ -d "$base/runs/." ] || { [ -d "${base%/*}/." ] && [ ! -e "$base" ]; }
+}
+
 # await_home: waits a second for a home directory that is away; ends this process after an hour in all.
 await_home() {
   outage=$((outage + 1))
@@ -171,12 +177,15 @@ has_started() {
   outage=0
   while :; do
     id='' token='' fenced=''
-    if { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null && [ -n "$fenced" ]; then
+    { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null
+    if [ -n "$fenced" ]; then
       [ "$fenced" = "$attempt" ]
       return
     fi
-    if [ "$id" = - ] || { [ -d "$base/runs/." ] && [ ! -d "$dir" ]; }; then return 1; fi
-    if [ -n "$id" ] && [ ! -s "$base/started/$id" ] && [ -d "$base/started/." ]; then return 1; fi
+    if [ "$id" = - ] || is_removed; then return 1; fi
+    if [ -d "$dir/." ] && [ ! -s "$dir/claim" ] && [ -d "$dir/." ]; then return 1; fi
+    fence=$base/started/$id
+    if [ -n "$id" ] && [ -d "$base/started/." ] && [ ! -s "$fence" ] && [ -d "$base/started/." ]; then return 1; fi
     await_home
   done
 }
@@ -202,7 +211,7 @@ record_end() {
   end=end.$code.$at_o.$at_e
   if [ "$code" = - ] || [ -n "$cut" ]; then end=unsure.$code.$at_o.$at_e.$sure_o.$sure$cut; fi
   # The record is a file name, because a rename works on a full disk and a new file may not.
-  until { true >"$dir/$end"; } 2>/dev/null || mv "$dir/spare" "$dir/$end" || { [ -d "$base/runs/." ] && [ ! -d "$dir" ]; }; do
+  until { true >"$dir/$end"; } 2>/dev/null || mv "$dir/spare" "$dir/$end" || is_removed; do
     await_home
   done
   if [ -n "$handle" ] && find_end; then notify_emitter "done $handle $code $out $err"; fi
