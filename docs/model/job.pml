@@ -5,6 +5,9 @@
 #ifndef FAULTS
 #define FAULTS 2 /* how much goes wrong, in all */
 #endif
+#ifndef PINGS
+#define PINGS 2 /* how many pings there are, in all */
+#endif
 #define SERVES 3
 
 mtype = { queued, running, succeeded, failed, cancelled }; /* jobs.state */
@@ -22,6 +25,7 @@ chan queue = [2] of { byte }; /* BullMQ: the epochs of entries */
 /* Of each worker: its connection (the number of its serve, from 1), and whether it has an attempt. */
 byte connection[3];
 bool isActing[3], isCrashed[3];
+bool isConfirmed[3];          /* a look at the row since the last pong, or since hello, has found the lease held */
 
 /* The host. Its command prints one byte. */
 byte place;                   /* its boot and its folder of fences, as hello tells them */
@@ -32,11 +36,16 @@ bool isForgotten;             /* the run's directory is removed, its fence touch
 bool isAlive[SERVES];         /* a serve */
 bool isOpen[SERVES];          /* its standard input has not ended */
 byte requests[SERVES];        /* lines `run` in its pipes */
+bool isAsked[SERVES];         /* a child has its line `run`, and no claim yet */
 bool hasChild[SERVES];        /* a child has its attempt's claim and has not tried to create the fence yet */
-bool isOlder[SERVES];         /* its file born is not newer than the forgotten fence */
+bool isOlder[SERVES];         /* its birth, the file born or renewed, is not newer than the forgotten fence */
+bool isMarked[SERVES];        /* there is a file mark, of a ping */
+bool isMarkOlder[SERVES];     /* which is not newer than the forgotten fence */
+bool hasConfirm[SERVES];      /* a line `confirm` in its pipes, */
+byte before_confirm[SERVES];  /* and lines `run` before it */
 
 /* Known to the checks and the surroundings alone. */
-byte holder, starts, faults = FAULTS;
+byte holder, starts, faults = FAULTS, pings = PINGS;
 mtype before;                 /* while the claim is not on the database's disk: the state before it */
 bool isEndless;               /* the command ends only when it is stopped */
 
@@ -62,6 +71,16 @@ bool isEndless;               /* the command ends only when it is stopped */
 #else
 #define isClaimed (hasChild[0] || hasChild[1] || hasChild[2])
 #endif
+#ifdef CONFIRM_UNSEEN /* a worker does not look at the row again once it has confirmed a ping */
+#define looksAgain(w) skip
+#else
+#define looksAgain(w) isConfirmed[w] = false
+#endif
+#ifdef CHILD_UNSETTLED /* a serve renews its birth while a child that it has asked has no claim */
+#define isSettled(s) true
+#else
+#define isSettled(s) (!isAsked[s])
+#endif
 /* RUN_AT_LATE: the host is asked before run_at is committed. FORGOTTEN_EARLY: the run is forgotten before the job's end is
  * committed. ENTRY_UNSEEN: the dispatcher does not look for entries that the queue has lost. CLAIM_KEPT: a worker does not
  * release a claim that it has no attempt for. */
@@ -83,7 +102,7 @@ inline finish(how, why) {
 /* ---- The host: workers/host-agent/sh ---- */
 
 #define isLost (fence == started && !isRunning && !hasEnd)
-#define isFree(s) (!isAlive[s] && !hasChild[s])
+#define isFree(s) (!isAlive[s] && !isAsked[s] && !hasChild[s])
 #define canConnect (isFree(0) || isFree(1) || isFree(2))
 
 inline openServe(s) {
@@ -101,6 +120,7 @@ inline disconnect(w) {
 
 inline killServe(s) {
   isAlive[s] = false; isOpen[s] = false; requests[s] = 0; isOlder[s] = false;
+  isMarked[s] = false; isMarkOlder[s] = false; hasConfirm[s] = false; before_confirm[s] = 0;
   if
   :: connection[1] == s + 1 -> connection[1] = 0
   :: connection[2] == s + 1 -> connection[2] = 0
@@ -120,12 +140,17 @@ inline forgetRun() { /* forget */
   if
   :: fence != absent ->
     fence = started; hasEnd = false; isForgotten = true;
-    isOlder[0] = isAlive[0]; isOlder[1] = isAlive[1]; isOlder[2] = isAlive[2]
+    isOlder[0] = isAlive[0]; isOlder[1] = isAlive[1]; isOlder[2] = isAlive[2];
+    isMarkOlder[0] = isMarked[0]; isMarkOlder[1] = isMarked[1]; isMarkOlder[2] = isMarked[2]
   :: else
   fi
 }
 
 #define isDue (isForgotten && !isOlderAlive && !isClaimed)
+
+inline cleanUp() { /* takes the claims of those that dead serves have asked */
+  isAsked[0] = isAsked[0] && isAlive[0]; isAsked[1] = isAsked[1] && isAlive[1]; isAsked[2] = isAsked[2] && isAlive[2]
+}
 
 inline sweep() { fence = absent; isForgotten = false }
 
@@ -133,7 +158,11 @@ inline sweep() { fence = absent; isForgotten = false }
 proctype serve(byte s) {
 end:
   do
-  :: d_step { requests[s] && !hasChild[s] -> requests[s]--; hasChild[s] = true } /* start_run */
+  :: d_step { requests[s] && !isAsked[s] && !hasChild[s] -> /* start_run */
+      requests[s]--; isAsked[s] = true;
+      before_confirm[s] = (before_confirm[s] -> before_confirm[s] - 1 : 0)
+    }
+  :: d_step { isAsked[s] -> isAsked[s] = false; hasChild[s] = true } /* create_exclusive "$dir/claim" */
   :: d_step { hasChild[s] -> /* create_exclusive "$base/started/$id" */
       hasChild[s] = false;
       if
@@ -145,14 +174,39 @@ end:
       :: else
       fi
     }
+  :: d_step { isAlive[s] && hasConfirm[s] && !before_confirm[s] -> /* confirm */
+      if
+      :: isSettled(s) -> isOlder[s] = isMarkOlder[s] /* renew_birth */
+      :: else
+      fi;
+      isMarked[s] = false; isMarkOlder[s] = false; hasConfirm[s] = false
+    }
   :: d_step { isAlive[s] && !isOpen[s] && !requests[s] -> /* end_serve */
       killServe(s);
+      cleanUp();
       if
       :: isDue -> sweep()
       :: else
       fi
     }
-  :: d_step { isAlive[s] && isDue -> sweep() } /* some seconds after it began */
+  :: d_step { isAlive[s] && isDue -> cleanUp(); sweep() } /* some seconds after it began, and after a ping */
+  od
+}
+
+/* A ping over the connection of worker w (client.ts), and renew_birth */
+proctype ping(byte w) {
+  byte s;
+end:
+  do
+  :: d_step { pings && connection[w] && (hasEnd || isForgotten) && !isMarked[connection[w] - 1] -> /* ping */
+      pings--; s = connection[w] - 1;
+      isMarked[s] = true; s = 0
+    }
+  :: d_step { connection[w] && isMarked[connection[w] - 1] && !hasConfirm[connection[w] - 1] -> /* its pong */
+      s = connection[w] - 1;
+      looksAgain(w);
+      hasConfirm[s] = true; before_confirm[s] = requests[s]; s = 0
+    }
   od
 }
 
@@ -199,8 +253,7 @@ inline recordIntent() {
 /* claims.ts, lease-renewer.ts, run-job.ts, run-on-host.ts and run-state.ts, whose phases are the labels */
 proctype worker(byte w) {
   byte e, stored;
-  bool isConfirmed; /* a look at the row since the connection was made has found the lease held */
-  bool isRequested, isCancelled, isAsked, isStopSent, mayBeStopped;
+  bool isRequested, isCancelled, isRequestSent, isStopSent, mayBeStopped;
   mtype how, why;
 
 waiting:
@@ -215,7 +268,7 @@ end:
       :: e == epoch && !lease_token && !finished -> /* claimJob */
         before = state; state = running; lease_token = w; holder = w;
         isRequested = run_at; isCancelled = cancel_requested; stored = stdout_bytes;
-        isConfirmed = (connection[w] != 0); e = 0;
+        isConfirmed[w] = (connection[w] != 0); e = 0;
         if
         :: isActing[w] = true; goto connecting
         :: faults -> faults-- /* the answer is lost */
@@ -232,7 +285,7 @@ connecting:
     :: atomic { connection[w] || canConnect ->
         if
         :: connection[w]
-        :: !connection[w] -> openServe(e); connection[w] = e + 1; e = 0; isConfirmed = false
+        :: !connection[w] -> openServe(e); connection[w] = e + 1; e = 0; isConfirmed[w] = false
         fi;
         if
         :: isRequested -> goto following
@@ -266,16 +319,19 @@ recordingIntent:
     fi;
 
 requesting:
-    atomic { /* assertLeased(connectedAt) */
+    atomic { /* assertLeased(confirmedAt) */
       if
-      :: isConfirmed
-      :: !isConfirmed && isLeased(w) -> hasExpired = hasExpired && lease_token != w /* it renews its lease */
+      :: isConfirmed[w]
+      :: !isConfirmed[w] && isLeased(w) ->
+        hasExpired = hasExpired && lease_token != w; /* it renews its lease */
+        isConfirmed[w] = true
       :: else -> goto over
       fi
     };
     atomic {
       if
-      :: connection[w] -> requests[connection[w] - 1]++; isAsked = true
+      :: connection[w] && isConfirmed[w] -> requests[connection[w] - 1]++; isRequestSent = true
+      :: connection[w] && !isConfirmed[w] -> goto requesting /* it was pinged meanwhile */
       :: else
       fi;
 #ifdef RUN_AT_LATE
@@ -287,11 +343,11 @@ following:
     do
     :: atomic { cancel_requested && lease_token == w && !isCancelled -> isCancelled = true }
     :: atomic { lease_token != w -> goto over }
-    :: atomic { !connection[w] -> isAsked = false; isStopSent = false; goto connecting }
+    :: atomic { !connection[w] -> isRequestSent = false; isStopSent = false; goto connecting }
     :: atomic { connection[w] && isCancelled && !isStopSent ->
         stopRun(); isStopSent = true; mayBeStopped = wasStopped
       }
-    :: atomic { connection[w] && fence == absent && !isAsked && (!isCancelled || isStopSent) -> /* onNoRecord */
+    :: atomic { connection[w] && fence == absent && !isRequestSent && (!isCancelled || isStopSent) -> /* onNoRecord */
         if
         :: isCancelled -> how = cancelled; why = (run_place == place -> 0 : unconfirmed); goto ending
         :: !isCancelled && run_place == place -> goto requesting
@@ -346,7 +402,7 @@ over:
     fi;
     isActing[w] = false; isCrashed[w] = false;
     e = 0; stored = 0; how = 0; why = 0;
-    isConfirmed = false; isRequested = false; isCancelled = false; isAsked = false; isStopSent = false;
+    isConfirmed[w] = false; isRequested = false; isCancelled = false; isRequestSent = false; isStopSent = false;
     mayBeStopped = false;
     goto waiting
   }
@@ -401,6 +457,7 @@ end:
   :: atomic { faults -> /* the host is started anew */
       faults--; place++;
       killServe(0); killServe(1); killServe(2);
+      isAsked[0] = false; isAsked[1] = false; isAsked[2] = false;
       hasChild[0] = false; hasChild[1] = false; hasChild[2] = false; isRunning = false;
       if
       :: true
@@ -414,7 +471,7 @@ init {
   atomic {
     queue ! epoch;
     run serve(0); run serve(1); run serve(2); run command();
-    run dispatcher(); run worker(1); run worker(2); run remover(); run trouble();
+    run dispatcher(); run worker(1); run worker(2); run ping(1); run ping(2); run remover(); run trouble();
     do
     :: faults -> faults-- /* less may go wrong, too */
     :: break

@@ -9,7 +9,7 @@ import { makeTempDir } from '../../test/harness/temp-dir.ts';
 const MODEL = join(import.meta.dirname, 'job.pml');
 const SAFETY = ['-DSAFETY', '-DNOCLAIM'];
 /** Weak fairness counts the processes; Spin's default is for fewer. */
-const LIVENESS = ['-DNFAIR=4'];
+const LIVENESS = ['-DNFAIR=5'];
 /** A search that soon finds something is over before an optimizing compiler is. */
 const FAST = '-O0';
 const directory = makeTempDir('model');
@@ -65,6 +65,8 @@ describeUnless(missingPrograms('spin', 'gcc'), 'the model of a job', () => {
     ['ROW_UNSEEN', 'starts==1'],
     ['SERVE_UNSEEN', '!(finished)||error'],
     ['CLAIM_UNSEEN', '!(finished)||error'],
+    ['CONFIRM_UNSEEN', 'starts==1'],
+    ['CHILD_UNSETTLED', '!(finished)||error'],
     ['RUN_AT_LATE', '!(finished)||error'],
     ['FORGOTTEN_EARLY', 'starts==1'],
   ])('as %s violates %s', async (mutant, property) => {

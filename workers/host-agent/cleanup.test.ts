@@ -153,6 +153,40 @@ describe.each(SHELLS)('cleanup on a host, under %s', shell => {
     expect((await follow(client, 'ours')).types).toEqual(['lost']);
   });
 
+  test('a fence goes once every serve has renewed its birth, while the connections live', async () => {
+    const host = harness.makeHost(shell);
+    const first = await harness.connect(host);
+    const second = await harness.connect(host);
+    const { id } = await harness.run(first, 'true');
+    const fence = join(baseOf(host), 'started', id);
+    await first.forget(id);
+    await first.ping();
+    const third = await connectAndSweep(host);
+    expect(existsSync(fence)).toBe(true);
+    await pingUntil(() => !existsSync(fence), [second, third, first]);
+    expect((await harness.run(second, 'echo alive')).stdout.toString()).toBe('alive\n');
+  });
+
+  test('thousands of runs of one connection leave at most a thousand fences', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const started = join(baseOf(host), 'started');
+    const fences = () => readdirSync(started).filter(name => name.startsWith('f-'));
+    let most = 0;
+    // Some shells compare times by the second.
+    for (let n = 0; n < 3_000; n += 200) {
+      const ids = Array.from({ length: 200 }, (_, m) => `f-${n + m}`);
+      const since = Date.now();
+      // As of runs that were stopped before they began.
+      for (const id of ids) writeFileSync(join(started, id), '-stopped -\n');
+      expect(await client.forgetAll(ids)).toEqual([]);
+      most = Math.max(most, fences().length);
+      await waitFor(() => Date.now() - since > 500, { what: 'half a second' });
+    }
+    expect(most).toBeLessThanOrEqual(1_000);
+    await pingUntil(() => fences().length === 0, [client]);
+  });
+
   test('a serve of another node without activity for a day keeps no fence, and starts nothing', async () => {
     const host = harness.makeHost(shell);
     const base = baseOf(host);
@@ -186,6 +220,18 @@ describe.each(SHELLS)('cleanup on a host, under %s', shell => {
     await waitFor(() => !existsSync(join(base, 'started', id)), { what: 'the end of the fence' });
   });
 });
+
+/** As clients do each 30 s; the host forgets nothing itself. */
+async function pingUntil(reached: () => boolean, clients: AgentClient[]): Promise<void> {
+  await waitFor(
+    async () => {
+      await clients.at(-1)?.forget('unknown');
+      for (const client of clients) await client.ping();
+      return reached();
+    },
+    { what: 'the end of the fences' },
+  );
+}
 
 async function leaveBoth(host: LocalExec, clients: AgentClient[], left: string[] = []) {
   for (const client of clients) {

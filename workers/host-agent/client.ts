@@ -42,6 +42,8 @@ const ACK_BYTES = 2 ** 20;
 const ACK_DELAY_MS = 50;
 /** Of unread events of one run: far above the agent's window, so that only a hostile agent exceeds it. */
 const MAX_UNREAD_BYTES = 64 << 20;
+/** Each leaves a fence, which is removed only after a ping: see confirmedAt. */
+const FORGOTTEN_BEFORE_PING = 250;
 /** Counted for each event besides its bytes, which bounds the number of events too. */
 const EVENT_OVERHEAD_BYTES = 1_000;
 
@@ -62,6 +64,9 @@ export class AgentClient {
   readonly #lists = new RunLists();
   readonly #demand = new Demand(ahead => this.#write(`ahead ${ahead}`));
   #heardAt = performance.now();
+  #confirmedAt = performance.now();
+  /** Runs that were forgotten since the last ping. */
+  #forgotten = 0;
   /** Numbers requests and followed runs alike, so that no two have the same. */
   #lastNumber = 0;
   #ackTimer: NodeJS.Timeout | undefined;
@@ -100,7 +105,8 @@ export class AgentClient {
   }
 
   /**
-   * Starts a run, unless an attempt has started it before, and follows it from its first byte.
+   * Starts a run, unless an attempt has started it before, and follows it from its first byte. Its job's row must have been
+   * looked at after `confirmedAt`.
    * The iterator ends after a terminal event (absent, crowded, taken, ended, stopped, lost) and can be read once. It throws `invalid_input` (a NUL in the text), `remote_disk_full`, `agent_problem` (the run was not started).
    */
   run(request: RunRequest): AsyncIterableIterator<RunEvent> {
@@ -155,6 +161,8 @@ export class AgentClient {
   /** As forget(), for a few hundred runs at most; returns those that it kept because they may be alive. */
   async forgetAll(ids: string[]): Promise<string[]> {
     if (ids.length === 0) return [];
+    this.#forgotten += ids.length;
+    if (this.#forgotten >= FORGOTTEN_BEFORE_PING) void this.ping().catch(() => {});
     const kept = await this.#request('forget', 'forgot', ids.map(checkName).join(' '));
     const positions = kept.split(' ').map(Number);
     return ids.filter((_, n) => positions.includes(n + 1));
@@ -177,7 +185,19 @@ export class AgentClient {
   }
 
   async ping(): Promise<void> {
-    await this.#request('ping', 'pong');
+    this.#forgotten = 0;
+    const number = this.#nextNumber();
+    await this.#requestAs(number, 'ping', 'pong', '');
+    this.#confirmedAt = performance.now();
+    this.#write(`confirm ${number}`);
+  }
+
+  /**
+   * performance.now() of the last pong, at first of the hello. Who runs something must have found its job unended after it: the
+   * agent removes fences of runs that were forgotten before that ping. Compare it again in the same turn as run().
+   */
+  get confirmedAt(): number {
+    return this.#confirmedAt;
   }
 
   /** performance.now() of the last byte received, at first of the client's creation. */

@@ -82,6 +82,38 @@ const mutants: Mutant[] = [
     wrong: 'ran\nran\n',
   },
   {
+    what: 'the birth that waits for requested attempts: a child without a claim starts a forgotten run again',
+    text: '    is_settled $((settled + 1)) || return 1\n',
+    instead: '',
+    async show(content) {
+      const host = makeHostWith(content);
+      const first = await connect(host);
+      const second = await connect(host);
+      const run = { id: 'once', command: 'echo ran >>ledger' };
+      const child = await waitFor(() => findPreparedChild(host), { what: 'an attempt' });
+      process.kill(child, 'SIGSTOP');
+      const late = collect({
+        client: first,
+        id: 'once',
+        events: first.run({ ...run, token: 'a' }),
+      }).catch(() => {});
+      await first.ping();
+      await collect({ client: second, id: 'once', events: second.run({ ...run, token: 'b' }) });
+      await second.forget('once');
+      await first.ping();
+      await second.ping();
+      // A serve ends after a last sweep.
+      second.close();
+      await second.closed;
+      process.kill(child, 'SIGCONT');
+      await waitFor(() => !existsSync(`/proc/${child}`), { what: 'the end of the late child' });
+      await Promise.race([late, first.ping()]);
+      return readFileSync(join(host.account.home, 'ledger'), 'utf8');
+    },
+    right: 'ran\n',
+    wrong: 'ran\nran\n',
+  },
+  {
     what: "the supervisor's backpressure: output that is never acknowledged fills the disk",
     text: '  [ $((spooled + at_e - oldest)) -lt "$limit" ]\n',
     instead: '  true\n',
@@ -151,8 +183,8 @@ const mutants: Mutant[] = [
   },
   {
     what: 'the spare record: where no file can be created the end of a run is lost',
-    text: '; then mv "$dir/spare" "$dir/$end"; fi\n',
-    instead: '; then :; fi\n',
+    text: ' || mv "$dir/spare" "$dir/$end" ||',
+    instead: ' || return 0 ||',
     async show(content) {
       const host = harness.makeHost(DASH);
       if (!mountSmallDisk(host, 'nr_inodes=200')) return undefined;

@@ -62,7 +62,7 @@ async function runSleeper(given: {
       sessions: {
         use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) => {
           if (given.denied) throw given.denied;
-          return work({ agent: connect, close() {}, connectedAt: 0 } as unknown as RemoteSession);
+          return work({ agent: connect, close() {} } as unknown as RemoteSession);
         },
       },
     },

@@ -213,9 +213,7 @@ class Run {
         this.#sink.begun?.();
         return this.#dispatch({ type: 'intentRecorded' });
       case 'requesting':
-        // The host keeps a fence for as long as an older connection could deliver a late request. Whether this connection is
-        // newer than that only the row knows.
-        await this.#context.assertLeased(connection.session.connectedAt);
+        await this.#assertLeasedSinceConfirmed(agent);
         return read(() =>
           agent.run({ id: job.id, token, ...this.#requestFor(agent, connection.session) }),
         );
@@ -226,6 +224,18 @@ class Run {
       default:
         await abortable(connection.stopping ?? Promise.resolve(), this.signal);
     }
+  }
+
+  /**
+   * The host keeps a fence for as long as an older request can be on its way over a connection, which ends where the agent
+   * has answered a ping. Whether the job has ended before that only its row knows.
+   */
+  async #assertLeasedSinceConfirmed(agent: AgentClient): Promise<void> {
+    let since: number;
+    do {
+      since = agent.confirmedAt;
+      await this.#context.assertLeased(since);
+    } while (agent.confirmedAt !== since);
   }
 
   #requestFor(agent: AgentClient, { manner }: RemoteSession): RunRequest {

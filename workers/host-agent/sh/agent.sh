@@ -174,10 +174,18 @@ find_run_state() {
     return 0
   fi
   run_state=lost
-  if ! { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null; then
-    if [ ! -d "$base/runs/." ]; then abort_serve; fi
-    return 0
-  fi
+  # Nothing that is unreadable for a moment is missing.
+  until { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null; do
+    if [ ! -d "$base/runs/." ] || { [ -d "$dir" ] && [ ! -d "$dir/." ]; }; then abort_serve; fi
+    if [ $tries -ge "${retries_left:-20}" ]; then return 0; fi
+    tries=$((tries + 1))
+    if [ -n "$retries_left" ]; then retries_left=$((retries_left - 1)); fi
+    sleep_fraction 05
+    if find_end; then
+      run_state=ended
+      return 0
+    fi
+  done
   if [ "$its_node" != "$node" ]; then
     run_state=wrong_node
   elif [ "$its_boot" = "$boot" ] && { is_alive "$pid" "$its_start" || has_waiter; }; then

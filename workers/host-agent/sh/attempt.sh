@@ -134,11 +134,13 @@ child() {
   read -r handle id token mode || exit 1
   create_exclusive "$dir/claim" "$id" || exit 1
   echo "s $handle $id" >&3
+  text='' whole=''
   # shellcheck source=/dev/null
   . "$dir/cmd"
-  if ! case $mode in
-  s | a) printf '%s' "$text" >"$dir/script" ;;
-  l) printf '%s\n%s' "$login" "$text" >"$dir/script" ;;
+  # Over a network a full disk may show only once a file is closed, which no shell reports.
+  if [ -z "$whole" ] || [ ! -s "$dir/claim" ] || ! case $mode in
+  s | a) printf '%s' "$text" >"$dir/script" && [ -s "$dir/script" ] ;;
+  l) printf '%s\n%s' "$login" "$text" >"$dir/script" && [ -s "$dir/script" ] ;;
   esac; then
     notify_emitter "failed $handle full"
     exit 1

@@ -70,39 +70,60 @@ find_claims() {
   done
 }
 
-# sweep: cleans up dead serves and removes the fences of forgotten runs. Such a fence stays until every serve has ended
-# that was alive when the run was forgotten, including this one: each may still have an old `run` request for it in a
-# pipe. Clients of a later serve know that the run has ended. Forgetting touches the fence, so its time can be compared.
-# It stays also while an attempt is claimed for the run: a child that outlives its serve may be about to create the fence.
-# Such claims are looked for after the dead serves are cleaned up, when no child of theirs can claim any more.
-sweep() {
+# sweep_some ID…: cleans up dead serves, and removes those fences of these forgotten runs that no request can need. Such a
+# fence stays until every serve that was alive when the run was forgotten has ended or renewed its birth: until then it may
+# have an old `run` request for it in a pipe. Clients of a later serve know that the run has ended. Forgetting touches the
+# fence, so its time can be compared. It stays also while an attempt is claimed for the run: a child that outlives its serve
+# may be about to create the fence. The order counts: the serves are looked for after the runs are known to be forgotten, so
+# that none is overlooked but later ones; the claims after the births, before which they were made.
+sweep_some() {
+  forgotten=$*
   set --
   for dir in "$base"/serve/*; do
-    [ -d "$dir" ] || continue
-    if is_serve_alive "${dir##*/}"; then set -- "$@" "$dir/born"; else clean_up_serve "${dir##*/}"; fi
+    if [ ! -d "$dir" ]; then continue; fi
+    if ! is_serve_alive "${dir##*/}"; then
+      clean_up_serve "${dir##*/}"
+    elif [ -e "$dir/renewed" ]; then
+      set -- "$@" "$dir/renewed"
+    else
+      set -- "$@" "$dir/born"
+    fi
   done
   for dead in "$base"/serve/.[!.]*; do # its cleanup may have been killed; it is idempotent
     if [ -d "$dead" ]; then clean_up_serve "${dead##*/.}"; fi
   done
-  if [ ! -d "$base/runs/." ]; then return 0; fi # a missing directory proves nothing then
-  claims='' stale='' batch=0
+  older='' stale=''
+  for id in $forgotten; do
+    for birth in "$@"; do
+      [ "$birth" -nt "$base/started/$id" ] || continue 2
+    done
+    older="$older $id"
+  done
+  if [ -z "$older" ]; then return 0; fi
+  find_claims
+  if [ ! -d "$base/runs/." ]; then return 0; fi # unreadable claims are not missing ones
+  for id in $older; do
+    case $claims in *" $id "* | *' ? '*) ;; *) stale="$stale \"\$base/started/$id\"" ;; esac
+  done
+  if [ -n "$stale" ]; then eval "rm -f $stale"; fi
+}
+
+# sweep: cleans up dead serves and removes the fences of forgotten runs, 500 at a time. Only the fence itself says that its run
+# is forgotten: a directory that cannot be read, as during an outage of the home, looks like one that was removed.
+sweep() {
+  ids='' size=0
   for fence in "$base"/started/*; do
     token='' attempt=''
     { read -r token attempt <"$fence"; } 2>/dev/null
-    if [ -z "$attempt" ]; then continue; fi
-    if [ "$token" = -stopped ] || [ -d "$base/runs/$attempt" ]; then continue; fi
-    for born in "$@"; do
-      [ "$born" -nt "$fence" ] || continue 2
-    done
-    if [ -z "$claims" ]; then find_claims; fi
-    case $claims in *" ${fence##*/} "* | *' ? '*) continue ;; esac
-    stale="$stale \"\$base/started/${fence##*/}\"" batch=$((batch + 1))
-    if [ $batch -ge 500 ]; then
-      eval "rm -f $stale"
-      stale='' batch=0
+    if [ "$token" != -forgotten ] || [ -d "$base/runs/$attempt" ]; then continue; fi
+    case ${fence##*/} in *[!A-Za-z0-9-]*) continue ;; esac
+    ids="$ids ${fence##*/}" size=$((size + 1))
+    if [ $size -ge 500 ]; then
+      sweep_some $ids
+      ids='' size=0
     fi
   done
-  if [ -n "$stale" ]; then eval "rm -f $stale"; fi
+  sweep_some $ids
 }
 
 # is_agent_in_use FILE: whether a live serve may use this agent file. A serve that names no file may use any.
@@ -120,10 +141,14 @@ is_agent_in_use() {
 # processes count as alive while the supervisor's file, which the heartbeat touches, is less than a day old.
 is_attempt_in_use() {
   dir=$base/runs/$1 id='' token='' fenced=''
+  if [ ! -d "$dir/." ] || [ ! -d "$base/started/." ]; then return 0; fi # nothing that is unreadable is missing
   if [ -d "$base/serve/${1%-*}" ] || [ -d "$base/serve/.${1%-*}" ]; then return 0; fi
   { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null
   if [ "$fenced" = "$1" ] || find_end; then return 0; fi
-  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || return 1
+  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || {
+    [ -e "$dir/supervisor" ] || [ ! -d "$dir/." ]
+    return
+  }
   if [ "$its_node" != "$node" ]; then
     [ -z "$(find "$dir/supervisor" -mtime +0 2>/dev/null)" ]
     return
@@ -146,7 +171,8 @@ sweep_old() {
   done
 }
 
-# mark_forgotten ID: adds what is to be removed to fences and dirs. False if the run may still be alive.
+# mark_forgotten ID: marks the fence as that of a forgotten run, which also sets the time that sweep_some compares, and adds
+# the run's directory to dirs. False if the run may still be alive. It writes over the line, which needs no space.
 mark_forgotten() {
   find_run_state "$1"
   case $run_state in
@@ -155,26 +181,18 @@ mark_forgotten() {
   wrong_node) if [ -z "$(find "$dir/supervisor" -mmin +60 2>/dev/null)" ]; then return 1; fi ;;
   absent) return 0 ;;
   esac
-  # A fence without an attempt counts as forgotten.
-  if [ -z "$attempt" ] || [ "$attempt" = - ]; then echo '-forgotten -' >"$fence"; fi
-  fences="$fences \"\$base/started/$1\""
+  printf '%s\n' "-forgotten ${attempt:--}" 1<>"$fence"
   case $attempt in - | '' | *[!A-Za-z0-9._-]*) ;; *) dirs="$dirs \"\$base/runs/$attempt\"" ;; esac
 }
 
-# remove_forgotten: touches the fences before it removes the directories, for the comparison in sweep.
-remove_forgotten() {
-  if [ -n "$fences" ]; then eval "touch -c $fences"; fi
-  if [ -n "$dirs" ]; then eval "rm -rf $dirs"; fi
-}
-
-# forget NUMBER ID…: removes runs that have ended, with two forks in all. Answers with the positions of those it kept.
+# forget NUMBER ID…: removes runs that have ended, with one fork in all. Answers with the positions of those it kept.
 forget() {
-  fences='' dirs='' number=$1 place=0 kept='' retries_left=40
+  dirs='' number=$1 place=0 kept='' retries_left=40
   shift
   for id in "$@"; do
     place=$((place + 1))
     mark_forgotten "$id" || kept="$kept $place"
   done
-  remove_forgotten
+  if [ -n "$dirs" ]; then eval "rm -rf $dirs"; fi
   answer "forgot $number$kept"
 }

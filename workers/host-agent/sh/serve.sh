@@ -58,7 +58,7 @@ list_runs() {
     if [ $seen -le "$2" ]; then continue; fi
     token='' attempt=''
     { read -r token attempt <"$file"; } 2>/dev/null || [ -e "$file" ] || continue
-    if [ -n "$attempt" ] && [ "$token" != -stopped ] && [ ! -d "$base/runs/$attempt" ]; then continue; fi
+    if [ "$token" = -forgotten ] && [ ! -d "$base/runs/$attempt" ]; then continue; fi
     find_run_state "${file##*/}"
     answer "item $1 ${file##*/} $run_state"
     listed=$((listed + 1))
@@ -191,7 +191,7 @@ start_run() {
       return
     fi
   fi
-  if ! printf 'text=%s\n' "$5" >"$dir/cmd"; then
+  if ! printf 'text=%s\nwhole=y\n' "$5" >"$dir/cmd"; then
     why=full
     # Quoted, and beside what reads the start-up files.
     if [ "$file_limit" -gt 0 ] && [ $((${#5} + 65536)) -gt "$file_limit" ]; then why=file_limit; fi
@@ -203,6 +203,25 @@ start_run() {
   echo "run $1 $2 $3 ${dir##*/}" >&9
   echo "$1 $2 $3 $4" 1<>"$dir/go"
   prepare_attempts $ahead
+}
+
+# is_settled NUMBER: whether the attempt of that number, which may have been asked to start a run, has claimed it, or never will.
+is_settled() {
+  dir=$base/runs/$name-$1 pid=0 its_start=''
+  if [ ! -d "$dir" ] || [ -e "$dir/claim" ]; then return 0; fi
+  { read -r pid its_start <"$dir/child"; } 2>/dev/null
+  ! is_alive "$pid" "$its_start" && [ ! -e "$dir/claim" ] # it may have become the command meanwhile
+}
+
+# renew_birth: from now on this serve counts as born at its last ping. The client has confirmed that it requests only runs
+# that it knows to be unended since, and what it requested before has been read and claimed. The fences of runs that were
+# forgotten before that ping are then of no use to this serve.
+renew_birth() {
+  while [ $settled -lt $last_used ]; do
+    is_settled $((settled + 1)) || return 1
+    settled=$((settled + 1))
+  done
+  mv "$serve_dir/mark" "$serve_dir/renewed"
 }
 
 refuse() {
@@ -323,7 +342,7 @@ serve() {
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
   # The first command may come at once. One attempt is ready sooner than two, which would share the host's cores.
-  last_prepared=1000000 last_used=1000000 ahead=$PREPARED
+  last_prepared=1000000 last_used=1000000 settled=1000000 ahead=$PREPARED
   prepare_attempt
   mkfifo "$serve_dir/fifo" "$serve_dir/ticks" || exit 1
   exec 9<>"$serve_dir/fifo"
@@ -332,7 +351,7 @@ serve() {
   emitter=$!
   (exec <"$serve_dir/ticks" >/dev/null 9>&- && tick) &
   ticker=$!
-  trapped=''
+  trapped='' marked='' sweeps=0
   trap 'trapped=y; end_serve' TERM HUP PIPE
   # A file that `ulimit -f` does not allow is an error of its writer.
   if (trap : XFSZ); then trap : XFSZ; fi
@@ -344,7 +363,10 @@ serve() {
     # These open the fifo for writing only: if they could read it too, they would block for ever once it is full and its
     # reader gone.
     stop) (exec >/dev/null 9>"$serve_dir/fifo" && stop_run "$first" "$second") & ;;
-    forget) (exec >/dev/null 9>"$serve_dir/fifo" && forget $first $second $third $fourth $rest) & ;;
+    forget)
+      sweeps=2 # at the second one all serves have renewed their birth
+      (exec >/dev/null 9>"$serve_dir/fifo" && forget $first $second $third $fourth $rest) &
+      ;;
     list) (exec >/dev/null 9>"$serve_dir/fifo" && list_runs "$first" "$second") & ;;
     ffmpeg) (exec >/dev/null 9>"$serve_dir/fifo" && probe_ffmpeg "$first") & ;;
     ahead)
@@ -356,7 +378,14 @@ serve() {
       if [ ! -d "$serve_dir" ]; then break; fi # cleaned up by another serve
       true >"$serve_dir/alive" # for other nodes; the client pings every 30 s
       discard_attempts
+      if true >"$serve_dir/mark"; then marked=$first; fi
       answer "pong $first"
+      ;;
+    confirm)
+      if [ "$marked" = "$first" ] && has_places 4 && renew_birth && [ $sweeps -gt 0 ]; then
+        sweeps=$((sweeps - 1))
+        (exec >/dev/null 9>&- && sweep) &
+      fi
       ;;
     esac
   done

@@ -159,12 +159,42 @@ find_cut() {
   done
 }
 
+# is_removed: whether the attempt's directory was removed, and is not away with the home.
+is_removed() {
+  if [ -d "$dir" ]; then return 1; fi
+  [ -d "$base/runs/." ] || { [ -d "${base%/*}/." ] && [ ! -e "$base" ]; }
+}
+
+# await_home: waits a second for a home directory that is away; ends this process after an hour in all.
+await_home() {
+  outage=$((outage + 1))
+  if [ $outage -gt 3600 ]; then exit 1; fi
+  sleep 1
+}
+
+# has_started: whether this attempt created the fence of its run, as far as its files can be read.
+has_started() {
+  outage=0
+  while :; do
+    id='' token='' fenced=''
+    { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null
+    if [ -n "$fenced" ]; then
+      [ "$fenced" = "$attempt" ]
+      return
+    fi
+    if [ "$id" = - ] || is_removed; then return 1; fi
+    if [ -d "$dir/." ] && [ ! -s "$dir/claim" ] && [ -d "$dir/." ]; then return 1; fi
+    fence=$base/started/$id
+    if [ -n "$id" ] && [ -d "$base/started/." ] && [ ! -s "$fence" ] && [ -d "$base/started/." ]; then return 1; fi
+    await_home
+  done
+}
+
 # record_end: records how the run ended, once both streams are over; as unsure where its exit status or some output is
 # unknown, because the waiter or a dd was killed.
 record_end() {
-  id='' token='' fenced='' pid=0 its_start=''
-  { read -r id <"$dir/claim" && read -r token fenced <"$base/started/$id"; } 2>/dev/null
-  if [ "$fenced" != "$attempt" ]; then # this attempt started nothing
+  pid=0 its_start=''
+  if ! has_started; then
     rm -rf "$dir"
     exit
   fi
@@ -181,7 +211,9 @@ record_end() {
   end=end.$code.$at_o.$at_e
   if [ "$code" = - ] || [ -n "$cut" ]; then end=unsure.$code.$at_o.$at_e.$sure_o.$sure$cut; fi
   # The record is a file name, because a rename works on a full disk and a new file may not.
-  if ! { true >"$dir/$end"; } 2>/dev/null; then mv "$dir/spare" "$dir/$end"; fi
+  until { true >"$dir/$end"; } 2>/dev/null || mv "$dir/spare" "$dir/$end" || is_removed; do
+    await_home
+  done
   if [ -n "$handle" ] && find_end; then notify_emitter "done $handle $code $out $err"; fi
 }
 
