@@ -89,9 +89,14 @@ export async function findLink(
   return { user, scope: row.scope ?? undefined, token: claims.token ?? undefined, ends };
 }
 
-/** The names of files on hosts are their users' own: of these a digest is told, as of commands. */
-const auditedPath = (path: string) =>
-  path.replace(
+/** The longest path that the audit tells: its entries are kept for long, and count for nobody. */
+const AUDITED = 200;
+
+/** The names of files on hosts are their users' own: of these a digest is told, as of commands, and of the end of a long path. */
+function auditedPath(path: string): string {
+  const told = path.replace(
     /^((?:\/api)?\/remotes\/[^/]+\/file\/)(.*)$/,
     (_, before: string, file: string) => before + targetDigest(file),
   );
+  return told.length > AUDITED ? `${told.slice(0, AUDITED / 2)}…${targetDigest(told)}` : told;
+}

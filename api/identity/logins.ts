@@ -1,5 +1,5 @@
-import { and, desc, eq, gt, inArray, sql } from 'drizzle-orm';
-import type { Db } from '../../shared/database/connect.ts';
+import { and, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm';
+import type { Db, Tx } from '../../shared/database/connect.ts';
 import { logins, users } from '../../shared/database/schema.ts';
 import type { WriteAudit } from './audit.ts';
 import type { User } from './password-verifier.ts';
@@ -28,6 +28,9 @@ const extended = (timeout: number) => {
   return sql<Date>`least(now() + make_interval(secs => ${timeout}), ${logins.created} + make_interval(secs => ${longest}))`;
 };
 
+/** What writes entries in the name of the user of a login: a cookie may come with other credentials. */
+type AuditAs = (username: string) => WriteAudit;
+
 /**
  * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when
  * the user was changed or removed meanwhile. `ended` names the users of the logins that this has ended: their streams of events are
@@ -36,7 +39,7 @@ const extended = (timeout: number) => {
 export async function beginLogin(
   db: Db,
   { username, version }: User,
-  { timeout, instead, audit }: { timeout: number; instead: string | undefined; audit: WriteAudit },
+  { timeout, instead, auditAs }: { timeout: number; instead: string | undefined; auditAs: AuditAs },
 ): Promise<{ secret: string; expires: Date; ended: Set<string> } | undefined> {
   const secret = newSecret();
   return db.transaction(async tx => {
@@ -47,12 +50,8 @@ export async function beginLogin(
       .where(and(eq(users.username, username), eq(users.version, version)))
       .for('no key update');
     if (!user) return undefined;
-    const ofLogin = { username: logins.username };
     const replaced = instead
-      ? await tx
-          .delete(logins)
-          .where(eq(logins.token, hashSecret(instead)))
-          .returning(ofLogin)
+      ? await endLogins(tx, eq(logins.token, hashSecret(instead)), auditAs)
       : [];
     const [login] = await tx
       .insert(logins)
@@ -69,10 +68,9 @@ export async function beginLogin(
       .where(and(eq(logins.username, username), gt(logins.expires, sql`now()`)))
       .orderBy(desc(logins.created), desc(logins.token))
       .offset(MAX_OPEN_LOGINS);
-    const oldest = await tx.delete(logins).where(inArray(logins.token, surplus)).returning(ofLogin);
-    await audit(tx, 'login');
-    const ended = new Set([...replaced, ...oldest].map(({ username }) => username));
-    return login && { secret, expires: login.expires, ended };
+    const oldest = await endLogins(tx, inArray(logins.token, surplus), auditAs);
+    await auditAs(username)(tx, 'login');
+    return login && { secret, expires: login.expires, ended: new Set([...replaced, ...oldest]) };
   });
 }
 
@@ -122,12 +120,24 @@ export async function extendLogin(
   return login?.expires;
 }
 
-export async function endLogin(db: Db, secret: string, audit: WriteAudit): Promise<void> {
-  await db.transaction(async tx => {
-    const ended = await tx
-      .delete(logins)
-      .where(eq(logins.token, hashSecret(secret)))
-      .returning({ username: logins.username });
-    if (ended.length > 0) await audit(tx, 'logout');
-  });
+/** Ends the login of this secret. The result names its user. */
+export function endLogin(db: Db, secret: string, auditAs: AuditAs): Promise<Set<string>> {
+  return db.transaction(tx => endLogins(tx, eq(logins.token, hashSecret(secret)), auditAs));
+}
+
+/** Ends logins, and tells of those that had not ended by themselves. The result names their users. */
+async function endLogins(tx: Tx, which: SQL, auditAs: AuditAs): Promise<Set<string>> {
+  const version = tx
+    .select({ version: users.version })
+    .from(users)
+    .where(eq(users.username, logins.username));
+  const ended = await tx
+    .delete(logins)
+    .where(which)
+    .returning({
+      username: logins.username,
+      isOver: sql<boolean>`${logins.expires} <= now() or ${logins.userVersion} <> (${version})`,
+    });
+  for (const { username, isOver } of ended) if (!isOver) await auditAs(username)(tx, 'logout');
+  return new Set(ended.map(({ username }) => username));
 }

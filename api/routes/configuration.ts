@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { hosts } from '../../shared/database/schema.ts';
 import { RELEASE } from '../../shared/process/release.ts';
+import { isHostFor } from '../../shared/ssh/host-access.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
-import { isHostFor } from '../remote/host-access.ts';
 
 /** A client that wants more pages through GET /hosts. */
 const MAX_HOSTS = 10_000;

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
 import { conflict, notFound } from '../../shared/errors/errors.ts';
+import { assertHostFor, isHostFor } from '../../shared/ssh/host-access.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -15,7 +16,6 @@ import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { lockAdministrator } from '../identity/lock-user.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
-import { assertHostFor, isHostFor } from '../remote/host-access.ts';
 import { checkAuthorities, keysView, pins, withShownKeys } from '../remote/host-pins.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
 import { type HostPlace, hostPlace, scanHost } from '../remote/scan-host.ts';
@@ -125,7 +125,9 @@ export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const find = async (name: string) => requireHost(name, await selectHost(db, name));
-  const scan = (at: HostPlace, req: Request, res: Response) => scanHost(api, at, req, res);
+  const scan = (at: HostPlace, req: Request, res: Response) =>
+    // Whoever has become a user meanwhile is told neither keys nor why there are none.
+    scanHost(api, at, req, res).finally(() => requireAdministrator(res));
 
   resource(router, '/hosts', {
     get: operation({

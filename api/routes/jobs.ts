@@ -16,6 +16,7 @@ import { sendVideo } from '../http/send-object.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { lockAdministrator } from '../identity/lock-user.ts';
 import type { User } from '../identity/password-verifier.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
@@ -101,9 +102,11 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const row = await findForOperation(req, res);
         const cancelled = await db.transaction(async tx => {
-          if (req.get('If-Match') !== undefined) await lockUnchanged(tx, { req, res, id: row.id });
+          await lockRights(tx, res, row);
+          const { cancelRequested } = await lockUnchanged(tx, { req, res, id: row.id });
           const jobs = await cancelJob(tx, row.id);
-          if (jobs.length > 0) await auditOf(req, res)(tx, 'job.cancel', row.id);
+          if (jobs.length > 0 && !cancelRequested)
+            await auditOf(req, res)(tx, 'job.cancel', row.id);
           return jobs;
         });
         if (cancelled.length === 0) {
@@ -138,6 +141,7 @@ export default routes('json-body', (router, api) => {
             `Wait for its end, or cancel it with DELETE /api/jobs/${row.id}.`,
           );
         await db.transaction(async tx => {
+          await lockRights(tx, res, row);
           await detachJobs(tx, [row.id]);
           await lockUnchanged(tx, { req, res, id: row.id });
           const removed = await removeJobs(tx, [row.id]);
@@ -273,16 +277,27 @@ const leftOnHost = () =>
     'Try again in some seconds; where the host cannot be reached, close the session first.',
   );
 
+/** Locks the rights to end another user's job, before the rows that this changes. */
+async function lockRights(tx: Tx, res: Response, { owner }: JobSummary): Promise<void> {
+  const me = currentUser(res);
+  if (owner !== me.username) await lockAdministrator(tx, me);
+}
+
 /** Locks the job until `tx` ends, so that of two requests with one tag in If-Match the second fails. */
 async function lockUnchanged(
   tx: Tx,
   { req, res, id }: { req: Request; res: Response; id: string },
-): Promise<void> {
+): Promise<{ cancelRequested: Date | null }> {
   const [locked] = await tx
-    .select({ owner: jobs.owner, version: jobs.version })
+    .select({
+      owner: jobs.owner,
+      version: jobs.version,
+      cancelRequested: jobs.cancelRequested,
+    })
     .from(jobs)
     .where(eq(jobs.id, id))
     .for('update');
   if (!locked) throw unknownJob();
   checkIfMatch(req, tagFor(currentUser(res), locked));
+  return locked;
 }

@@ -42,6 +42,8 @@ export default routes('json-body', (router, api, describeAll) => {
         const { path, seconds } = body();
         const address = readAddress(path, publicPath(api.config));
         requireReadable(address.pathname, describeAll());
+        // Each leaves an entry of the audit.
+        await api.freeSpace.assertFree();
         const maker = {
           user: currentUser(res),
           token: res.locals.token,

@@ -5,7 +5,7 @@ import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { auditAs, auditOf } from '../identity/audit.ts';
+import { auditAs } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { beginLogin } from '../identity/logins.ts';
@@ -115,7 +115,7 @@ export default routes('login', (router, api) => {
     const login = await beginLogin(database.db, user, {
       timeout: config.LOGIN_TIMEOUT,
       instead: readLoginCookie(req),
-      audit: auditOf(req, res),
+      auditAs: name => auditAs(req, res, name),
     });
     if (!login) throw beginAgain('state', 'is of a user who was changed at the same time');
     for (const name of login.ended) api.credentialCache.invalidate(name);

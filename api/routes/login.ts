@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { auditOf } from '../identity/audit.ts';
+import { auditAs } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { decodeCredentials } from '../identity/encoded-credentials.ts';
 import { wrongPassword } from '../identity/identify-sender.ts';
@@ -68,7 +68,7 @@ export default routes('login', (router, api) => {
         const login = await beginLogin(database.db, user, {
           timeout: config.LOGIN_TIMEOUT,
           instead: readLoginCookie(req),
-          audit: auditOf(req, res),
+          auditAs: name => auditAs(req, res, name),
         });
         if (!login) throw wrongPassword();
         for (const name of login.ended) api.credentialCache.invalidate(name);

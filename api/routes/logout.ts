@@ -1,7 +1,6 @@
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { auditOf } from '../identity/audit.ts';
-import { currentUser } from '../identity/current-user.ts';
+import { auditAs } from '../identity/audit.ts';
 import { clearLoginCookies, readLoginCookie } from '../identity/login-cookies.ts';
 import { endLogin } from '../identity/logins.ts';
 import { operation } from '../openapi/operation.ts';
@@ -16,9 +15,11 @@ export default routes('json-body', (router, api) => {
       answers: { 204: { means: 'Ended.', headers: { 'Set-Cookie': 'Removes both cookies.' } } },
       handle: async ({ req, res }) => {
         const secret = readLoginCookie(req);
-        if (secret) await endLogin(api.database.db, secret, auditOf(req, res));
+        const ended = secret
+          ? await endLogin(api.database.db, secret, username => auditAs(req, res, username))
+          : [];
         // Closes all event streams of the user: clients with other credentials reconnect.
-        api.credentialCache.invalidate(currentUser(res).username);
+        for (const username of ended) api.credentialCache.invalidate(username);
         clearLoginCookies(req, res, api.config);
         res.status(204).end();
       },

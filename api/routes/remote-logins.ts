@@ -5,6 +5,7 @@ import { sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { seal } from '../../shared/secrets/secrets.ts';
 import { hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
+import { assertHostFor } from '../../shared/ssh/host-access.ts';
 import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -16,7 +17,6 @@ import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
 import { checkCredential, checkJumps, loginFields, readCredential } from '../remote/credential.ts';
-import { assertHostFor } from '../remote/host-access.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
 import {
   findSession,

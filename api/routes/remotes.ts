@@ -10,6 +10,7 @@ import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { seal } from '../../shared/secrets/secrets.ts';
 import { isHeld } from '../../shared/ssh/held-sessions.ts';
 import { type Hops, hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
+import { assertHostFor } from '../../shared/ssh/host-access.ts';
 import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
@@ -33,7 +34,6 @@ import {
   loginName,
   readCredential,
 } from '../remote/credential.ts';
-import { assertHostFor } from '../remote/host-access.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
 import { checkStartup, sealEnv, sessionOptions, startupOf } from '../remote/session-env.ts';
 import { lastEnd, sessionRecord, tagOf, viewSession } from '../remote/session-view.ts';

@@ -12,6 +12,7 @@ import { zonedTime } from '../http/zoned-time.ts';
 import { createToken, isUnexpired, type TokenRow } from '../identity/api-tokens.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
+import { lockAdministrator } from '../identity/lock-user.ts';
 import { operation } from '../openapi/operation.ts';
 
 const scope = z.enum(['read', 'write']);
@@ -69,6 +70,8 @@ export default routes('json-body', (router, api) => {
     const theirs = and(eq(tokens.id, id), eq(tokens.username, username));
     const gone = isId(id)
       ? await db.transaction(async tx => {
+          const me = currentUser(res);
+          if (username !== me.username) await lockAdministrator(tx, me);
           const ended = await tx
             .delete(tokens)
             .where(and(theirs, isUnexpired))

@@ -210,7 +210,6 @@ export default routes('json-body', (router, api) => {
     const isOwn = currentUser(res).username === name;
     const row = await find(name);
     checkVersion(req, row);
-    // Logins end with the version that they are bound to.
     if (password === undefined && Object.keys(rights).length === 0) return void res.json(view(row));
     if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
     if (password !== undefined && isOwn) {
@@ -219,28 +218,29 @@ export default routes('json-body', (router, api) => {
     }
     const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
     const { written, ended } = await db.transaction(async tx => {
-      if (!isOwn || Object.keys(rights).length > 0) await lockWithAdministrator(tx, res, name);
+      const locked =
+        !isOwn || Object.keys(rights).length > 0 ? await lockWithAdministrator(tx, res, name) : row;
+      if (locked.version !== row.version) throw changedMeanwhile();
+      const changed = changesOf(rights, row);
+      // Logins and links end with the version that they are bound to.
+      if (!passwordHash && Object.keys(changed).length === 0) return { written: row };
       const [written] = await tx
         .update(users)
         .set({
           version: sql`${users.version} + 1`,
           ...(passwordHash ? { passwordHash } : {}),
-          ...rights,
+          ...changed,
         })
         .where(and(eq(users.username, name), eq(users.version, row.version)))
         .returning(COLUMNS);
-      if (!written)
-        throw conflict(
-          'somebody else changed this user at the same time.',
-          'Get it again and repeat the change.',
-        );
+      if (!written) throw changedMeanwhile();
       const audit = auditOf(req, res);
       if (passwordHash) await audit(tx, 'password', name);
-      if (Object.keys(rights).length > 0) await audit(tx, 'user.update', name);
-      const ends = rights.disabled || (passwordHash && !isOwn);
+      if (Object.keys(changed).length > 0) await audit(tx, 'user.update', name);
+      const ends = changed.disabled || (passwordHash && !isOwn);
       return { written, ended: ends ? await endAccess(tx, name, audit) : NOTHING_ENDED };
     });
-    publishEndedAccess(api, name, ended);
+    if (ended) publishEndedAccess(api, name, ended);
     res.json(view(written));
   }
 });
@@ -270,6 +270,20 @@ async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promi
   if (!row) throw unknownUser(name);
   return row;
 }
+
+type Rights = Partial<Pick<UserRecord, 'administrator' | 'disabled'>>;
+
+/** Of these rights those that the user does not have already. */
+const changesOf = ({ administrator, disabled }: Rights, row: UserRecord): Rights => ({
+  ...(administrator === !row.administrator && { administrator }),
+  ...(disabled === !row.disabled && { disabled }),
+});
+
+const changedMeanwhile = () =>
+  conflict(
+    'somebody else changed this user at the same time.',
+    'Get it again and repeat the change.',
+  );
 
 const NOTHING_ENDED = { jobs: [], sessions: [] };
 

@@ -73,11 +73,21 @@ export async function materializeView(
   const id = viewId(table.object, view);
   const made = await findMade(api.database.db, id);
   if (made) return made;
-  const job = await startOrJoin(api, { req, res, table, view, id });
-  const ended = await awaitEnd(api, { req, res, job });
-  // The user may have left the project meanwhile.
-  await findModel(api.database.db, table.model, needRole(res, 'reader'));
+  const awaitView = async () => {
+    const job = await startOrJoin(api, { req, res, table, view, id });
+    const ended = await awaitEnd(api, { req, res, job });
+    // The user may have left the project meanwhile.
+    await findModel(api.database.db, table.model, needRole(res, 'reader'));
+    return ended;
+  };
+  const isOthersFailure = (job: JobSummary) =>
+    job.finished && job.state !== 'succeeded' && job.owner !== currentUser(res).username;
+  const first = await awaitView();
+  // Another user's cancellation or quota says nothing of this one's.
+  const ended = isOthersFailure(first) ? await awaitView() : first;
   if (!ended.finished) return void answerLater(res, ended);
+  if (isOthersFailure(ended))
+    throw conflict('another user had the view made, and that was ended just now.', 'Ask again.');
   if (ended.state !== 'succeeded') throw jobError(ended);
   const now = await findMade(api.database.db, id);
   if (now) return now;

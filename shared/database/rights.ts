@@ -71,7 +71,7 @@ const API_RIGHTS: Record<TableKey, string> = {
 
 /** Where the worker's role has other rights than ALL. Nobody may change an entry of the audit. */
 const WORKER_RIGHTS: Partial<Record<TableKey, string>> = {
-  users: 'select (username)',
+  users: 'select (username, disabled)',
   installation: 'select',
   jobHistory: 'select',
   auditPending: 'select, insert, delete',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { AuditEntry } from '../../shared/audit/audit.ts';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
+import { newId } from '../../shared/ids.ts';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
 import { stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
@@ -235,6 +236,52 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
       { ...from, action: 'session.open', outcome: 'ok', target: sid },
       { action: 'session.close', user: stack.username, target: sid },
     ]);
+  });
+
+  test('a logout is told of whose login it ends, whoever else sends it or logs in instead', async () => {
+    const [alice, bob] = [await addUser(admin), await addUser(admin)];
+    const cookieOf = async () => {
+      const { cookies } = await logIn(stack, bob.login);
+      return { Cookie: `serviceauth=${cookies.get('serviceauth')}` };
+    };
+    const headers = await cookieOf();
+    for (let n = 0; n < 2; n++) await admin.fetch('/api/logout', { method: 'DELETE', headers });
+    expect((await sendLogin(stack.url, alice.login, await cookieOf())).status).toBe(200);
+    // Of a login that has ended already nothing is told.
+    const old = await cookieOf();
+    await database`update logins set expires = now() where username = ${bob.username}`;
+    await sendLogin(stack.url, alice.login, old);
+    const told = (await readAll())
+      .filter(({ action }) => ['login', 'logout'].includes(action))
+      .map(({ action, user }) => [action, user]);
+    expect(told.slice(-7)).toEqual([
+      ['login', bob.username],
+      ['logout', bob.username],
+      ['login', bob.username],
+      ['logout', bob.username],
+      ['login', alice.username],
+      ['login', bob.username],
+      ['login', alice.username],
+    ]);
+  });
+
+  test('what changes nothing is not told: a second cancellation, rights that a user has', async () => {
+    const { username, client } = await addUser(admin);
+    const login = await logIn(stack, { username, password: PASSWORD });
+    const id = newId();
+    // A worker had it, and no other takes it.
+    await database`insert into jobs (id, kind, queue, owner, payload, not_before, run_at)
+      values (${id}, 'command', 'remote', ${username}, '{}', 'infinity', now())`;
+    for (let n = 0; n < 2; n++)
+      expect((await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' })).status).toBe(202);
+    await database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
+    for (const body of ['{"disabled":false}', '{"administrator":false}']) {
+      const kept = await admin.fetch(`/api/users/${username}`, { method: 'PUT', body });
+      expect([kept.status, await kept.json()]).toMatchObject([200, { username, disabled: false }]);
+    }
+    expect((await login.fetch('/api/users/-')).status).toBe(200);
+    const told = (await readAll()).filter(({ target }) => [id, username].includes(target ?? ''));
+    expect(told.map(({ action }) => action)).toEqual(['user.create', 'job.cancel']);
   });
 
   test('a project that is made for others tells whose rights it gives', async () => {

@@ -13,6 +13,7 @@ import { type Job, launchAsync, openSession } from '../harness/remote.ts';
 import { makeEntry, startSftpServer } from '../harness/sftp-server.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { makeTable } from '../harness/tables.ts';
+import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack, useStack, useStackDatabase, useStarted } from '../harness/use-stack.ts';
 import { PASSWORD } from '../harness/users.ts';
@@ -143,6 +144,34 @@ describeStack(undefined, 'a request of somebody who loses the right to it just t
         await expectNothing(somebody, columns, administrator);
       });
   }
+
+  test("fewer rights, while the user's row is written: no end of others' tokens and jobs", async () => {
+    const [{ username, login }, other] = [await addSomebody(true), await addSomebody(false)];
+    const made = await other.login.fetch('/api/users/-/tokens', {
+      ...{ method: 'POST', body: '{"name":"kept","scope":"read"}' },
+    });
+    const { id: token } = (await made.json()) as { id: string };
+    const [open, ended] = [newId(), newId()];
+    await database`insert into jobs (id, kind, queue, owner, payload, not_before, state, finished) values
+      (${open}, 'command', 'remote', ${other.username}, '{}', 'infinity', 'queued', null),
+      (${ended}, 'command', 'remote', ${other.username}, '{}', null, 'cancelled', now())`;
+    const paths = [
+      `/api/users/${other.username}/tokens/${token}`,
+      `/api/jobs/${open}`,
+      `/api/jobs/${ended}/record`,
+    ];
+    const answers = await whileLocked(
+      stack,
+      sql => sql`update users set administrator = false, version = 2 where username = ${username}`,
+      () => paths.map(path => login.fetch(path, { method: 'DELETE' })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
+    const [left] = await database`select
+      (select count(*)::int from tokens where id = ${token}) as tokens,
+      (select count(*)::int from jobs where id in (${open}, ${ended}) and cancel_requested is null) as jobs`;
+    expect(left).toEqual({ tokens: 1, jobs: 2 });
+    await database`update jobs set state = 'cancelled', finished = now() where id = ${open}`;
+  });
 });
 
 /** Whoever waits for the end of a job has a request that was let in long before its answer. */
@@ -391,6 +420,78 @@ describeStack(
       endListing();
       const { status, text } = await read(answer);
       expect([status, text]).toEqual([401, expect.not.stringContaining('late')]);
+    });
+
+    /** Through it a machine says nothing until it is healed. */
+    const silent = useStarted(() => startTcpProxy({ host: '127.0.0.1', port: slow.port }));
+    const loseMeanwhile = async (
+      answer: Promise<Response>,
+      lose: () => Promise<unknown>,
+      end = () => silent.heal(),
+    ) => {
+      await waitFor(
+        async () => {
+          const rows = await database`select from jobs where finished is null and state = 'running'
+            and kind in ('scan-host', 'connect')`;
+          return rows.length > 0;
+        },
+        { what: 'a worker to connect' },
+      );
+      await lose();
+      await outlastBrevity();
+      end();
+      return read(answer);
+    };
+
+    test('the keys of a machine, for an administrator who becomes a user', async () => {
+      const { username, client } = await addUser();
+      const make = (administrator: boolean) =>
+        admin.fetch(`/api/users/${username}`, {
+          ...{ method: 'PUT', body: JSON.stringify({ administrator }) },
+        });
+      const scan = () => {
+        silent.blackhole();
+        return client.fetch('/api/hosts/-/scan', {
+          method: 'POST',
+          body: JSON.stringify({ address: '127.0.0.1', port: silent.port, private: true }),
+        });
+      };
+      await make(true);
+      const shown = await loseMeanwhile(scan(), () => make(false));
+      expect([shown.status, shown.text]).toEqual([403, expect.not.stringContaining('ssh-')]);
+      // Nor why it shows none.
+      await make(true);
+      const refused = await loseMeanwhile(
+        scan(),
+        () => make(false),
+        () => silent.refuse(),
+      );
+      silent.heal();
+      expect(refused.status).toBe(403);
+    });
+
+    test('a session that is opened by a token that is deleted meanwhile', async () => {
+      const name = newId();
+      await admin.post('/api/hosts', {
+        ...{ name, address: '127.0.0.1', port: silent.port, keys: [hostKey.public] },
+        ...{ agent: false, private: true },
+      });
+      const { client } = await addUser();
+      const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
+        ...{ name: 'lent', scope: 'write' },
+      });
+      const headers = { Authorization: `Bearer ${made.token}`, 'Content-Type': 'application/json' };
+      silent.blackhole();
+      const answer = stack.api('/api/remotes', {
+        ...{ method: 'POST', headers },
+        body: JSON.stringify({ hostname: name, username: 'somebody', password: PASSWORD }),
+      });
+      const { status } = await loseMeanwhile(answer, () =>
+        client.delete(`/api/users/-/tokens/${made.id}`),
+      );
+      expect(status).toBe(401);
+      // It is there, as what was done before the token ended is.
+      expect((await client.get<{ items: object[] }>('/api/remotes')).items).toHaveLength(1);
     });
 
     /** How the reader loses the rows, while the job that makes their view cannot end. */

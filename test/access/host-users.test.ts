@@ -5,7 +5,9 @@ import { startCodeHost } from '../harness/pam-sshd.ts';
 import { expectProblem } from '../harness/problem.ts';
 import { addHost, openSession } from '../harness/remote.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
+import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 import { whileLocked } from '../harness/while-locked.ts';
 
 const PASSWORD = 'open sesame';
@@ -93,6 +95,23 @@ describeStack(missingPrograms('sshd'), 'hosts that are for some users', form => 
       () => [open(people.bob, 'closing')],
     );
     for (const answer of answers) await expectProblem(answer, 403, 'host_not_allowed');
+  });
+
+  test('a login that is under way opens nothing for who has left the list meanwhile', async () => {
+    const proxy = await startTcpProxy({ host: sshd.host, port: sshd.port });
+    try {
+      await admin.post('/api/hosts', { ...entry(), name: 'slow', port: proxy.port });
+      proxy.blackhole();
+      const answer = open(people.bob, 'slow');
+      await waitFor(() => proxy.connections.total > 0, { what: 'a worker to connect' });
+      expect((await put('slow', { users: ['alice'] })).status).toBe(200);
+      proxy.heal();
+      await expectProblem(await answer, 403, 'host_not_allowed');
+      const { items } = await people.bob.get<{ items: { hostname: string }[] }>('/api/remotes');
+      expect(items.filter(({ hostname }) => hostname === 'slow')).toEqual([]);
+    } finally {
+      await proxy.stop();
+    }
   });
 
   describeUnless(

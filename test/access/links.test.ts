@@ -222,6 +222,22 @@ describeStack(undefined, 'links', form => {
     ]);
   });
 
+  test('of a long path the audit tells the beginning and a digest', async () => {
+    const { username, client } = await addUser();
+    for (const path of [
+      `/api/jobs/${'x'.repeat(8_000)}`,
+      `/api/remotes/${'x'.repeat(8_000)}/file/a`,
+    ]) {
+      await linkTo(path, client);
+      const { items } = await admin.get<{ items: { target: string }[] }>(
+        `/api/audit?user=${username}`,
+      );
+      const target = items.at(-1)?.target ?? '';
+      expect(target.length).toBeLessThanOrEqual(200);
+      expect(target).toMatch(/^\/api\/(jobs|remotes)\/x+…[0-9a-f]{64}$/);
+    }
+  });
+
   test('of a file on a host the audit tells a digest, as of a command', async () => {
     const { username, client } = await addUser();
     await linkTo('/api/remotes/some/file/home/me/unpublished.csv', client);

@@ -341,6 +341,18 @@ describeStack(undefined, 'logins', form => {
     await job.end();
   });
 
+  test('a stream of events ends with the login that somebody with other credentials ends', async () => {
+    const alice = await addUser();
+    const login = await logIn(stack, alice);
+    const job = await addWaiting(alice.username);
+    const events = await login.fetch(job.events);
+    const read = events.text().catch(() => 'cut');
+    const headers = { Cookie: `serviceauth=${login.cookies.get('serviceauth')}` };
+    expect((await admin.fetch('/api/logout', { method: 'DELETE', headers })).status).toBe(204);
+    await read;
+    await job.end();
+  });
+
   test('failed logins lock the account from that address alone, in every process', async () => {
     const alice = await addUser();
     const urls = apiUrls(stack);

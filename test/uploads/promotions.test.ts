@@ -8,6 +8,7 @@ import {
   pendingDeletions,
   projects,
   uploads,
+  users,
   views,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
@@ -53,6 +54,9 @@ test('a parse promotes into its model where its owner may write, and into none t
   await db.insert(members).values({ project, username: 'u', role: 'reader' });
   await expect(promote('a')).rejects.toMatchObject({ code: 'forbidden' });
   await db.update(members).set({ role: 'writer' }).where(eq(members.project, project));
+  await db.insert(users).values({ username: 'u', passwordHash: '', disabled: true });
+  await expect(promote('a')).rejects.toMatchObject({ code: 'forbidden' });
+  await db.update(users).set({ disabled: false });
   await promote('a');
   // As DELETE /models/(mid) does: the project that it was in is there as before.
   await db.update(models).set({ project: grave }).where(eq(models.mid, mid));

@@ -5,10 +5,12 @@ import { addUsers } from '../harness/projects.ts';
 import { waitForEnd } from '../harness/remote.ts';
 import { type Metadata, makeTable, parse, type RowsPage, utf8 } from '../harness/tables.ts';
 import { makeModel, readUpload, someBytes } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { outlastBrevity } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'tables and files over HTTP', form => {
   const { stack, client } = useStack(form);
+  const database = useStackDatabase(stack);
   let mid: string;
 
   beforeAll(async () => {
@@ -178,6 +180,33 @@ describeStack(undefined, 'tables and files over HTTP', form => {
       headers: { 'If-None-Match': tag },
     });
     expect([changed.status, ((await changed.json()) as RowsPage).rows]).toEqual([200, [[1], [3]]]);
+  });
+
+  test('who waits for a view that another user cancels has it made by a job of their own', async () => {
+    const { first, second } = await addUsers(stack, ['first', 'second']);
+    const { pid, mid } = await makeModel(client);
+    const acl = { readers: [{ user: 'first' }, { user: 'second' }] };
+    await client.fetch(`/api/projects/${pid}`, { method: 'PUT', body: JSON.stringify({ acl }) });
+    const path = await makeTable(client, { mid, aid: 'table', csv: 'a\n2\n3\n1\n' });
+    const [stored] = await database`select object from artifacts where model = ${mid}`;
+    const lock = database`hashtextextended(${`views ${stored?.object}`}, 0)`;
+    await database`select pg_advisory_lock(${lock})`;
+    try {
+      const begun = await first.fetch(`${path}/rows?sort=a`, {
+        headers: { Prefer: 'respond-async' },
+      });
+      const { id } = (await begun.json()) as { id: string };
+      const rows = second.get<RowsPage>(`${path}/rows?sort=a`);
+      await outlastBrevity();
+      expect(await second.get('/api/jobs')).toMatchObject({ items: [] });
+      await first.delete(`/api/jobs/${id}`);
+      await database`select pg_advisory_unlock(${lock})`;
+      expect((await waitForEnd(first, id)).state).toBe('cancelled');
+      expect((await rows).rows).toEqual([[1], [2], [3]]);
+      expect(await second.get('/api/jobs')).toMatchObject({ items: [{ state: 'succeeded' }] });
+    } finally {
+      await database`select pg_advisory_unlock_all()`;
+    }
   });
 
   test('a view is made by a job, shared by all readers, and made anew after it was cancelled', async () => {

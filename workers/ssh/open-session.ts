@@ -1,8 +1,10 @@
-import { eq, sql } from 'drizzle-orm';
-import { sessions } from '../../shared/database/schema.ts';
+import { and, eq, isNull, sql } from 'drizzle-orm';
+import type { Tx } from '../../shared/database/connect.ts';
+import { hosts, sessions } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
+import { assertHostFor } from '../../shared/ssh/host-access.ts';
 import { LoginNode } from '../batch/login-node.ts';
 import type { JobContext, Outcome } from '../context.ts';
 import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
@@ -56,6 +58,7 @@ export async function openSession(
   return {
     result: { ...(banner && { banner }), ...(host?.home && { home: host.home }) },
     promote: async tx => {
+      await assertStillListed(context, tx);
       await auditFirstLogin(context, tx);
       await tx
         .update(sessions)
@@ -71,6 +74,20 @@ export async function openSession(
         .where(which);
     },
   };
+}
+
+/**
+ * Throws `host_not_allowed` where the user has left the list of the host since the first login began. What is open goes on, so a
+ * later login is not looked at. The entry is locked before the session, as everywhere.
+ */
+async function assertStillListed({ job }: JobContext, tx: Tx): Promise<void> {
+  const [first] = await tx
+    .select({ host: hosts })
+    .from(sessions)
+    .innerJoin(hosts, eq(hosts.name, sessions.hostname))
+    .where(and(eq(sessions.sid, job.session ?? ''), isNull(sessions.opened)))
+    .for('share', { of: hosts });
+  if (first) assertHostFor(first.host, { username: job.owner });
 }
 
 /** The host's batch systems and the account's home; null where that cannot be learnt now: a batch job asks again. */

@@ -2,11 +2,15 @@ import type { Response } from 'express';
 import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../../context.ts';
+import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { jobError } from '../views/job-error.ts';
 import type { JobSummary } from '../views/job-summary.ts';
 import { limitWait } from './limit-wait.ts';
 
-/** Waits for a job of an AwaitedKind. Throws what it failed with; undefined where the client has disconnected. */
+/**
+ * Waits for a job of an AwaitedKind. Throws what it failed with; undefined where the client has disconnected. Throws `unauthorized`
+ * where the sender's credentials were taken meanwhile: what the job has done stays.
+ */
 export async function awaitJob(
   api: ApiContext,
   res: Response,
@@ -17,7 +21,9 @@ export async function awaitJob(
     if (row.finished) return row;
     throw signal.reason ?? serviceStopping();
   });
-  if (ended && ended.state !== 'succeeded') throw jobError(ended);
+  if (!ended) return undefined;
+  await identifyAfterWait(api, res.req, res);
+  if (ended.state !== 'succeeded') throw jobError(ended);
   return ended;
 }
 

@@ -72,6 +72,7 @@ export async function startJobUnder(
   const { job, isNew } = await api.database.db.transaction(async tx => {
     const found = key && (await findJobByIdempotencyKey(tx, owner, key));
     if (found) return { job: found, isNew: false };
+    await api.freeSpace.assertFree();
     const job = await startJob<JobKind>(tx, {
       ...(await prepare(tx)),
       owner,
@@ -80,7 +81,9 @@ export async function startJobUnder(
       ...limitsOf(api, owner),
     });
     if (key) await storeIdempotencyKey(tx, owner, key, job.id);
-    if (job.payloadBytes !== null) await chargePayload(tx, api, owner);
+    const limit = api.config.LIMIT_USER_BYTES;
+    // Last of all: see chargeUserStorage().
+    if (job.payloadBytes !== null) await chargeUserStorage(tx, { user: owner, added: 0, limit });
     return { job, isNew: true };
   });
   if (isNew) enqueue(api, job);
@@ -104,6 +107,7 @@ export async function startSessionJob<K extends SessionKind>(
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const isUsual = parseIdempotencyKey(req) === undefined && payloadBytes(request.payload) === null;
   if (isId(sid) && isUsual) {
+    await api.freeSpace.assertFree();
     const { requestId } = res.locals;
     const address = clientAddress(req);
     const all = { ...request, queue, owner, requestId, address, ...limitsOf(api, owner) };
@@ -120,12 +124,6 @@ export async function startSessionJob<K extends SessionKind>(
   });
   if (session) await touchSession(api.database.db, session);
   return job;
-}
-
-/** Last of all: see chargeUserStorage(). */
-async function chargePayload(tx: Tx, { config, freeSpace }: ApiContext, user: string) {
-  await freeSpace.assertFree();
-  await chargeUserStorage(tx, { user, added: 0, limit: config.LIMIT_USER_BYTES });
 }
 
 const limitsOf = ({ config, openJobs }: ApiContext, owner: string) => ({

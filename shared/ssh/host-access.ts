@@ -1,9 +1,10 @@
 import { isNull, or, sql } from 'drizzle-orm';
-import { type HostRow, hosts } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors/errors.ts';
-import type { User } from '../identity/password-verifier.ts';
+import { type HostRow, hosts } from '../database/schema.ts';
+import { WindlassError } from '../errors/errors.ts';
 
-type Named = Pick<User, 'username'>;
+interface Named {
+  username: string;
+}
 
 /** Whether the user may open sessions on the host of a row. */
 export const isHostFor = ({ username }: Named) =>
