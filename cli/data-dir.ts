@@ -118,7 +118,7 @@ function closeToOthers(directory: string): void {
   const names = readdirSync(directory);
   for (const name of names.filter(one => OWN.test(one))) {
     const path = join(directory, name);
-    // The objects may be shared with the API's account: see api-user.ts.
+    // The objects may be shared with the API's account: see service-users.ts.
     restrict(path, name === 'objects' && isSharedFolder(path) ? 0o007 : 0o077);
   }
   // Its user must be able to enter: Postgres runs as another one where we are root.
