@@ -3,7 +3,7 @@ import type { Db } from '../database/connect.ts';
 import { hosts, sessions } from '../database/schema.ts';
 import { JOB_KINDS, type JobKind, jobDefinition } from './catalog.ts';
 import { IS_WAITING } from './job-conditions.ts';
-import { ALIVE_SECONDS } from './lease.ts';
+import { IS_ALIVE } from './lease.ts';
 
 /** By kind of job: the newest version of its payload that a program understands, and with it all versions before. */
 export type Understood = Record<string, number>;
@@ -55,7 +55,7 @@ export async function readUnderstoodByQueue(db: Db): Promise<UnderstoodByQueue |
           lateral (select '' as queue union all
             select key from jsonb_each_text(slots) where not draining and value::int > 0) taken,
           jsonb_each_text(coalesce(understands, ${UNDERSTOOD_BEFORE}::jsonb)) as u(kind, version)
-        where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+        where ${sql.raw(IS_ALIVE)}
         group by queue, kind
       ) newest group by queue
     ) queues`);

@@ -1,13 +1,12 @@
 import { and, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { batchPolls, jobs, sessions } from '../../shared/database/schema.ts';
-import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
+import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 
 /** From the end of one poll of a host to the start of the next, over all workers. */
 const EVERY = sql.raw(`interval '5 seconds'`);
 /** What a poll may take. One whose worker is not alive any more is made by another one before that. */
 const LOST = sql.raw(`interval '4 minutes'`);
-const IS_ALIVE = sql.raw(`seen > now() - interval '${ALIVE_SECONDS} seconds'`);
 /** The worker that has the connections is waited for. */
 const HEAD_START = sql.raw(`interval '3 seconds'`);
 /** Hosts that a worker polls in one round. */
@@ -33,7 +32,7 @@ export async function takePolls(db: Db, worker: string): Promise<HostPoll[]> {
   const due = sql`select hostname from ${batchPolls}
     where due <= now() - case when worker is null or worker = ${worker} then interval '0' else ${HEAD_START} end
       or due between now() + ${EVERY} and now() + ${LOST} - ${EVERY}
-        and not exists (select from workers where id = ${batchPolls.worker} and ${IS_ALIVE})
+        and not exists (select from workers where id = ${batchPolls.worker} and ${sql.raw(IS_ALIVE)})
     order by due limit ${sql.raw(String(MOST))} for update skip locked`;
   return db
     .update(batchPolls)
