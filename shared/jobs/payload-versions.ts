@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
-import { hosts, sessions } from '../database/schema.ts';
+import { sessions } from '../database/schema.ts';
 import { JOB_KINDS, type JobKind, jobDefinition } from './catalog.ts';
 import { IS_WAITING } from './job-conditions.ts';
 import { IS_ALIVE } from './lease.ts';
@@ -14,15 +14,15 @@ export function versionsOf(kind: JobKind): { usual: number; newer: number } {
   return { usual, newer };
 }
 
-/** Whether the release before would use a session wrongly: a condition on a row of `sessions`. */
-const isNewerSession = sql`(${sessions.startup} <> 'once' or ${sessions.envNames} is not null
-  or exists (select from ${hosts} where ${hosts.name} = ${sessions.hostname}
-    and (${hosts.jump} is not null or exists (select from unnest(${hosts.keys}) as pin where pin like '@%'))))`;
+/** SQL: the release before would use a row of `sessions` wrongly. */
+export const IS_NEWER_SESSION = `(sessions.startup <> 'once' or sessions.env_names is not null
+  or exists (select from hosts where hosts.name = sessions.hostname
+    and (hosts.jump is not null or exists (select from unnest(hosts.keys) as pin where pin like '@%'))))`;
 
 /** Which of them a job in this session has. */
 export function versionIn(kind: JobKind, sid: string): SQL<number> {
   const { usual, newer } = versionsOf(kind);
-  return sql<number>`(case when exists (select from ${sessions} where ${sessions.sid} = ${sid} and ${isNewerSession}) then ${newer}::int else ${usual}::int end)`;
+  return sql<number>`(case when exists (select from ${sessions} where ${sessions.sid} = ${sid} and ${sql.raw(IS_NEWER_SESSION)}) then ${newer}::int else ${usual}::int end)`;
 }
 
 /** What this program understands. */
