@@ -15,7 +15,7 @@ import { ReleaseJob } from '../engine/release-job.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { withSessionEnv } from '../runs/manner.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { type Action, decide } from './decide.ts';
+import { type Action, decide, SETTLED_ANSWERS } from './decide.ts';
 import { ENGINE } from './engines.ts';
 import { describeFailure, exceeded, noEngine, notPrepared, refused } from './errors.ts';
 import { LoginNode } from './login-node.ts';
@@ -246,7 +246,9 @@ export class BatchRun {
   #isWhole({ stdout, stderr }: JobEnd): boolean {
     const { stdout: out, stderr: err } = this.#taken;
     return (
-      (out >= stdout && err >= stderr) || this.#batch.overFor >= 2 || this.#limit !== undefined
+      (out >= stdout && err >= stderr) ||
+      this.#batch.overFor >= SETTLED_ANSWERS ||
+      this.#limit !== undefined
     );
   }
 

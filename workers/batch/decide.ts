@@ -29,7 +29,7 @@ export type Action =
 export type Failure = 'gone' | 'ended' | 'forgotten' | 'refused';
 
 /** Files of a node may be seen later here than the word of the batch system. */
-const SETTLED = 2;
+export const SETTLED_ANSWERS = 2;
 /** A job that has begun is in no queue: it is looked for so often. */
 const UNFOUND = 12;
 
@@ -48,7 +48,7 @@ export function decide(known: Known): Action {
     if (known.overFor >= UNFOUND) return { type: 'fail', why: 'forgotten' };
     return look.answer === undefined ? { type: 'wait' } : { type: 'find' };
   }
-  if (known.overFor < SETTLED) return { type: 'wait' };
+  if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
   if (look.go === 'go') return { type: 'void' };
   return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
 }
@@ -60,7 +60,8 @@ function decideEnd({ id, phase, overFor, isUnwanted }: Known, end: JobEnd): Acti
   if (isUnwanted) return { type: 'stopped' };
   if (phase === 'stopped') return { type: 'fail', why: 'ended' };
   // No poll asks for one whose id is not known.
-  if (phase !== 'absent' || overFor < SETTLED) return { type: id === null ? 'find' : 'wait' };
+  if (phase !== 'absent' || overFor < SETTLED_ANSWERS)
+    return { type: id === null ? 'find' : 'wait' };
   return end.wasToldToEnd ? { type: 'fail', why: 'ended' } : { type: 'finish', end };
 }
 
@@ -69,7 +70,7 @@ function decideUnwanted({ look, id, phase, overFor }: Known): Action {
   if (look.ask === 'withdrawn') return { type: 'stopped' };
   if (id === null) return { type: 'find' };
   const isOver =
-    phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED);
+    phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED_ANSWERS);
   return isOver ? { type: 'stopped' } : { type: 'cancel' };
 }
 
