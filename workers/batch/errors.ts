@@ -1,5 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
+import { folderNotFound } from '../runs/folder-not-found.ts';
 import type { Failure } from './decide.ts';
 import type { PrepareFailure } from './login-node.ts';
 
@@ -11,18 +12,12 @@ export const noEngine = () =>
 
 export function notPrepared(failure: PrepareFailure, cwd: string | undefined): WindlassError {
   if (failure === 'no_engine') return noEngine();
-  if (failure === 'no_cwd') return cwdNotFound(cwd);
+  if (failure === 'no_cwd') return folderNotFound(cwd);
   return new WindlassError('remote_disk_full', {
     detail: 'The job was not submitted: ~/.windlass/batch cannot be written.',
     hint: "Free some space in the account's home on the host.",
   });
 }
-
-export const cwdNotFound = (cwd = '') =>
-  new WindlassError('cwd_not_found', {
-    detail: `The host has no directory ${JSON.stringify(cwd)}; nothing ran.`,
-    hint: 'Make the directory, or give another one.',
-  });
 
 /** `complained` is what the submit command printed. */
 export const refused = (complained: string) =>

@@ -1,4 +1,3 @@
-import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { Startup } from '../../shared/process/startup.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
@@ -67,10 +66,3 @@ const noFolderLine = (id: string) => `windlass: ${id}: cannot enter the folder`;
 
 /** What the script writes to stderr where it cannot enter the folder; its exit status is then NO_FOLDER. */
 export const noFolderOutput = (id: string) => `${noFolderLine(id)}\n`;
-
-export function folderNotFound({ cwd }: Launch): WindlassError {
-  return new WindlassError('cwd_not_found', {
-    detail: `Folder not found: the account cannot enter ${cwd} on the host; nothing ran.`,
-    hint: 'Give `cwd` as a folder that exists there.',
-  });
-}
