@@ -1,9 +1,9 @@
 import type { Response } from 'express';
 import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { limitWait } from './limit-wait.ts';
 
 /** Waits for a job of an AwaitedKind. Throws what it failed with; undefined where the client has disconnected. */

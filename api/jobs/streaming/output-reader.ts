@@ -1,3 +1,4 @@
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import {
   OUTPUT_STREAMS,
   type OutputPiece,
@@ -8,7 +9,6 @@ import {
 } from '../../../shared/jobs/output.ts';
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { UserSemaphores } from '../../concurrency/user-semaphores.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { encodeOutput, type OutputFrame } from './event-frames.ts';
 
 /** Output of at most so many bytes is read into memory at once; encoded it may be six times as large. */
