@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { eq } from 'drizzle-orm';
 import { videoSegments } from '../../../shared/database/schema.ts';
 import { newId } from '../../../shared/ids.ts';
+import { MAX_TIMER_MS } from '../../../shared/process/max-timer.ts';
 import type { JobContext } from '../../context.ts';
 import { AutoResetEvent } from '../../engine/auto-reset-event.ts';
 import { DATABASE, retry } from '../../engine/retry.ts';
@@ -80,7 +81,7 @@ class SharedVideo {
     this.#video = video;
     const { seconds } = videoLimits(context.worker.config);
     const end = () => this.#overdue.abort(tooSlow(seconds));
-    this.#timer = setTimeout(end, Math.min(seconds * 1_000, 2 ** 31 - 1));
+    this.#timer = setTimeout(end, Math.min(seconds * 1_000, MAX_TIMER_MS));
     this.#signal = AbortSignal.any([context.signal, this.#overdue.signal]);
   }
 
