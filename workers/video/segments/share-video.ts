@@ -13,7 +13,7 @@ import { DEFAULT_FPS } from '../ffmpeg-arguments.ts';
 import { describeEncoding } from '../ffmpeg-progress.ts';
 import { findFfmpeg, findFfmpegVersion } from '../find-ffmpeg.ts';
 import type { Size } from '../frame-info.ts';
-import type { Place } from '../frame-validator.ts';
+import type { Frame } from '../frame-validator.ts';
 import type { ScratchVideo } from '../store-video.ts';
 import { tooSlow, videoLimits } from '../video-limits.ts';
 import { encodeSegment } from './encode-segment.ts';
@@ -37,7 +37,7 @@ const LOOK_MS = 1_000;
 const VIDEO = 'video';
 
 interface Video {
-  frames: readonly Place[];
+  frames: readonly Frame[];
   /** The scratch folder. */
   directory: string;
   /** Decodes every frame before ffmpeg gets it. Such a video is not shared. */
