@@ -80,7 +80,7 @@ export interface WebhookContext {
   owner: string;
 }
 
-/** What was sealed: the place, as placeOf() has it, is unknown in version 1. */
+/** What was sealed: the place, as destinationDigest() has it, is unknown in version 1. */
 export interface Sealed<T> {
   place?: string;
   secret: T;

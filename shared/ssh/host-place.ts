@@ -10,7 +10,7 @@ export interface Hop {
 }
 
 /** A digest of where a credential may be sent: address, port and pinned keys of every hop, the host last. */
-export function placeOf(hops: Hop[]): string {
+export function destinationDigest(hops: Hop[]): string {
   const parts = hops.map(({ address, port, keys }) => [
     address,
     port,
