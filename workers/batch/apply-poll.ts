@@ -26,17 +26,22 @@ export interface Change {
 }
 
 /** What is new of a job; undefined where nothing is. */
-export function applyPoll(job: Followed, { looks, sizes, statuses }: Poll): Change | undefined {
+export function applyPoll(
+  job: Followed,
+  { submissions, sizes, statuses }: Poll,
+): Change | undefined {
   const { folder, stored } = job;
-  const look = looks.get(folder);
+  const submission = submissions.get(folder);
   const batch = statuses ? withStatus(job, statuses) : job.batch;
-  const hasBegun = look?.go === 'begun' || batch.phase === 'running';
+  const hasBegun = submission?.go === 'begun' || batch.phase === 'running';
   const runs = hasBegun && job.state !== 'running';
   const size = sizes.get(folder);
   const hasOutput =
     size !== undefined && (size.stdout > stored.stdout || size.stderr > stored.stderr);
   const isOver =
-    look?.end !== undefined || look?.isGone === true || batch.overFor >= SETTLED_ANSWERS;
+    submission?.end !== undefined ||
+    submission?.isGone === true ||
+    batch.overFor >= SETTLED_ANSWERS;
   const wakes = isOver || hasOutput;
   const isNew = !isDeepStrictEqual(batch, job.batch);
   return isNew || runs || wakes ? { folder, batch, runs, wakes } : undefined;
