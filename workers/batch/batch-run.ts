@@ -13,7 +13,7 @@ import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
-import { withSessionEnv } from '../runs/manner.ts';
+import { withSessionEnv } from '../runs/command-defaults.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { type Action, decide, SETTLED_ANSWERS } from './decide.ts';
 import { ENGINE } from './engines.ts';
@@ -135,7 +135,7 @@ export class BatchRun {
 
   /** Makes a directory on the host and records it: only the recorded one is ever submitted, and by whoever holds the job. */
   async #prepare(): Promise<void> {
-    const payload = withSessionEnv(this.#context.payload, this.#session.manner);
+    const payload = withSessionEnv(this.#context.payload, this.#session.defaults);
     const engine = this.#job.batch?.engine ?? (await this.#chooseEngine());
     const folder = `${this.#job.id}-${newId().slice(-8)}`;
     const failure = await this.#node.prepare(folder, payload, engine);
