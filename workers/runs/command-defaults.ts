@@ -1,4 +1,4 @@
-import type { Startup } from '../../shared/process/startup.ts';
+import type { Startup } from '../../shared/ssh/startup-files.ts';
 
 /** How the commands of a session are run. */
 export interface CommandDefaults {

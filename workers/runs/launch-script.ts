@@ -1,5 +1,5 @@
 import type { Payload } from '../../shared/jobs/catalog.ts';
-import type { Startup } from '../../shared/process/startup.ts';
+import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { type CommandDefaults, withSessionEnv } from './command-defaults.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortableOpen } from '../../shared/process/abort.ts';
-import type { Startup } from '../../shared/process/startup.ts';
+import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
