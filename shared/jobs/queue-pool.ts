@@ -7,7 +7,7 @@ import { requirePackage } from '../process/require-package.ts';
 
 const { Pool } = requirePackage<typeof pg>('pg');
 
-const MAX = 4;
+const MAX_CONNECTIONS = 4;
 
 /**
  * One pool for all of BullMQ's queues and workers in a process, which by itself opens one for each, and a connection more
@@ -25,7 +25,7 @@ export class QueuePool {
     this.#pool = new Pool({
       connectionString: finderOf(url).url,
       Client: clientOf(url),
-      max: MAX,
+      max: MAX_CONNECTIONS,
       query_timeout: 10_000,
       connectionTimeoutMillis: 5_000,
       keepAlive: true,

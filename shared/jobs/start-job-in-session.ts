@@ -8,7 +8,7 @@ import { IS_NEWER_SESSION, versionsOf } from './payload-versions.ts';
 import { auditOf, type JobRequest } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
-const NEW = {
+const NEW_JOB = {
   project: null,
   model: null,
   upload: null,
@@ -92,7 +92,7 @@ export async function startJobInSession<K extends SessionKind>(
   const created = new Date(row.created);
   const dispatched = row.dispatched === null ? null : created;
   return {
-    ...NEW,
+    ...NEW_JOB,
     id,
     kind,
     queue,

@@ -32,7 +32,7 @@ export const exceeded = (bytes: number) =>
     hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
   });
 
-const LOOK = 'Look on the host what the job did before you submit it again.';
+const LOOK_FIRST = 'Look on the host what the job did before you submit it again.';
 
 export function describeFailure(
   why: Exclude<Failure, 'refused'>,
@@ -56,5 +56,8 @@ export function describeFailure(
       detail: `Cancelled, but ${what}: it may run on.`,
       hint: 'Look on the host.',
     });
-  return new WindlassError('outcome_unknown', { detail: `Outcome unknown: ${what}.`, hint: LOOK });
+  return new WindlassError('outcome_unknown', {
+    detail: `Outcome unknown: ${what}.`,
+    hint: LOOK_FIRST,
+  });
 }

@@ -12,7 +12,7 @@ import { parseSizes, parseStates, type SubmissionState } from './submission-stat
 
 const FUNCTIONS = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
 /** Of each stream, in one answer. */
-const MOST = 4 << 20;
+const MAX_ANSWER_BYTES = 4 << 20;
 
 /** Why a submission could not be prepared. */
 export type PrepareFailure = 'no_engine' | 'no_cwd' | 'cannot_write';
@@ -114,7 +114,7 @@ export class LoginNode {
     name: string,
     from: OutputOffsets,
   ): Promise<{ stdout: Buffer; stderr: Buffer; hasMore: boolean }> {
-    const program = `read_output ${name} ${from.stdout} ${from.stderr} ${MOST}`;
+    const program = `read_output ${name} ${from.stdout} ${from.stderr} ${MAX_ANSWER_BYTES}`;
     const answer = await askHost(this.#remote, FUNCTIONS + program, this.#signal);
     const line = answer.subarray(0, answer.indexOf('\n')).toString();
     const [, out = '0', err = '0'] = /^bytes (\d+) (\d+)$/.exec(line) ?? [];
@@ -125,7 +125,7 @@ export class LoginNode {
     return {
       stdout: bytes.subarray(0, Number(out)),
       stderr: bytes.subarray(Number(out)),
-      hasMore: Number(out) === MOST || Number(err) === MOST,
+      hasMore: Number(out) === MAX_ANSWER_BYTES || Number(err) === MAX_ANSWER_BYTES,
     };
   }
 
