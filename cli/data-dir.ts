@@ -18,13 +18,13 @@ import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgr
 /** Where root puts data that an unprivileged Postgres must reach. */
 export const SYSTEM_DIR = '/var/lib/windlass';
 
-export interface ChosenDataDir {
+interface ChosenDataDir {
   dataDir: string;
   /** One line for people, if the directory is not the expected one. */
   notice?: string;
 }
 
-export interface DataDirOptions {
+interface DataDirOptions {
   /** The setting DATA_DIR, relative to the current directory. */
   given?: string;
   /** The folder of package.json. */

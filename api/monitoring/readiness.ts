@@ -14,7 +14,7 @@ const DEADLINE_MS = 2_000;
 /** Work that waits so long while its queue makes no progress is stuck. */
 const STUCK_SECONDS = 30;
 
-export interface Readiness {
+interface Readiness {
   ready: boolean;
   /** Null, or the problem in one line. The queue may be unreachable: work is accepted without it. */
   checks: {

@@ -11,7 +11,7 @@ import { lockProjectForShare, needRole } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
 
 /** A key in a project's cache. */
-export interface CacheLocation {
+interface CacheLocation {
   project: string;
   key: string;
 }

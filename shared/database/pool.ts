@@ -4,7 +4,7 @@ import { finderOf, type PrimaryFinder } from './primary.ts';
 import { requireScram } from './require-scram.ts';
 import { failSoon, openSocket, type SocketTarget } from './socket.ts';
 
-export type PoolOptions = postgres.Options<Record<string, never>> & {
+type PoolOptions = postgres.Options<Record<string, never>> & {
   max: number;
   /** So many connections are usual; further ones are used under load. */
   usual: number;

@@ -12,7 +12,7 @@ const ANSWER_MS = 3_000;
 /** The other servers have so long to answer after the first primary has. */
 const OTHERS_MS = 300;
 
-export interface ServerAddress {
+interface ServerAddress {
   host: string;
   port: number;
 }

@@ -6,7 +6,7 @@ import { auditChain, auditEntries, auditPending, workers } from './schema.ts';
 
 const BATCH = 5_000;
 
-export interface AuditVerdict {
+interface AuditVerdict {
   /** What is wrong, in a sentence; undefined where nothing is. */
   problem?: string;
   entries: number;

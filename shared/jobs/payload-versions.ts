@@ -43,7 +43,7 @@ export const isUnderstood = (understood: SQL) =>
  * What the workers understand that are alive and take jobs of a queue: what nobody there understands is not given to one who would
  * hand it back, again and again. Under '' what any worker that is alive understands, for queues that none takes jobs of.
  */
-export type UnderstoodByQueue = Record<string, Understood>;
+type UnderstoodByQueue = Record<string, Understood>;
 
 /** Undefined where no worker is alive. */
 export async function readUnderstoodByQueue(db: Db): Promise<UnderstoodByQueue | undefined> {

@@ -75,7 +75,7 @@ export interface SealContext {
 export type EnvContext = SealContext & { of: 'env' };
 
 /** What the key of a webhook's signatures belongs to. */
-export interface WebhookContext {
+interface WebhookContext {
   webhook: string;
   owner: string;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { WindlassError } from '../errors/errors.ts';
 
 /** One machine on the way to a host, the host itself included, as its entry has it. */
-export interface Hop {
+interface Hop {
   address: string;
   port: number;
   /** The pinned keys, in any order. */

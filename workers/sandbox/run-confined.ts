@@ -21,7 +21,7 @@ interface RunOptions {
   signal: AbortSignal;
 }
 
-export interface ConfinedEnd {
+interface ConfinedEnd {
   /** 128 + n for signal n, -1 where it could not be started. */
   code: number;
   stderr: string;

@@ -6,7 +6,7 @@ import type { Hops } from '../../shared/ssh/hops.ts';
 import { destinationDigest, HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 
 /** A session with the way to its host as it is now, if there is one. */
-export interface SessionOnHost {
+interface SessionOnHost {
   session: Pick<SessionRow, 'sid' | 'hostname' | 'ended' | 'endReason'>;
   hops: Hops | undefined;
 }

@@ -14,7 +14,7 @@ export interface FrameFailure extends Frame {
   problem: string;
 }
 
-export interface ReadFramesOptions {
+interface ReadFramesOptions {
   /** Those of the script, in its order. */
   frames: readonly Frame[];
   /** The most bytes of one frame; a larger one is a problem and is not kept in memory. */

@@ -12,7 +12,7 @@ const SHORT_HEAD_BYTES = 2048;
 /** For JPEGs and PNGs whose profiles and thumbnails precede what is read of them. */
 const LONG_HEAD_BYTES = 2 ** 22;
 
-export interface ValidateFramesOptions {
+interface ValidateFramesOptions {
   frames: readonly Frame[];
   validator: FrameValidator;
   /** Runs the script on the host (by FRAME_STREAM_COMMAND) and returns its standard output. */

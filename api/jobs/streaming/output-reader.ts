@@ -26,7 +26,7 @@ const SLICE_MS = 1_000;
 type Source = Pick<JobSummary, 'id' | 'owner'>;
 
 /** Where output is written to. */
-export interface Sink<T> {
+interface Sink<T> {
   /** False to stop the read. */
   write(item: T): boolean | Promise<boolean>;
   /** Nothing is read for a sink that is closed. */

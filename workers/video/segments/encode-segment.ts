@@ -9,7 +9,7 @@ import { readFrames } from '../read-frames.ts';
 import type { VideoLimits } from '../video-limits.ts';
 import type { Segment } from './segment.ts';
 
-export interface SegmentOptions {
+interface SegmentOptions {
   session: RemoteExec;
   payload: Payload<'video'>;
   /** Of the whole video. */
