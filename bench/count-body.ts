@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 
 const HEAD_END = '\r\n\r\n';
 
-export interface CountedBody {
+interface CountedBody {
   bytes: number;
   /** Names in lower case. */
   headers: Record<string, string>;

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 const CONNECTIONS = 16;
 const RUN_MS = 1_000;
 
-export interface Load {
+interface Load {
   url: string;
   method?: string;
   headers?: Record<string, string>;

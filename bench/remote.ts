@@ -8,7 +8,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type SshHost, startSshHost } from '../servers/ssh-host.ts';
 import { startStack } from '../servers/stack.ts';
-import type { Startup } from '../shared/process/startup.ts';
+import type { Startup } from '../shared/ssh/startup-files.ts';
 import { compareBulk, compareCat } from './bulk-output.ts';
 import { compareRates } from './command-rate.ts';
 import { type ComparisonResult, compare, type Side } from './compare.ts';

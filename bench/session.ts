@@ -1,6 +1,6 @@
 import type { Client } from '../servers/api-client.ts';
 import type { SshHost } from '../servers/ssh-host.ts';
-import type { Startup } from '../shared/process/startup.ts';
+import type { Startup } from '../shared/ssh/startup-files.ts';
 
 /** Registers a local host under this name. */
 export async function addHost(client: Client, name: string, host: SshHost): Promise<void> {

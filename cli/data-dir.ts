@@ -18,13 +18,13 @@ import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgr
 /** Where root puts data that an unprivileged Postgres must reach. */
 export const SYSTEM_DIR = '/var/lib/windlass';
 
-export interface ChosenDataDir {
+interface ChosenDataDir {
   dataDir: string;
   /** One line for people, if the directory is not the expected one. */
   notice?: string;
 }
 
-export interface DataDirOptions {
+interface DataDirOptions {
   /** The setting DATA_DIR, relative to the current directory. */
   given?: string;
   /** The folder of package.json. */
@@ -118,7 +118,7 @@ function closeToOthers(directory: string): void {
   const names = readdirSync(directory);
   for (const name of names.filter(one => OWN.test(one))) {
     const path = join(directory, name);
-    // The objects may be shared with the API's account: see api-user.ts.
+    // The objects may be shared with the API's account: see service-users.ts.
     restrict(path, name === 'objects' && isSharedFolder(path) ? 0o007 : 0o077);
   }
   // Its user must be able to enter: Postgres runs as another one where we are root.

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { findFfmpeg } from '../workers/video/find-ffmpeg.ts';
 
-export interface VideoInfo {
+interface VideoInfo {
   frames: number;
   width: number;
   height: number;

@@ -53,7 +53,7 @@ const ADVICE: [RegExp, string][] = [
   ],
 ];
 
-export interface Finding {
+interface Finding {
   /** The file and the statement. */
   where: string;
   /** What is wrong, and what to do. */

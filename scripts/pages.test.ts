@@ -30,6 +30,9 @@ const EXAMPLE = 'free-space';
 const readCode = (page: string) =>
   [...read(page).matchAll(/`([^`\n]+)`/g)].map(match => match[1] ?? '');
 
+/** Its lines that are a comment and nothing else. */
+const readComments = (file: string) => read(file).match(/^ *(\/\/|\/?\*).*$/gm) ?? [];
+
 describe.each(pages)('%s', page => {
   test('names only files that exist', () => {
     for (const code of readCode(page)) {
@@ -53,6 +56,20 @@ test.each(allPages)('%s links and shows only what is there', page => {
     .filter(target => !/^[a-z]+:/.test(target));
   for (const target of targets)
     expect(existsSync(join(root, dirname(page), target)), target).toBe(true);
+});
+
+test('comments name only files that exist', () => {
+  const sources = files.filter(
+    file => /\.(ts|tsx|mjs)$/.test(file) && !file.includes('node_modules'),
+  );
+  const unknown = sources.flatMap(file =>
+    readComments(file).flatMap(comment =>
+      [...comment.matchAll(/(?<![\w./*)…-])[\w-]+\.(ts|tsx|mjs|sh)\b/g)]
+        .filter(([name]) => !names.has(name))
+        .map(([name]) => `${file}: ${name}`),
+    ),
+  );
+  expect(unknown).toEqual([]);
 });
 
 test('each cell of the table of attackers names a test, or says that there is none', () => {

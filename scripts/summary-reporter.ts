@@ -1,6 +1,6 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-export interface SkippedTest {
+interface SkippedTest {
   name: string;
   reason: string;
   /** Root with apt-get could have had what it needs. */

@@ -5,7 +5,7 @@ import { loadOrCreateKeyPair } from './key-pair.ts';
 import { startSsh2Server } from './ssh2-server.ts';
 import { type Sshd, startSshd } from './sshd.ts';
 
-export interface SshHostOptions {
+interface SshHostOptions {
   /** Absolute path. Stores the keys, which the next start uses again. */
   directory: string;
   /** Called for each line of the server's log. */

@@ -7,7 +7,7 @@ import ssh2, { type Connection, type ServerChannel } from 'ssh2';
 import type { KeyPair } from './key-pair.ts';
 import { listProcesses, readEnvironment, signalProcess } from './processes.ts';
 
-export interface Ssh2Server {
+interface Ssh2Server {
   port: number;
   username: string;
   password: string;

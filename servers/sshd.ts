@@ -13,7 +13,7 @@ import {
   signalProcess,
 } from './processes.ts';
 
-export interface SshdOptions {
+interface SshdOptions {
   /** Absolute path of sshd. */
   program: string;
   /** Contains `host_key`, in OpenSSH's format. The configuration is written there, too. */

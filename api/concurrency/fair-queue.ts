@@ -6,7 +6,7 @@ export interface Party {
   address: string;
 }
 
-export interface FairQueueLimits {
+interface FairQueueLimits {
   /** Tasks that run at once. */
   atOnce: number;
   /** Those of one address that run at once. */

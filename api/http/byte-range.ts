@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 
 /** RFC 9110, 14.1.2: from `first` to `last`, both included, or the `suffix` last bytes. */
-export type RangeSpec = { first: number; last?: number } | { suffix: number };
+type RangeSpec = { first: number; last?: number } | { suffix: number };
 
 /**
  * The single range of a GET. Undefined, so that all is sent, when there is none, when it is malformed, or when there are

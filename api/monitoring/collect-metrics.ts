@@ -1,8 +1,10 @@
+import { sql } from 'drizzle-orm';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
 import { z } from 'zod';
 import { workers } from '../../shared/database/schema.ts';
+import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import type { ApiContext } from '../context.ts';
-import { readQueueStates, workerIsAlive } from './queue-state.ts';
+import { readQueueStates } from './queue-state.ts';
 
 /** The metrics in a worker's heartbeat, from prom-client of this or another version. */
 const reported = z.array(
@@ -31,7 +33,7 @@ export async function collectMetrics({
 }: Pick<ApiContext, 'database' | 'metrics' | 'freeSpace'>): Promise<string> {
   const [queues, alive, free] = await Promise.all([
     readQueueStates(db),
-    db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(workerIsAlive),
+    db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(sql.raw(IS_ALIVE)),
     freeSpace.read().catch(() => undefined),
   ]);
   const { gauges } = metrics;

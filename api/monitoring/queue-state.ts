@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
-import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
+import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { isUnderstoodInQueue, readUnderstoodByQueue } from '../../shared/jobs/payload-versions.ts';
 
 /** Limit on the count of waiting jobs, so that a long queue does not slow the query down. */
@@ -33,7 +33,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
     select q.queue,
       w.depth, w.due, w.oldest as "oldestSeconds",
       coalesce(r.running, '{}') as running,
-      (select coalesce(sum((slots->>q.queue)::int), 0)::int from workers where ${workerIsAlive}) as slots
+      (select coalesce(sum((slots->>q.queue)::int), 0)::int from workers where ${sql.raw(IS_ALIVE)}) as slots
     from unnest(string_to_array(${QUEUES.join(',')}, ',')) as q(queue)
     cross join lateral (
       select count(*)::int as depth, count(*) filter (where since <= now())::int as due,
@@ -60,10 +60,7 @@ export async function readLastClaims(db: Db): Promise<Map<string, number>> {
       min(extract(epoch from now()) - (v->>'value')::float8)::float8 as ago
     from workers,
       jsonb_path_query(metrics, '$[*] ? (@.name == "windlass_worker_last_taken_timestamp_seconds").values[*]') v
-    where ${workerIsAlive}
+    where ${sql.raw(IS_ALIVE)}
     group by 1`);
   return new Map(rows.map(({ queue, ago }) => [queue, ago]));
 }
-
-/** A condition on the table of workers. */
-export const workerIsAlive = sql`seen > now() - ${`${ALIVE_SECONDS} seconds`}::interval`;

@@ -2,18 +2,19 @@ import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { findForeignStore } from '../../shared/installation/store-marker.ts';
+import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
-import { type QueueState, readLastClaims, readQueueStates, workerIsAlive } from './queue-state.ts';
+import { type QueueState, readLastClaims, readQueueStates } from './queue-state.ts';
 
 /** Time limit of each check; a dependency that does not answer within it counts as unreachable. */
 const DEADLINE_MS = 2_000;
 /** Work that waits so long while its queue makes no progress is stuck. */
 const STUCK_SECONDS = 30;
 
-export interface Readiness {
+interface Readiness {
   ready: boolean;
   /** Null, or the problem in one line. The queue may be unreachable: work is accepted without it. */
   checks: {
@@ -110,7 +111,7 @@ async function countWorkers(db: Db): Promise<number> {
   const [row] = await db
     .select({ n: sql<number>`count(*)::int` })
     .from(workers)
-    .where(workerIsAlive);
+    .where(sql.raw(IS_ALIVE));
   return row?.n ?? 0;
 }
 

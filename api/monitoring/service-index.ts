@@ -29,7 +29,7 @@ export const SERVICE_INDEX = {
   },
   uploads: {
     'POST /api/uploads': 'begin an upload: mid, parser, aids',
-    'PUT /api/uploads/(uid)/files/(fid)/parts/(pid)': 'send a part of a file',
+    'PUT /api/uploads/(uid)/files/(fid)/parts/(part)': 'send a part of a file',
     'POST /api/uploads/(uid)/finished':
       'check that all parts arrived, and parse the files: uploaded',
     'GET /api/configuration/parsers': 'parsers and their parameters',

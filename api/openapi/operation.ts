@@ -41,7 +41,7 @@ export const videoAnswers = (all: string, range?: string) => ({
 });
 
 /** A request body of another media type than JSON. */
-export interface NonJsonBody {
+interface NonJsonBody {
   type: string;
   means: string;
   schema?: z.ZodType;

@@ -33,7 +33,7 @@ export interface ProjectAccess {
   role: Role;
 }
 
-export interface ModelAccess extends ProjectAccess {
+interface ModelAccess extends ProjectAccess {
   model: ModelRow;
 }
 

@@ -15,7 +15,7 @@ export const aclInput = z
     readers: list.optional(),
   })
   .meta({ id: 'AccessListChanges' });
-export type AclInput = z.output<typeof aclInput>;
+type AclInput = z.output<typeof aclInput>;
 
 export const aclRecord = z
   .object({

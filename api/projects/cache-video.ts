@@ -3,15 +3,15 @@ import type { Response } from 'express';
 import { jobs } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { putCacheEntry } from '../../shared/projects/cache-entry.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
-import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { lockProjectForShare, needRole } from './access.ts';
 import { readCacheKey } from './cache-key.ts';
 
 /** A key in a project's cache. */
-export interface CacheLocation {
+interface CacheLocation {
   project: string;
   key: string;
 }

@@ -12,7 +12,7 @@ interface ProjectKey {
 }
 
 /** A project as one of its members sees it. */
-export interface ProjectView extends ProjectAccess {
+interface ProjectView extends ProjectAccess {
   acl: Acl;
   cache: CacheUse;
 }

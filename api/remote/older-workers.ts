@@ -2,14 +2,14 @@ import { sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors/errors.ts';
-import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
+import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { versionsOf } from '../../shared/jobs/payload-versions.ts';
 
 /** Throws `conflict` while a worker of the release before is alive, which would end the sessions on a host that has this. */
 export async function refuseOlderWorkers(tx: Tx, what: string): Promise<void> {
   const needed = versionsOf('connect').newer;
   const [older] = await tx.execute<{ id: string }>(sql`select id from ${workers}
-    where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+    where ${sql.raw(IS_ALIVE)}
       and coalesce((understands ->> 'connect')::int, 1) < ${needed} limit 1`);
   if (older)
     throw conflict(

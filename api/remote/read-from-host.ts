@@ -1,11 +1,11 @@
 import type { Request, Response } from 'express';
 import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
 import { identifyAfterWait } from '../identity/identify-sender.ts';
 import { whileClientWaits } from '../jobs/requests/await-job.ts';
 import { startSessionJob } from '../jobs/requests/start-requested-job.ts';
-import type { JobSummary } from '../jobs/views/job-summary.ts';
 
 type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
 

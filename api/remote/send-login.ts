@@ -1,8 +1,8 @@
 import type { Response } from 'express';
 import { z } from 'zod';
 import type { Result } from '../../shared/jobs/catalog.ts';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { loginChallenge } from '../../shared/jobs/payloads/login.ts';
-import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { type Answer, answerWithLocation } from '../openapi/operation.ts';
 
 /** The answers of every operation that logs in to a host. */

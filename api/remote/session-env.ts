@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { launchOptions } from '../../shared/jobs/payloads/launch.ts';
-import { STARTUPS, type Startup } from '../../shared/process/startup.ts';
 import { type SealContext, seal } from '../../shared/secrets/secrets.ts';
+import { STARTUP_FILE_MODES, type Startup } from '../../shared/ssh/startup-files.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /** How a session's commands are run. */
@@ -10,7 +10,7 @@ export const sessionOptions = {
     "Variables of all its commands, and of its batch jobs; a command's own come first.",
   ),
   startup: z
-    .enum(STARTUPS)
+    .enum(STARTUP_FILE_MODES)
     .optional()
     .describe(
       "When the account's start-up files are read: `once` a connection, the default with an agent, or by `each` command, as over plain ssh and always without an agent.",

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { SessionRecord } from '../../shared/database/api-columns.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
 import { ENGINES } from '../../shared/jobs/payloads/batch.ts';
-import { STARTUPS } from '../../shared/process/startup.ts';
 import type { Config } from '../../shared/settings/config.ts';
+import { STARTUP_FILE_MODES } from '../../shared/ssh/startup-files.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 
 export const sessionRecord = z
@@ -13,7 +13,7 @@ export const sessionRecord = z
     hostname: z.string(),
     username: z.string(),
     agent: z.boolean(),
-    startup: z.enum(STARTUPS),
+    startup: z.enum(STARTUP_FILE_MODES),
     env: z
       .array(z.string())
       .describe('The names of its variables: the first 100 at most, and 4 KiB of them.'),

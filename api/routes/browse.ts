@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { z } from 'zod';
+import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { readOutputStream } from '../../shared/jobs/output.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import type { ApiContext } from '../context.ts';
@@ -8,7 +9,6 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { SESSION_JOB_ERRORS } from '../jobs/requests/start-requested-job.ts';
 import { followOutput, splitLines } from '../jobs/streaming/follow-output.ts';
-import type { JobSummary } from '../jobs/views/job-summary.ts';
 import { operation } from '../openapi/operation.ts';
 import { type HostReading, readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';

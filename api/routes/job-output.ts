@@ -15,17 +15,17 @@ import { streamJobEvents } from '../jobs/streaming/stream-job-events.ts';
 import { findOwnJob } from '../jobs/views/find-job.ts';
 import { operation } from '../openapi/operation.ts';
 
-const MOST = Number.MAX_SAFE_INTEGER;
+const MAX_OFFSET = Number.MAX_SAFE_INTEGER;
 const outputStream = z.enum(OUTPUT_STREAMS).default('stdout');
 const outputTime = z
   .object({ offset: z.number().int().min(0), time: z.iso.datetime() })
   .meta({ id: 'JobOutputTime' });
 const outputQuery = z.strictObject({
   stream: outputStream,
-  offset: queryInteger({ min: -MOST, max: MOST, default: 0 }).describe(
+  offset: queryInteger({ min: -MAX_OFFSET, max: MAX_OFFSET, default: 0 }).describe(
     'Of the first byte; a negative one counts from the end of what is stored.',
   ),
-  limit: optionalQueryInteger({ min: 1, max: MOST }).describe('Bytes at most; else all.'),
+  limit: optionalQueryInteger({ min: 1, max: MAX_OFFSET }).describe('Bytes at most; else all.'),
 });
 
 /** The output of jobs, as events and as bytes. Only its owner sees a job. */
@@ -107,7 +107,7 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
         const row = await findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
-        const { stream, offset, limit = MOST } = query();
+        const { stream, offset, limit = MAX_OFFSET } = query();
         open.add(row.owner, res);
         const size = stream === 'stdout' ? row.stdoutBytes : row.stderrBytes;
         const from = offset < 0 ? Math.max(0, size + offset) : offset;

@@ -58,7 +58,7 @@ const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
 
 /** The part that a request names. */
-interface Place extends UploadKey {
+interface PartTarget extends UploadKey {
   file: number;
   part: number;
   /** The project of the upload. */
@@ -111,7 +111,7 @@ export default routes('raw-body', (router, api) => {
         'insufficient_storage',
       ],
       handle: async ({ req, res }) => {
-        const at = await readPlace(req, res);
+        const at = await readTarget(req, res);
         const type = req.is([MULTIPART, FORM, 'application/json']);
         if (type === 'application/json') {
           await runMiddleware(readJsonBody, { req, res });
@@ -131,7 +131,7 @@ export default routes('raw-body', (router, api) => {
   });
 
   /** Checks all that can be checked before the body is read. */
-  async function readPlace(req: Request, res: Response): Promise<Place> {
+  async function readTarget(req: Request, res: Response): Promise<PartTarget> {
     const key = readUploadKey(req, res);
     const found = await findUpload(db, key);
     const { fid, part } = parseInput(req.params, place);
@@ -142,7 +142,7 @@ export default routes('raw-body', (router, api) => {
 
   /** Streams the body into the store; the upload is not idle meanwhile. */
   async function store(
-    { uid, owner, project, file, part, found }: Place,
+    { uid, owner, project, file, part, found }: PartTarget,
     { req, res, isForm }: { req: Request; res: Response; isForm: boolean },
   ) {
     refuseOtherContent(req);
@@ -174,7 +174,7 @@ export default routes('raw-body', (router, api) => {
 
   /** By Content-Length; commitPart() checks the bytes received. */
   async function refuseFull(
-    { owner, project, uid, file, part }: Omit<Place, 'found'>,
+    { owner, project, uid, file, part }: Omit<PartTarget, 'found'>,
     length: number,
   ): Promise<void> {
     const limits = api.config;
@@ -186,7 +186,7 @@ export default routes('raw-body', (router, api) => {
   }
 
   async function commit(
-    { uid, file, part }: Place,
+    { uid, file, part }: PartTarget,
     { req, res, stored }: { req: Request; res: Response; stored: StoredBytes },
   ): Promise<void> {
     try {
@@ -210,7 +210,7 @@ export default routes('raw-body', (router, api) => {
   }
 
   async function startCopy(
-    at: Place,
+    at: PartTarget,
     { req, res, fields }: { req: Request; res: Response; fields: unknown },
   ): Promise<void> {
     const { sid, path } = parseInput(fields ?? {}, remoteFile);
@@ -248,7 +248,7 @@ const tagOf = ({ digest }: { digest: string }) =>
 async function checkPart(
   tx: Tx,
   req: Request,
-  { uid, file, part }: Pick<Place, 'uid' | 'file' | 'part'>,
+  { uid, file, part }: Pick<PartTarget, 'uid' | 'file' | 'part'>,
 ): Promise<void> {
   if (req.get('If-Match') === undefined) return;
   const [present] = await tx

@@ -6,7 +6,7 @@ import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { seal } from '../../shared/secrets/secrets.ts';
 import { hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
-import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
+import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { clientAddress } from '../identity/client-address.ts';
@@ -112,7 +112,7 @@ export default routes('json-body', (router, api) => {
         const { hostname } = await findSession(api.database.db, key);
         const hops = await readHops(hostname, owner);
         checkJumps(given, hops);
-        const place = placeOf(hops);
+        const place = destinationDigest(hops);
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
           { ...key, hostname },

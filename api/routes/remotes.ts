@@ -11,7 +11,7 @@ import { seal } from '../../shared/secrets/secrets.ts';
 import { isHeld } from '../../shared/ssh/held-sessions.ts';
 import { type Hops, hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
-import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
+import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
@@ -121,7 +121,7 @@ export default routes('json-body', (router, api) => {
         checkJumps(given, hops);
         const queue = await requireWorker(api, 'connect');
         const sid = newId();
-        const place = placeOf(hops);
+        const place = destinationDigest(hops);
         const context = { sid, owner, hostname: host.name };
         const key = api.config.SEAL_PUBLIC_KEY;
         const sealed = await seal(key, context, { place, secret: credential });
@@ -242,7 +242,7 @@ async function lockHost(
 ): Promise<void> {
   const hops = await readHopsTo(tx, name, 'share');
   if (!hops) throw unknownHost(name);
-  if (placeOf(hops) !== place) throw hostChanged(name);
+  if (destinationDigest(hops) !== place) throw hostChanged(name);
   assertHostFor(hostOf(hops), { username: owner });
 }
 

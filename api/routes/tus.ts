@@ -258,7 +258,7 @@ export default routes('raw-body', (router, api) => {
     const found = await findUpload(db, key);
     const { tus } = found.upload;
     if (tus === null)
-      throw notFound('this upload is not by tus.', 'Send its parts to …/files/(fid)/parts/(pid).');
+      throw notFound('this upload is not by tus.', 'Send its parts to …/files/(fid)/parts/(part).');
     return { ...found, tus };
   }
 

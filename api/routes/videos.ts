@@ -12,6 +12,7 @@ import {
 } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
+import { type JobSummary, summaryColumns } from '../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../context.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { entityTag, sendRecord } from '../http/conditional-requests.ts';
@@ -22,7 +23,6 @@ import { currentUser } from '../identity/current-user.ts';
 import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
-import { type JobSummary, summaryColumns } from '../jobs/views/job-summary.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
 import { writeCues } from '../jobs/views/sprite-cues.ts';
 import {

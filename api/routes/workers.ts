@@ -5,7 +5,7 @@ import { jobs, workers } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors/errors.ts';
 import { JOB_KINDS, JOBS } from '../../shared/jobs/catalog.ts';
 import { isHeld } from '../../shared/jobs/job-conditions.ts';
-import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
+import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -31,7 +31,7 @@ const workerRecord = z
   .meta({ id: 'Worker' });
 const drain = z.strictObject({ draining: z.boolean() }).meta({ id: 'WorkerChanges' });
 
-const isAlive = sql`${workers.seen} > now() - ${`${ALIVE_SECONDS} seconds`}::interval`;
+const isAlive = sql.raw(IS_ALIVE);
 
 /** The workers alive, for server administrators. */
 export default routes('json-body', (router, api) => {

@@ -5,7 +5,7 @@ import { waitForDrain } from '../../shared/process/wait-for-drain.ts';
 import type { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Checksum } from './protocol.ts';
 
-export interface AppendOptions {
+interface AppendOptions {
   /** The most bytes that may come. */
   room: number;
   /** Bytes that become one part. */

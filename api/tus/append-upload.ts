@@ -20,7 +20,7 @@ import type { Checksum } from './protocol.ts';
 /** Bytes that become one part: what is lost when this process dies. */
 const PART_BYTES = 64 << 20;
 
-export interface Append {
+interface Append {
   key: UploadKey;
   /** Where the bytes begin. */
   offset: number;

@@ -1,5 +1,5 @@
 /** [fid, pid], as the interface writes it. */
-export type PartTuple = [fid: number, pid: number];
+type PartTuple = [fid: number, pid: number];
 
 /** An answer lists at most so many missing parts, and so many in excess. */
 export const MAX_LISTED = 10_000;

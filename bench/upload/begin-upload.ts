@@ -1,6 +1,6 @@
 import type { Client } from '../../servers/api-client.ts';
 
-export interface BegunUpload {
+interface BegunUpload {
   uid: string;
   partUrl: (part: number) => string;
   headers: Record<string, string>;

@@ -28,7 +28,7 @@ interface RestoreOptions {
   onProgress(line: string): void;
 }
 
-export interface Restored {
+interface Restored {
   manifest: Manifest;
   /** Jobs that were open then, and have ended now. */
   ended: number;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 
 /** Of an argument with this name, the words that it may be. */
-export type WordsOf = (argument: string) => Promise<string[]>;
+type WordsOf = (argument: string) => Promise<string[]>;
 
 /**
  * The words that may stand in place of the last of `words`, which follow the name of the program, and begin like it. None

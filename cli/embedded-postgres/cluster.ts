@@ -35,7 +35,7 @@ export interface Cluster {
   log: ServerLog;
 }
 
-export interface ClusterOptions {
+interface ClusterOptions {
   dataDir: string;
   signal?: AbortSignal;
   systemDir?: string;

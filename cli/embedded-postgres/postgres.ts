@@ -11,7 +11,7 @@ import { stopOrphans, type WrappedCommand } from './wrapper.ts';
 const TRIM_LOG_EVERY_MS = 600_000;
 const PORT_TRIES = 5;
 
-export interface EmbeddedPostgres {
+interface EmbeddedPostgres {
   /** Includes the password. Does not change when the server restarts. */
   url: string;
   port: number;
@@ -23,7 +23,7 @@ export interface EmbeddedPostgres {
   exited: Promise<void>;
 }
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** An existing directory: see chooseDataDir. */
   dataDir: string;
   log: Logger;

@@ -14,7 +14,7 @@ const FORCED_STOP_MS = 12_000;
 /** The whole environment of Postgres, so that its messages and times are the same on every machine. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-export interface WrapOptions {
+interface WrapOptions {
   /** The real path of the data directory: wrapper.sh compares it with working directories. */
   directory: string;
   command: string[];

@@ -14,7 +14,7 @@ import { withDirectDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** More are not counted: that would take long where millions are due. */
-const MOST = 100_000;
+const MAX_COUNTED = 100_000;
 /** The service's own upkeep, or the objects that wait for their deletion, may hold a removal up. */
 const PAUSE_MS = 1_000;
 /** After so many such pauses without a change it is given up. */
@@ -52,7 +52,7 @@ interface Due {
   /** 0: it is kept for good. */
   days: number;
   setting: string;
-  /** At most MOST. */
+  /** At most MAX_COUNTED. */
   due: number;
   oldest: string | null;
 }
@@ -71,7 +71,7 @@ export async function showRetention(
     columns: {
       WHAT: ({ what }) => what,
       KEPT: ({ days }) => (days === 0 ? 'for good' : `${days} days`),
-      DUE: ({ due }) => (due >= MOST ? `${MOST} or more` : String(due)),
+      DUE: ({ due }) => (due >= MAX_COUNTED ? `${MAX_COUNTED} or more` : String(due)),
       OLDEST: ({ oldest }) => (oldest ? formatAge(oldest) : '-'),
       SETTING: ({ setting }) => setting,
     },
@@ -126,7 +126,7 @@ async function listDue({ db }: Database, config: Config): Promise<Due[]> {
   for (const { what, setting, ends } of RULES) {
     const days = config[setting];
     const [row] = await db.execute<{ due: number; oldest: string | null }>(sql`
-      with oldest as (select * from (${ends}) as ends limit ${MOST})
+      with oldest as (select * from (${ends}) as ends limit ${MAX_COUNTED})
       select count(*) filter (where ${days} > 0 and time < now() - make_interval(days => ${days}))::int as due,
         to_json(min(time)) #>> '{}' as oldest
       from oldest`);
@@ -137,7 +137,7 @@ async function listDue({ db }: Database, config: Config): Promise<Due[]> {
 
 async function countWaiting({ db }: Database): Promise<number> {
   const [row] = await db.execute<{ n: number }>(
-    sql`select count(*)::int as n from (select from ${pendingDeletions} limit ${MOST}) as waiting`,
+    sql`select count(*)::int as n from (select from ${pendingDeletions} limit ${MAX_COUNTED}) as waiting`,
   );
   return row?.n ?? 0;
 }

@@ -5,6 +5,7 @@ import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { opensCredentials, QUEUES_OF, WORK } from '../../shared/jobs/catalog.ts';
+import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { type Resealed, resealSessions } from '../../shared/secrets/reseal-sessions.ts';
 import { resealWebhooks } from '../../shared/secrets/reseal-webhooks.ts';
 import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets/secrets.ts';
@@ -176,7 +177,7 @@ async function listWorkersWithout({ db }: Database, id: string): Promise<string[
   const rows = await db
     .select({ id: workers.id, slots: workers.slots, keys: workers.sealKeys })
     .from(workers)
-    .where(sql`${workers.seen} > now() - interval '10 seconds'`);
+    .where(sql.raw(IS_ALIVE));
   return (
     rows
       // One that stops has no slots any more, and still does what it has begun.

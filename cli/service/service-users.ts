@@ -22,7 +22,7 @@ import { shareObjects } from './share-objects.ts';
 import { tryNamespace } from './try-namespace.ts';
 
 /** Whom API and workers run as, if not as the user who started them. */
-export interface ServiceUsers {
+interface ServiceUsers {
   api?: OwnAccount | undefined;
   worker?: UserNamespace | undefined;
 }

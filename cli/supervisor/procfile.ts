@@ -1,7 +1,7 @@
 import { CommandError } from '../command-error.ts';
 import type { ProcessSpec } from './supervised-process.ts';
 
-export interface ProcfileOptions {
+interface ProcfileOptions {
   text: string;
   /** The number of processes for each line (1). */
   each?: number;

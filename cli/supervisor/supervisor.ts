@@ -10,7 +10,7 @@ import {
 
 const GRACE_MS = 30_000;
 
-export interface SuperviseOptions {
+interface SuperviseOptions {
   /** All start at once; they stop group by group, in this order. */
   groups: ProcessSpec[][];
   log: Logger;
@@ -24,7 +24,7 @@ export interface SuperviseOptions {
   onReady?(name: string, pid: number | undefined): void;
 }
 
-export interface Supervisor {
+interface Supervisor {
   /** Resolves when all processes are ready at the same time; never if stopped before. */
   ready: Promise<void>;
   /** Resolves when every process has ended after the signal was aborted. */

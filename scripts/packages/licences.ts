@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export interface ShippedPackage {
+interface ShippedPackage {
   name: string;
   /** As the package says; undefined: it says nothing. */
   licence: string | undefined;

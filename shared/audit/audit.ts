@@ -4,7 +4,7 @@ import { auditPending } from '../database/schema.ts';
 import type { AuditAction, AuditOutcome } from './audit-actions.ts';
 
 /** Who did it, and from where. */
-export interface AuditActor {
+interface AuditActor {
   user: string | null;
   address: string | null;
   requestId: string | null;

@@ -20,7 +20,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** The server itself, if the URL is a connection pooler's. */
   directUrl?: string;
   /** Size of the pool. */
@@ -72,7 +72,8 @@ export function openDatabase(
 }
 
 /** What node-postgres says of a lost connection, without a code. */
-const LOST = /^(Connection terminated|Client has encountered a connection error|timeout expired$)/;
+const LOST_CONNECTION =
+  /^(Connection terminated|Client has encountered a connection error|timeout expired$)/;
 
 /**
  * Whether an error says that the database cannot be reached, is starting or is shutting down:
@@ -82,7 +83,7 @@ const LOST = /^(Connection terminated|Client has encountered a connection error|
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {
     const code = (e as { code?: unknown }).code;
-    if (socketErrors.has(e) || LOST.test(e.message)) return true;
+    if (socketErrors.has(e) || LOST_CONNECTION.test(e.message)) return true;
     if (typeof code !== 'string') continue;
     if (/^CONNECTION_(CLOSED|ENDED|DESTROYED)$|^CONNECT_TIMEOUT$/.test(code)) return true;
     const isAnswer = e.name === 'PostgresError' || 'severity' in e;

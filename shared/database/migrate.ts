@@ -24,7 +24,7 @@ const SETTINGS = `
   set tcp_keepalives_interval = 5;
   set tcp_keepalives_count = 3;`;
 
-export interface MigrateOptions {
+interface MigrateOptions {
   /** Told of waits and of long work, in one line. */
   say?: (line: string) => void;
   /** Ends it between two commits; the next run goes on there. */

@@ -1,10 +1,10 @@
 import postgres from 'postgres';
-import { Patience } from './patience.ts';
+import { ConnectionDelay } from './connection-delay.ts';
 import { finderOf, type PrimaryFinder } from './primary.ts';
 import { requireScram } from './require-scram.ts';
 import { failSoon, openSocket, type SocketTarget } from './socket.ts';
 
-export type PoolOptions = postgres.Options<Record<string, never>> & {
+type PoolOptions = postgres.Options<Record<string, never>> & {
   max: number;
   /** So many connections are usual; further ones are used under load. */
   usual: number;
@@ -24,9 +24,11 @@ export function openPool(url: string, { max, usual, ...options }: PoolOptions): 
   const first = new ReplacedClient({ template, finder, max: Math.min(usual, max) });
   const second = max > usual ? new ReplacedClient({ template, finder, max: max - usual }) : first;
   const isFree = () => first === second || first.running < usual;
-  const patience = new Patience(isFree);
+  const connectionDelay = new ConnectionDelay(isFree);
   const run = <T>(work: (client: Client) => Promise<T>) =>
-    patience.run(() => (isFree() ? first : second).run(work).finally(() => patience.next()));
+    connectionDelay.run(() =>
+      (isFree() ? first : second).run(work).finally(() => connectionDelay.next()),
+    );
   const hook = (made: unknown) => {
     if (made instanceof Promise && 'handler' in made)
       (made as Statement).handler = statement => {

@@ -12,11 +12,11 @@ const ANSWER_MS = 3_000;
 /** The other servers have so long to answer after the first primary has. */
 const OTHERS_MS = 300;
 
-export interface Place {
+interface ServerAddress {
   host: string;
   port: number;
 }
-interface Primary extends Place {
+interface Primary extends ServerAddress {
   /** Counts promotions: an old primary that came back has an older one. */
   timeline: number;
 }
@@ -26,7 +26,7 @@ export class PrimaryFinder {
   /** Whether its servers have to authenticate by SCRAM-SHA-256. */
   readonly requiresScram: boolean;
   readonly #urls: string[];
-  #found: Promise<Place> | undefined;
+  #found: Promise<ServerAddress> | undefined;
 
   constructor(url: string) {
     this.requiresScram = requiresScram(url);
@@ -39,7 +39,7 @@ export class PrimaryFinder {
   }
 
   /** Undefined: there is one server, which is where its URL says. */
-  async find(): Promise<Place | undefined> {
+  async find(): Promise<ServerAddress | undefined> {
     if (this.#urls.length < 2) return undefined;
     this.#found ??= this.#search().catch(error => {
       this.#found = undefined;
@@ -52,7 +52,7 @@ export class PrimaryFinder {
     this.#found = undefined;
   }
 
-  async #search(): Promise<Place> {
+  async #search(): Promise<ServerAddress> {
     const primaries: Primary[] = [];
     const asked = this.#urls.map(async url =>
       primaries.push(await askWhetherPrimary({ connectionString: url, ...streamOf(this) })),

@@ -1,12 +1,12 @@
 import { asc, gt, sql } from 'drizzle-orm';
 import { auditHash, toAuditEntry } from '../audit/audit.ts';
-import { ALIVE_SECONDS } from '../jobs/lease.ts';
+import { IS_ALIVE } from '../jobs/lease.ts';
 import type { Database, Tx } from './connect.ts';
 import { auditChain, auditEntries, auditPending, workers } from './schema.ts';
 
 const BATCH = 5_000;
 
-export interface AuditVerdict {
+interface AuditVerdict {
   /** What is wrong, in a sentence; undefined where nothing is. */
   problem?: string;
   entries: number;
@@ -27,7 +27,7 @@ export function verifyAudit({ db }: Database): Promise<AuditVerdict> {
 
 async function verify(tx: Tx): Promise<AuditVerdict> {
   const [chain] = await tx.select().from(auditChain);
-  const isServed = sql`exists (select from ${workers} where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds')`;
+  const isServed = sql`exists (select from ${workers} where ${sql.raw(IS_ALIVE)})`;
   const seconds = sql<number>`coalesce(extract(epoch from now() - min(${auditPending.time}) filter (where ${isServed})), 0)::float8`;
   const [waiting] = await tx.select({ n: sql<number>`count(*)::int`, seconds }).from(auditPending);
   const ends = { beforeHash: chain?.beforeHash ?? '', lastHash: chain?.lastHash ?? '' };

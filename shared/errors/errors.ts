@@ -79,7 +79,7 @@ export interface ErrorRecord {
   hint?: string;
 }
 
-export interface ErrorOptions {
+interface ErrorOptions {
   detail?: string;
   hint?: string;
   cause?: unknown;

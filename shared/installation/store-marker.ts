@@ -9,7 +9,7 @@ import type { ObjectStore } from '../storage/object-store.ts';
 /** Under this key a store has the id of the installation whose objects it holds. */
 export const MARKER = 'installation';
 /** An id is shorter. Whatever else is there need not be read whole. */
-const LONGEST = 100;
+const MAX_MARKER_BYTES = 100;
 
 export const OF_ANOTHER = {
   problem: 'The object store is that of another installation.',
@@ -59,7 +59,7 @@ export async function findForeignStore(
 /** Undefined where there is none. */
 export async function readMarker(objects: ObjectStore): Promise<string | undefined> {
   try {
-    const found = await objects.get(MARKER, { range: { start: 0, end: LONGEST - 1 } });
+    const found = await objects.get(MARKER, { range: { start: 0, end: MAX_MARKER_BYTES - 1 } });
     return (await text(found)).trim();
   } catch (error) {
     if (error instanceof WindlassError && error.code === 'not_found') return undefined;

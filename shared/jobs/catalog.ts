@@ -68,7 +68,7 @@ export const JOBS = {
     means: 'Logs in to the host and opens the session, up to what the host asks its user.',
     queue: 'interactive',
     session: 'opens',
-    // Before 2 a worker did not ask the user. 4: it writes the audit's entry.
+    // A worker without 2 would ask the user nothing, one without 4 write no entry of the audit.
     version: 4,
     versionInNewerSessions: 5,
     payload: z.object({ address: clientAddress }),
@@ -79,7 +79,7 @@ export const JOBS = {
     means: 'Goes on with a login, by what the user has answered.',
     queue: 'interactive',
     session: 'opens',
-    // 3: as of connect.
+    // A worker without 3 would write no entry of the audit.
     version: 3,
     versionInNewerSessions: 4,
     payload: z.object({ challenge: z.string(), address: clientAddress }),
@@ -98,7 +98,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
-    /** Before 2 a worker knew the command alone. */
+    // A worker without 2 would run the command without what else is given for it.
     version: 2,
     versionInNewerSessions: 3,
     payload: z.object({ command: commandText, ...launchOptions }),
@@ -119,7 +119,7 @@ export const JOBS = {
   video: {
     means: 'Makes a video of frames on the host.',
     queue: 'video',
-    // 2: patterns, frames that may be left out, codecs and backgrounds. 3: labels.
+    // A worker without 2 would look for no pattern, leave no frame out, and choose codec and background; without 3 draw no labels.
     version: 3,
     versionInNewerSessions: 4,
     session: 'uses',
@@ -170,7 +170,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     objects: 'files',
-    // 3: ifMatch.
+    // A worker without 3 would not look at ifMatch.
     version: 3,
     versionInNewerSessions: 4,
     payload: z.object({
@@ -194,7 +194,7 @@ export const JOBS = {
     means: 'Removes a file on the host.',
     queue: 'interactive',
     session: 'uses',
-    // 3: ifMatch.
+    // A worker without 3 would not look at ifMatch.
     version: 3,
     versionInNewerSessions: 4,
     payload: z.object({ path: absolutePath, ifMatch }),
@@ -221,7 +221,7 @@ export const JOBS = {
     queue: 'parse',
     parent: 'upload',
     objects: 'artifacts',
-    /** Before 3 a worker knows fewer parameters of parsers; before 2 it did not check every value of a table. */
+    // A worker without 2 would not check every value of a table, one without 3 pass over parameters of parsers.
     version: 3,
     payload: z.object({ upload: z.string() }),
     result: z.object({
@@ -254,7 +254,7 @@ export const JOBS = {
     queue: 'parse',
     parent: 'model',
     objects: 'views',
-    /** Before 2 a worker knows no "groups". */
+    // A worker without 2 would not look at `groups`.
     version: 2,
     payload: z.object({
       view: z.string(),

@@ -1,7 +1,7 @@
 import { ADVISORY_LOCKS } from '../database/advisory-locks.ts';
 import { QUEUES, type QueueName } from './catalog.ts';
 import { IS_HELD, IS_WAITING } from './job-conditions.ts';
-import { ALIVE_SECONDS } from './lease.ts';
+import { IS_ALIVE } from './lease.ts';
 
 /**
  * How many slots of a queue one user is given, of all that the live workers have. A job has a slot from its dispatch to its
@@ -29,7 +29,7 @@ export function shareRules(slots: number, limitShare: number): ShareRules {
 
 /** SQL for the slots of the queue's live workers, those aside that take no more. */
 export const slotsOf = (queue: QueueName) =>
-  `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where not draining and seen > now() - interval '${ALIVE_SECONDS} seconds'`;
+  `select coalesce(sum((slots->>${quote(queue)})::int), 0)::int from workers where not draining and ${IS_ALIVE}`;
 
 /** SQL: a worker that is being drained, or stops and so has no slots any more. */
 const TAKES_NO_MORE = `(draining or not jsonb_path_exists(slots, '$.* ? (@ > 0)'))`;

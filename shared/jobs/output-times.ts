@@ -3,7 +3,7 @@ import type { Db } from '../database/connect.ts';
 import { chunks, type StoredTimes, segments } from '../database/schema.ts';
 import { type OutputStream, streamNumber } from './output.ts';
 
-export interface OutputTime {
+interface OutputTime {
   /** Of the first byte that was stored in this second. */
   offset: number;
   time: Date;

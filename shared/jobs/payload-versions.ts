@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
-import { hosts, sessions } from '../database/schema.ts';
+import { sessions } from '../database/schema.ts';
 import { JOB_KINDS, type JobKind, jobDefinition } from './catalog.ts';
 import { IS_WAITING } from './job-conditions.ts';
-import { ALIVE_SECONDS } from './lease.ts';
+import { IS_ALIVE } from './lease.ts';
 
 /** By kind of job: the newest version of its payload that a program understands, and with it all versions before. */
 export type Understood = Record<string, number>;
@@ -14,15 +14,15 @@ export function versionsOf(kind: JobKind): { usual: number; newer: number } {
   return { usual, newer };
 }
 
-/** Whether the release before would use a session wrongly: a condition on a row of `sessions`. */
-const isNewerSession = sql`(${sessions.startup} <> 'once' or ${sessions.envNames} is not null
-  or exists (select from ${hosts} where ${hosts.name} = ${sessions.hostname}
-    and (${hosts.jump} is not null or exists (select from unnest(${hosts.keys}) as pin where pin like '@%'))))`;
+/** SQL: the release before would use a row of `sessions` wrongly. */
+export const IS_NEWER_SESSION = `(sessions.startup <> 'once' or sessions.env_names is not null
+  or exists (select from hosts where hosts.name = sessions.hostname
+    and (hosts.jump is not null or exists (select from unnest(hosts.keys) as pin where pin like '@%'))))`;
 
 /** Which of them a job in this session has. */
 export function versionIn(kind: JobKind, sid: string): SQL<number> {
   const { usual, newer } = versionsOf(kind);
-  return sql<number>`(case when exists (select from ${sessions} where ${sessions.sid} = ${sid} and ${isNewerSession}) then ${newer}::int else ${usual}::int end)`;
+  return sql<number>`(case when exists (select from ${sessions} where ${sessions.sid} = ${sid} and ${sql.raw(IS_NEWER_SESSION)}) then ${newer}::int else ${usual}::int end)`;
 }
 
 /** What this program understands. */
@@ -43,7 +43,7 @@ export const isUnderstood = (understood: SQL) =>
  * What the workers understand that are alive and take jobs of a queue: what nobody there understands is not given to one who would
  * hand it back, again and again. Under '' what any worker that is alive understands, for queues that none takes jobs of.
  */
-export type UnderstoodByQueue = Record<string, Understood>;
+type UnderstoodByQueue = Record<string, Understood>;
 
 /** Undefined where no worker is alive. */
 export async function readUnderstoodByQueue(db: Db): Promise<UnderstoodByQueue | undefined> {
@@ -55,7 +55,7 @@ export async function readUnderstoodByQueue(db: Db): Promise<UnderstoodByQueue |
           lateral (select '' as queue union all
             select key from jsonb_each_text(slots) where not draining and value::int > 0) taken,
           jsonb_each_text(coalesce(understands, ${UNDERSTOOD_BEFORE}::jsonb)) as u(kind, version)
-        where seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+        where ${sql.raw(IS_ALIVE)}
         group by queue, kind
       ) newest group by queue
     ) queues`);

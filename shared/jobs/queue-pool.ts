@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events';
 import type pg from 'pg';
+import { ConnectionDelay } from '../database/connection-delay.ts';
 import type { DirectConnection } from '../database/direct-connection.ts';
-import { Patience } from '../database/patience.ts';
 import { clientOf, finderOf } from '../database/primary.ts';
 import { requirePackage } from '../process/require-package.ts';
 
 const { Pool } = requirePackage<typeof pg>('pg');
 
-const MAX = 4;
+const MAX_CONNECTIONS = 4;
 
 /**
  * One pool for all of BullMQ's queues and workers in a process, which by itself opens one for each, and a connection more
@@ -16,7 +16,7 @@ const MAX = 4;
 export class QueuePool {
   readonly #pool: pg.Pool;
   readonly #direct: DirectConnection | undefined;
-  readonly #patience = new Patience(() => this.#running === 0);
+  readonly #delay = new ConnectionDelay(() => this.#running === 0);
   #running = 0;
 
   constructor(url: string, direct: DirectConnection | undefined) {
@@ -25,7 +25,7 @@ export class QueuePool {
     this.#pool = new Pool({
       connectionString: finderOf(url).url,
       Client: clientOf(url),
-      max: MAX,
+      max: MAX_CONNECTIONS,
       query_timeout: 10_000,
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
@@ -50,13 +50,13 @@ export class QueuePool {
   }
 
   #query(text: string, values?: unknown[]): Promise<pg.QueryResult> {
-    return this.#patience.run(async () => {
+    return this.#delay.run(async () => {
       this.#running++;
       try {
         return await this.#pool.query(text, values);
       } finally {
         this.#running--;
-        this.#patience.next();
+        this.#delay.next();
       }
     });
   }

@@ -4,11 +4,11 @@ import { jobDefinition, type Payload, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import type { JobSummary } from './job-record.ts';
 import { labelOf } from './labels.ts';
-import { versionsOf } from './payload-versions.ts';
+import { IS_NEWER_SESSION, versionsOf } from './payload-versions.ts';
 import { auditOf, type JobRequest } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
-const NEW = {
+const NEW_JOB = {
   project: null,
   model: null,
   upload: null,
@@ -67,9 +67,7 @@ export async function startJobInSession<K extends SessionKind>(
     { created: string; dispatched: string | null; open: number; host: string; version: number }[]
   >`
     with session as (
-      select hostname, startup <> 'once' or env_names is not null
-        or exists (select from hosts where name = hostname
-          and (jump is not null or exists (select from unnest(keys) as pin where pin like '@%'))) as is_newer
+      select hostname, ${sql.unsafe(IS_NEWER_SESSION)} as is_newer
       from sessions
       where sid = ${session} and owner = ${owner} and opened is not null and ended is null
         and accessed > now() - interval '1 minute' and accessed > now() - make_interval(secs => ${idleSeconds})
@@ -94,7 +92,7 @@ export async function startJobInSession<K extends SessionKind>(
   const created = new Date(row.created);
   const dispatched = row.dispatched === null ? null : created;
   return {
-    ...NEW,
+    ...NEW_JOB,
     id,
     kind,
     queue,

@@ -3,7 +3,7 @@ import { createScrubber, redact } from '../secrets/redact.ts';
 
 export type { Logger };
 
-export interface LogOptions {
+interface LogOptions {
   level: string;
   name: string;
   /** Values to remove from every line: listSecrets() of the settings. */

@@ -25,7 +25,7 @@ export function checkCacheKey(key: string, max = MAX_KEY_LENGTH): string | undef
   return undefined;
 }
 
-export interface CacheReference {
+interface CacheReference {
   project: string;
   key: string;
   object: string;

@@ -4,7 +4,7 @@ import { bookmarks, cacheEntries, models, projectBytes, uploads } from '../datab
 import { WindlassError } from '../errors/errors.ts';
 
 /** Bytes that are about to be stored in a project. */
-export interface QuotaCharge {
+interface QuotaCharge {
   project: string;
   /** Bytes more than before. */
   added: number;

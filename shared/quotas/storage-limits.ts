@@ -4,7 +4,7 @@ import { assertProjectQuota, chargeProjectQuota } from './project-quota.ts';
 import { assertUserStorage, chargeUserStorage } from './user-storage.ts';
 
 /** Bytes that a user is about to store in a project. */
-export interface StorageCharge {
+interface StorageCharge {
   project: string;
   user: string;
   /** Bytes more than before, in the project. */

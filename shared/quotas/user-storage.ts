@@ -5,7 +5,7 @@ import { storageChanges, userStorage } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 
 /** Bytes that are about to be stored for a user. */
-export interface UserCharge {
+interface UserCharge {
   user: string;
   /** Bytes that no row has yet. */
   added: number;

@@ -35,7 +35,7 @@ interface SecretsMessage {
 
 export const secretsMessage = (secrets: Secrets): SecretsMessage => ({ type: 'secrets', secrets });
 
-export interface SecretsOfProcess {
+interface SecretsOfProcess {
   /** All settings of the process. */
   environment: Environment;
   /** Calls it for the set that is present by then, and for each later one. */

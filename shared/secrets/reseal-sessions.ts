@@ -2,7 +2,7 @@ import { and, eq, isNotNull } from 'drizzle-orm';
 import type { Database } from '../database/connect.ts';
 import { type SessionRow, sessions } from '../database/schema.ts';
 import { readHopsTo } from '../ssh/hops.ts';
-import { placeOf } from '../ssh/host-place.ts';
+import { destinationDigest } from '../ssh/host-place.ts';
 import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
 
 export interface Resealed {
@@ -36,7 +36,7 @@ export async function resealSessions({ db }: Database, privateKeys: string): Pro
       counts.unreadable++;
       continue;
     }
-    const { place = placeOf(hops), secret } = opened;
+    const { place = destinationDigest(hops), secret } = opened;
     const written = await db
       .update(sessions)
       .set({

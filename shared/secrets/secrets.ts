@@ -75,12 +75,12 @@ export interface SealContext {
 export type EnvContext = SealContext & { of: 'env' };
 
 /** What the key of a webhook's signatures belongs to. */
-export interface WebhookContext {
+interface WebhookContext {
   webhook: string;
   owner: string;
 }
 
-/** What was sealed: the place, as placeOf() has it, is unknown in version 1. */
+/** What was sealed: the place, as destinationDigest() has it, is unknown in version 1. */
 export interface Sealed<T> {
   place?: string;
   secret: T;

@@ -15,8 +15,8 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the configuration from the environment, which only `main.ts` files access. Throws a ConfigError that names every
- * bad setting, but never a secret's value.
+ * Reads the configuration from the environment: once, where a program begins. Throws a ConfigError that names every bad
+ * setting, but never a secret's value.
  */
 export function readConfig(environment: Record<string, string | undefined>): Config {
   const problems: string[] = [];

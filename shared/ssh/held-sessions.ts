@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { sessions } from '../database/schema.ts';
-import { ALIVE_SECONDS } from '../jobs/lease.ts';
+import { IS_ALIVE } from '../jobs/lease.ts';
 
 /** Whether the worker that has the connection of a session, or its login under way, is alive. */
 export const isHeld = sql<boolean>`exists (select from workers where workers.id = ${sessions.holder}
-  and workers.seen > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds')`;
+  and ${sql.raw(IS_ALIVE)})`;

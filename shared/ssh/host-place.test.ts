@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { placeOf } from './host-place.ts';
+import { destinationDigest } from './host-place.ts';
 
 const hop = { address: 'a.example', port: 22, keys: ['ssh-ed25519 AAAA', 'ssh-rsa BBBB'] };
 const jump = { address: 'j.example', port: 2222, keys: ['ssh-ed25519 CCCC'] };
@@ -15,8 +15,8 @@ test('a place is the address, port and set of keys of every hop, in their order'
     [jump, hop],
     [hop, jump],
     [],
-  ].map(placeOf);
+  ].map(destinationDigest);
   expect(new Set(places).size).toBe(places.length);
   const same = { ...hop, keys: [...hop.keys, ...hop.keys].reverse() };
-  expect(placeOf([same])).toBe(places[0]);
+  expect(destinationDigest([same])).toBe(places[0]);
 });

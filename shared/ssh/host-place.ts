@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { WindlassError } from '../errors/errors.ts';
 
 /** One machine on the way to a host, the host itself included, as its entry has it. */
-export interface Hop {
+interface Hop {
   address: string;
   port: number;
   /** The pinned keys, in any order. */
@@ -10,7 +10,7 @@ export interface Hop {
 }
 
 /** A digest of where a credential may be sent: address, port and pinned keys of every hop, the host last. */
-export function placeOf(hops: Hop[]): string {
+export function destinationDigest(hops: Hop[]): string {
   const parts = hops.map(({ address, port, keys }) => [
     address,
     port,

@@ -12,7 +12,7 @@ export const MAX_FILES = 1_000;
 export const MAX_PARTS = 100_000;
 
 /** A part of a file; both indexes count from 0. */
-export interface PartKey {
+interface PartKey {
   upload: string;
   file: number;
   part: number;

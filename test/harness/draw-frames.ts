@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import type { Frame } from '../../workers/video/read-frames.ts';
+import type { ReadFrame } from '../../workers/video/read-frames.ts';
 
 export type DrawnKind = 'png' | 'jpeg' | 'tiff' | 'webp' | 'gif';
 
@@ -42,7 +42,7 @@ export function drawFrame(options: {
 export const placesOf = (paths: readonly string[]) => paths.map((path, index) => ({ index, path }));
 
 /** Local files as frames, as readFrames() yields those of a host. */
-export async function* readLocalFrames(paths: readonly string[]): AsyncGenerator<Frame> {
+export async function* readLocalFrames(paths: readonly string[]): AsyncGenerator<ReadFrame> {
   for (const [index, path] of paths.entries()) {
     const bytes = await readFile(path);
     yield { index, path, size: bytes.length, bytes };

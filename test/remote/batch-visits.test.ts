@@ -74,7 +74,7 @@ async function visit({ before = () => {}, most = 0, isCancelled = false } = {}):
   };
   const run = new BatchRun(
     context as unknown as JobContext<'batch'>,
-    { exec, connectedAt: 0, manner: {} } as unknown as RemoteSession,
+    { exec, connectedAt: 0, defaults: {} } as unknown as RemoteSession,
     output as unknown as OutputWriter,
   );
   return run.visit().then(

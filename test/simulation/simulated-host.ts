@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RunEvent } from '../../workers/host-agent/protocol/run-event.ts';
-import type { Manner } from '../../workers/runs/manner.ts';
+import type { CommandDefaults } from '../../workers/runs/command-defaults.ts';
 import { SshError } from '../../workers/ssh/remote-session.ts';
 import type { Actor } from './actor.ts';
 
@@ -44,9 +44,9 @@ export class SimulatedHost {
 
   /** What a worker has of the session of a job, with and without an agent; commands are named after their jobs. */
   connect(actor: Actor, connectedAt: number): object {
-    const manner: Manner = { startup: 'once', env: {} };
+    const defaults: CommandDefaults = { startup: 'once', env: {} };
     return {
-      ...{ connectedAt, manner },
+      ...{ connectedAt, defaults },
       agent: async () => this.#agent(actor),
       exec: (command: string, signal: AbortSignal, before: () => Promise<void>) =>
         this.#exec(actor, { job: this.idOf(command), signal, before }),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { applyPoll, type Followed } from './apply-poll.ts';
 import type { BatchStatus } from './engine.ts';
 import type { Poll } from './login-node.ts';
-import { parseLooks, parseSizes } from './look.ts';
+import { parseSizes, parseStates } from './submission-state.ts';
 
 const job: Followed = {
   id: 'job',
@@ -28,7 +28,7 @@ const status: BatchStatus = {
   phase: 'running',
 };
 const poll = ({ statuses, lines = '' }: { statuses?: BatchStatus[]; lines?: string }): Poll => ({
-  looks: parseLooks(`at job-1 there asked begun - 0\n${lines}`),
+  submissions: parseStates(`at job-1 there asked begun - 0\n${lines}`),
   sizes: parseSizes(`bytes 5 /home/a b/.windlass/batch/job-1/out\n${lines}`),
   statuses,
 });

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
+import { SETTLED_ANSWERS } from './decide.ts';
 import type { Poll } from './login-node.ts';
 import { tokenOf } from './login-node.ts';
 
@@ -25,16 +26,22 @@ export interface Change {
 }
 
 /** What is new of a job; undefined where nothing is. */
-export function applyPoll(job: Followed, { looks, sizes, statuses }: Poll): Change | undefined {
+export function applyPoll(
+  job: Followed,
+  { submissions, sizes, statuses }: Poll,
+): Change | undefined {
   const { folder, stored } = job;
-  const look = looks.get(folder);
+  const submission = submissions.get(folder);
   const batch = statuses ? withStatus(job, statuses) : job.batch;
-  const hasBegun = look?.go === 'begun' || batch.phase === 'running';
+  const hasBegun = submission?.go === 'begun' || batch.phase === 'running';
   const runs = hasBegun && job.state !== 'running';
   const size = sizes.get(folder);
   const hasOutput =
     size !== undefined && (size.stdout > stored.stdout || size.stderr > stored.stderr);
-  const isOver = look?.end !== undefined || look?.isGone === true || batch.overFor > 1;
+  const isOver =
+    submission?.end !== undefined ||
+    submission?.isGone === true ||
+    batch.overFor >= SETTLED_ANSWERS;
   const wakes = isOver || hasOutput;
   const isNew = !isDeepStrictEqual(batch, job.batch);
   return isNew || runs || wakes ? { folder, batch, runs, wakes } : undefined;
@@ -47,8 +54,7 @@ function withStatus(
 ): BatchState {
   if (batch.id === null) return batch;
   const status = statuses.find(({ id, token }) => id === batch.id && token === tokenOf(folder));
-  // Two in a row are enough.
-  const more = Math.min(batch.overFor + 1, 2);
+  const more = Math.min(batch.overFor + 1, SETTLED_ANSWERS);
   if (!status) return { ...batch, phase: 'absent', overFor: more };
   const { state, reason, nodes, phase } = status;
   const isOver = phase === 'ended' || phase === 'stopped';

@@ -13,14 +13,14 @@ import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
-import { withSessionEnv } from '../runs/manner.ts';
+import { withSessionEnv } from '../runs/command-defaults.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { type Action, decide } from './decide.ts';
+import { type Action, decide, SETTLED_ANSWERS } from './decide.ts';
 import { ENGINE } from './engines.ts';
 import { describeFailure, exceeded, noEngine, notPrepared, refused } from './errors.ts';
 import { LoginNode } from './login-node.ts';
-import type { JobEnd, Look } from './look.ts';
 import { followHost } from './polls.ts';
+import type { ExitRecord, SubmissionState } from './submission-state.ts';
 
 /** A job that the poll of its host does not wake looks by itself after so long: nobody may poll. */
 const LOOK_AGAIN_SECONDS = 60;
@@ -52,20 +52,20 @@ export class BatchRun {
     this.#node = new LoginNode(session, context.cleanupSignal);
   }
 
-  async visit(): Promise<JobEnd> {
+  async visit(): Promise<ExitRecord> {
     if (!this.#job.runAt) await this.#prepare();
-    for (let look = await this.#node.look(this.#folder); ; ) {
+    for (let submission = await this.#node.look(this.#folder); ; ) {
       this.#hasLooked = true;
-      if (look.go === 'begun') await this.#takeOutput();
+      if (submission.go === 'begun') await this.#takeOutput();
       const before = this.#batch;
       const { id, phase, overFor } = before;
-      const known = { look, id, phase, overFor, isUnwanted: this.#isUnwanted };
-      const next = await this.#act(decide(known), look);
+      const known = { submission, id, phase, overFor, isUnwanted: this.#isUnwanted };
+      const next = await this.#act(decide(known), submission);
       if ('code' in next) return next;
       // In a home that is read-only nothing is decided.
-      const isSame = isDeepStrictEqual([next, this.#batch], [look, before]);
-      if (isSame) return this.#release(look, LOOK_AGAIN_SECONDS);
-      look = next;
+      const isSame = isDeepStrictEqual([next, this.#batch], [submission, before]);
+      if (isSame) return this.#release(submission, LOOK_AGAIN_SECONDS);
+      submission = next;
     }
   }
 
@@ -99,13 +99,13 @@ export class BatchRun {
     return wasCancelled(this.#context) || this.#limit !== undefined;
   }
 
-  async #act(action: Action, look: Look): Promise<Look | JobEnd> {
+  async #act(action: Action, submission: SubmissionState): Promise<SubmissionState | ExitRecord> {
     const node = this.#node;
     switch (action.type) {
       case 'submit':
         return this.#submit();
       case 'find':
-        return this.#find(look);
+        return this.#find(submission);
       case 'void':
         return node.void(this.#folder);
       case 'withdraw':
@@ -117,25 +117,25 @@ export class BatchRun {
         // It may have ended before anyone read the answer of the submit command.
         if (this.#batch.id === null) await this.#readId();
         if (this.#isWhole(action.end)) return action.end;
-        return this.#release(look, LOOK_AGAIN_SECONDS);
+        return this.#release(submission, LOOK_AGAIN_SECONDS);
       case 'cancel':
         await node.cancel(this.#batch.engine, this.#batch.id ?? '', this.#folder);
-        return this.#release(look, LOOK_AGAIN_SECONDS);
+        return this.#release(submission, LOOK_AGAIN_SECONDS);
       case 'stopped':
         await this.#takeOutput();
         throw this.#limit ?? new WindlassError('cancelled');
       case 'fail':
         await this.#takeOutput();
-        if (action.why === 'refused') return this.#judgeRefusal(look);
+        if (action.why === 'refused') return this.#judgeRefusal(submission);
         throw describeFailure(action.why, this.#batch, wasCancelled(this.#context));
       case 'wait':
-        return this.#release(look, this.#batch.id ? LOOK_AGAIN_SECONDS : ASK_AGAIN_SECONDS);
+        return this.#release(submission, this.#batch.id ? LOOK_AGAIN_SECONDS : ASK_AGAIN_SECONDS);
     }
   }
 
   /** Makes a directory on the host and records it: only the recorded one is ever submitted, and by whoever holds the job. */
   async #prepare(): Promise<void> {
-    const payload = withSessionEnv(this.#context.payload, this.#session.manner);
+    const payload = withSessionEnv(this.#context.payload, this.#session.defaults);
     const engine = this.#job.batch?.engine ?? (await this.#chooseEngine());
     const folder = `${this.#job.id}-${newId().slice(-8)}`;
     const failure = await this.#node.prepare(folder, payload, engine);
@@ -161,12 +161,16 @@ export class BatchRun {
     return engine;
   }
 
-  async #submit(): Promise<Look> {
+  async #submit(): Promise<SubmissionState> {
     // Of a request that was sent before, over a connection that is lost, the directory knows.
     await this.#context.assertLeased(this.#session.connectedAt);
-    const look = await this.#node.submit(this.#folder, this.#context.payload, this.#batch.engine);
-    if (look.answer === 0) await this.#readId();
-    return look;
+    const submission = await this.#node.submit(
+      this.#folder,
+      this.#context.payload,
+      this.#batch.engine,
+    );
+    if (submission.answer === 0) await this.#readId();
+    return submission;
   }
 
   async #readId(): Promise<void> {
@@ -182,41 +186,42 @@ export class BatchRun {
   }
 
   /** Nobody noted the answer of the submit command, or it failed: the batch system knows the job by its name, or does not. */
-  async #find(look: Look): Promise<Look> {
+  async #find(submission: SubmissionState): Promise<SubmissionState> {
     await this.#readId();
-    if (this.#batch.id !== null) return look;
+    if (this.#batch.id !== null) return submission;
     const id = await this.#node.find(this.#batch.engine, this.#folder);
-    if (id === undefined) return this.#goOnUnanswered(look);
+    if (id === undefined) return this.#goOnUnanswered(submission);
     if (id !== null) {
       await this.#follow(id);
-      return look;
+      return submission;
     }
-    if (look.go === 'go') return this.#node.void(this.#folder);
+    if (submission.go === 'go') return this.#node.void(this.#folder);
     // It never runs.
-    if (look.go === 'void') return { ...look, ask: 'withdrawn' };
+    if (submission.go === 'void') return { ...submission, ask: 'withdrawn' };
     const overFor = this.#batch.overFor + 1;
     await this.#update({ batch: { ...this.#batch, phase: 'absent', overFor } });
-    return this.#release(look, ASK_AGAIN_SECONDS);
+    return this.#release(submission, ASK_AGAIN_SECONDS);
   }
 
   /** The batch system does not answer: only what the directory decides is known. */
-  async #goOnUnanswered(look: Look): Promise<Look> {
+  async #goOnUnanswered(submission: SubmissionState): Promise<SubmissionState> {
     // In whatever queue it may be, it never runs anything.
-    if (look.go === 'void' && this.#isUnwanted) return { ...look, ask: 'withdrawn' };
-    if (look.go === 'go' && (await this.#wasRefused(look))) return this.#node.void(this.#folder);
-    return this.#release(look, ASK_AGAIN_SECONDS);
+    if (submission.go === 'void' && this.#isUnwanted) return { ...submission, ask: 'withdrawn' };
+    if (submission.go === 'go' && (await this.#wasRefused(submission)))
+      return this.#node.void(this.#folder);
+    return this.#release(submission, ASK_AGAIN_SECONDS);
   }
 
-  async #wasRefused({ answer }: Look): Promise<boolean> {
+  async #wasRefused({ answer }: SubmissionState): Promise<boolean> {
     if (typeof answer !== 'number' || answer === 0) return false;
     const { complained } = await this.#node.readAnswer(this.#folder);
     return !ENGINE[this.#batch.engine].isTransient(complained);
   }
 
   /** The submit command failed, and what it may have submitted never runs. */
-  async #judgeRefusal(look: Look): Promise<Look> {
+  async #judgeRefusal(submission: SubmissionState): Promise<SubmissionState> {
     const { complained } = await this.#node.readAnswer(this.#folder);
-    const isFinal = look.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained);
+    const isFinal = submission.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained);
     if (isFinal || this.#submissions >= MOST_SUBMISSIONS) throw refused(complained);
     const seconds = ASK_AGAIN_SECONDS * this.#submissions;
     await this.#prepare();
@@ -243,17 +248,19 @@ export class BatchRun {
   }
 
   /** A node's last bytes may be seen later here than the record of its end. */
-  #isWhole({ stdout, stderr }: JobEnd): boolean {
+  #isWhole({ stdout, stderr }: ExitRecord): boolean {
     const { stdout: out, stderr: err } = this.#taken;
     return (
-      (out >= stdout && err >= stderr) || this.#batch.overFor >= 2 || this.#limit !== undefined
+      (out >= stdout && err >= stderr) ||
+      this.#batch.overFor >= SETTLED_ANSWERS ||
+      this.#limit !== undefined
     );
   }
 
-  async #release(look: Look, seconds: number): Promise<never> {
+  async #release(submission: SubmissionState, seconds: number): Promise<never> {
     await this.#output.flush();
     await this.#followHost();
-    const isRunning = this.#job.state === 'running' || look.go === 'begun';
+    const isRunning = this.#job.state === 'running' || submission.go === 'begun';
     const started = isRunning && !this.#job.started ? { started: new Date() } : {};
     throw new ReleaseJob('its batch system has the job', seconds, {
       ...started,

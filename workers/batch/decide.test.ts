@@ -1,50 +1,51 @@
 import { describe, expect, test } from 'vitest';
 import { type Action, decide, type Known } from './decide.ts';
-import type { JobEnd, Look } from './look.ts';
+import type { ExitRecord, SubmissionState } from './submission-state.ts';
 
-const look: Look = { isGone: false, ask: 'asked', go: 'go', answer: 0 };
-const known: Known = { look, id: '7', phase: undefined, overFor: 0, isUnwanted: false };
-const end: JobEnd = { code: 0, stdout: 1, stderr: 2, wasToldToEnd: false };
+const submission: SubmissionState = { isGone: false, ask: 'asked', go: 'go', answer: 0 };
+const known: Known = { submission, id: '7', phase: undefined, overFor: 0, isUnwanted: false };
+const end: ExitRecord = { code: 0, stdout: 1, stderr: 2, wasToldToEnd: false };
 
-type Change = Partial<Omit<Known, 'look'>> & { look?: Partial<Look> };
+type Change = Partial<Omit<Known, 'submission'>> & { submission?: Partial<SubmissionState> };
 const next = (change: Change): Action =>
-  decide({ ...known, ...change, look: { ...look, ...change.look } });
+  decide({ ...known, ...change, submission: { ...submission, ...change.submission } });
 const type = (change: Change) => next(change).type;
 
 describe('submitting', () => {
   test('once: what was asked for is not asked for again', () => {
-    expect(type({ id: null, look: { ask: 'ask' } })).toBe('submit');
-    expect(type({ id: null, look: { answer: undefined } })).toBe('wait');
+    expect(type({ id: null, submission: { ask: 'ask' } })).toBe('submit');
+    expect(type({ id: null, submission: { answer: undefined } })).toBe('wait');
   });
 
   test('in doubt it is looked for by its name, and never submitted again before it is void', () => {
     for (const answer of [0, 1, 'overdue'] as const)
-      expect(type({ id: null, look: { answer } })).toBe('find');
-    expect(next({ id: null, look: { answer: 1, go: 'void' } })).toEqual({
+      expect(type({ id: null, submission: { answer } })).toBe('find');
+    expect(next({ id: null, submission: { answer: 1, go: 'void' } })).toEqual({
       type: 'fail',
       why: 'refused',
     });
-    expect(type({ id: null, look: { answer: 'overdue', go: 'void' } })).toBe('again');
+    expect(type({ id: null, submission: { answer: 'overdue', go: 'void' } })).toBe('again');
   });
 
   test('of all that may be known, only a void submission is followed by another', () => {
     const again = everything().filter(change => type(change) === 'again');
-    expect([...new Set(again.map(({ look: its }) => its?.go))]).toEqual(['void']);
+    expect([...new Set(again.map(({ submission: its }) => its?.go))]).toEqual(['void']);
   });
 });
 
 describe('following', () => {
   test('it waits as long as nothing says that it is over', () => {
     for (const phase of ['pending', 'running', undefined] as const)
-      for (const go of ['go', 'begun'] as const) expect(type({ phase, look: { go } })).toBe('wait');
+      for (const go of ['go', 'begun'] as const)
+        expect(type({ phase, submission: { go } })).toBe('wait');
     expect(type({ phase: 'absent', overFor: 1 })).toBe('wait');
   });
 
   test('its own record of its end holds, whatever its batch system says', () => {
     for (const phase of ['pending', 'absent', 'stopped', undefined] as const)
-      expect(next({ phase, look: { go: 'begun', end } })).toEqual({ type: 'finish', end });
+      expect(next({ phase, submission: { go: 'begun', end } })).toEqual({ type: 'finish', end });
     const failed = { ...end, code: 3 };
-    expect(next({ isUnwanted: true, look: { go: 'begun', end: failed } })).toEqual({
+    expect(next({ isUnwanted: true, submission: { go: 'begun', end: failed } })).toEqual({
       type: 'finish',
       end: failed,
     });
@@ -55,7 +56,7 @@ describe('following', () => {
       { ...end, code: 143 },
       { ...end, wasToldToEnd: true },
     ]) {
-      const its = { look: { go: 'begun', end: signalled } } as const;
+      const its = { submission: { go: 'begun', end: signalled } } as const;
       expect(type({ ...its, phase: 'running' })).toBe('wait');
       expect(next({ ...its, phase: 'stopped' })).toEqual({ type: 'fail', why: 'ended' });
       expect(type({ ...its, phase: 'ended' })).toBe('finish');
@@ -64,7 +65,7 @@ describe('following', () => {
   });
 
   test('by a signal, before its id is known, it is asked for by its name', () => {
-    const its = { id: null, look: { go: 'begun', end: { ...end, code: 139 } } } as const;
+    const its = { id: null, submission: { go: 'begun', end: { ...end, code: 139 } } } as const;
     expect(type(its)).toBe('find');
     expect(type({ ...its, phase: 'absent', overFor: 1 })).toBe('find');
     expect(type({ ...its, phase: 'absent', overFor: 2 })).toBe('finish');
@@ -73,11 +74,11 @@ describe('following', () => {
 
   test('without a record its batch system says how it ended, or nobody knows', () => {
     for (const phase of ['ended', 'stopped'] as const)
-      expect(next({ phase, overFor: 2, look: { go: 'begun' } })).toEqual({
+      expect(next({ phase, overFor: 2, submission: { go: 'begun' } })).toEqual({
         type: 'fail',
         why: 'ended',
       });
-    expect(next({ phase: 'absent', overFor: 2, look: { go: 'begun' } })).toEqual({
+    expect(next({ phase: 'absent', overFor: 2, submission: { go: 'begun' } })).toEqual({
       type: 'fail',
       why: 'forgotten',
     });
@@ -85,8 +86,8 @@ describe('following', () => {
 
   test('one that its batch system lost before it began is voided, then submitted again', () => {
     expect(type({ phase: 'absent', overFor: 2 })).toBe('void');
-    expect(type({ phase: 'absent', overFor: 2, look: { go: 'void' } })).toBe('again');
-    expect(next({ phase: 'stopped', overFor: 2, look: { go: 'void' } })).toEqual({
+    expect(type({ phase: 'absent', overFor: 2, submission: { go: 'void' } })).toBe('again');
+    expect(next({ phase: 'stopped', overFor: 2, submission: { go: 'void' } })).toEqual({
       type: 'fail',
       why: 'ended',
     });
@@ -95,8 +96,8 @@ describe('following', () => {
 
 describe('cancelling', () => {
   test('what was not submitted never is', () => {
-    expect(type({ isUnwanted: true, id: null, look: { ask: 'ask' } })).toBe('withdraw');
-    expect(type({ isUnwanted: true, id: null, look: { ask: 'withdrawn', go: 'void' } })).toBe(
+    expect(type({ isUnwanted: true, id: null, submission: { ask: 'ask' } })).toBe('withdraw');
+    expect(type({ isUnwanted: true, id: null, submission: { ask: 'withdrawn', go: 'void' } })).toBe(
       'stopped',
     );
   });
@@ -104,7 +105,7 @@ describe('cancelling', () => {
   test('what was is voided, cancelled there, and over when its batch system says so', () => {
     const unwanted = { isUnwanted: true };
     expect(type({ ...unwanted, phase: 'pending' })).toBe('withdraw');
-    const its = { ...unwanted, look: { go: 'void' } } as const;
+    const its = { ...unwanted, submission: { go: 'void' } } as const;
     expect(type({ ...its, phase: 'pending' })).toBe('cancel');
     expect(type({ ...its, phase: undefined })).toBe('cancel');
     expect(type({ ...its, phase: 'absent', overFor: 1 })).toBe('cancel');
@@ -115,7 +116,7 @@ describe('cancelling', () => {
 
 test('a directory that is gone is no reason to submit anything', () => {
   const types = everything().map(change =>
-    type({ ...change, look: { ...change.look, isGone: true } }),
+    type({ ...change, submission: { ...change.submission, isGone: true } }),
   );
   expect([...new Set(types)]).toEqual(['fail']);
 });
@@ -136,6 +137,6 @@ function everything(): Change[] {
           ] as const)
             for (const overFor of [0, 1, 2])
               for (const isUnwanted of [false, true])
-                all.push({ look: { ask, go, answer }, id, phase, overFor, isUnwanted });
+                all.push({ submission: { ask, go, answer }, id, phase, overFor, isUnwanted });
   return all;
 }

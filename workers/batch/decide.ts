@@ -1,9 +1,9 @@
 import type { BatchPhase } from '../../shared/jobs/payloads/batch.ts';
-import type { JobEnd, Look } from './look.ts';
+import type { ExitRecord, SubmissionState } from './submission-state.ts';
 
 /** What is known of a batch job. */
 export interface Known {
-  look: Look;
+  submission: SubmissionState;
   /** Of the batch system; null before it is known. */
   id: string | null;
   phase: BatchPhase | undefined;
@@ -20,7 +20,7 @@ export interface Known {
  */
 export type Action =
   | { type: 'wait' | 'submit' | 'find' | 'void' | 'again' | 'withdraw' | 'cancel' }
-  | { type: 'finish'; end: JobEnd }
+  | { type: 'finish'; end: ExitRecord }
   /** It was ended as it should be, and nothing of it runs. */
   | { type: 'stopped' }
   | { type: 'fail'; why: Failure };
@@ -29,7 +29,7 @@ export type Action =
 export type Failure = 'gone' | 'ended' | 'forgotten' | 'refused';
 
 /** Files of a node may be seen later here than the word of the batch system. */
-const SETTLED = 2;
+export const SETTLED_ANSWERS = 2;
 /** A job that has begun is in no queue: it is looked for so often. */
 const UNFOUND = 12;
 
@@ -38,44 +38,45 @@ const UNFOUND = 12;
  * submission is followed by another one only where its right to begin was taken from it before it had begun.
  */
 export function decide(known: Known): Action {
-  const { look, isUnwanted } = known;
-  if (look.isGone) return { type: 'fail', why: 'gone' };
-  if (look.end) return decideEnd(known, look.end);
+  const { submission, isUnwanted } = known;
+  if (submission.isGone) return { type: 'fail', why: 'gone' };
+  if (submission.end) return decideEnd(known, submission.end);
   if (isUnwanted) return decideUnwanted(known);
-  if (look.ask === 'ask') return { type: 'submit' };
-  if (look.go === 'void') return decideVoid(known);
+  if (submission.ask === 'ask') return { type: 'submit' };
+  if (submission.go === 'void') return decideVoid(known);
   if (known.id === null) {
     if (known.overFor >= UNFOUND) return { type: 'fail', why: 'forgotten' };
-    return look.answer === undefined ? { type: 'wait' } : { type: 'find' };
+    return submission.answer === undefined ? { type: 'wait' } : { type: 'find' };
   }
-  if (known.overFor < SETTLED) return { type: 'wait' };
-  if (look.go === 'go') return { type: 'void' };
+  if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
+  if (submission.go === 'go') return { type: 'void' };
   return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
 }
 
 /** 128 + n is a signal, which the batch system may have sent. */
-function decideEnd({ id, phase, overFor, isUnwanted }: Known, end: JobEnd): Action {
+function decideEnd({ id, phase, overFor, isUnwanted }: Known, end: ExitRecord): Action {
   const isByItself = typeof end.code === 'string' || (end.code < 128 && !end.wasToldToEnd);
   if (isByItself || phase === 'ended') return { type: 'finish', end };
   if (isUnwanted) return { type: 'stopped' };
   if (phase === 'stopped') return { type: 'fail', why: 'ended' };
   // No poll asks for one whose id is not known.
-  if (phase !== 'absent' || overFor < SETTLED) return { type: id === null ? 'find' : 'wait' };
+  if (phase !== 'absent' || overFor < SETTLED_ANSWERS)
+    return { type: id === null ? 'find' : 'wait' };
   return end.wasToldToEnd ? { type: 'fail', why: 'ended' } : { type: 'finish', end };
 }
 
-function decideUnwanted({ look, id, phase, overFor }: Known): Action {
-  if (look.ask === 'ask' || look.go === 'go') return { type: 'withdraw' };
-  if (look.ask === 'withdrawn') return { type: 'stopped' };
+function decideUnwanted({ submission, id, phase, overFor }: Known): Action {
+  if (submission.ask === 'ask' || submission.go === 'go') return { type: 'withdraw' };
+  if (submission.ask === 'withdrawn') return { type: 'stopped' };
   if (id === null) return { type: 'find' };
   const isOver =
-    phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED);
+    phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED_ANSWERS);
   return isOver ? { type: 'stopped' } : { type: 'cancel' };
 }
 
 /** Voided before it began: refused by the batch system, ended while it waited there, or lost by it. */
-function decideVoid({ id, phase, look }: Known): Action {
+function decideVoid({ id, phase, submission }: Known): Action {
   if (id === null)
-    return look.answer === 'overdue' ? { type: 'again' } : { type: 'fail', why: 'refused' };
+    return submission.answer === 'overdue' ? { type: 'again' } : { type: 'fail', why: 'refused' };
   return phase === 'absent' ? { type: 'again' } : { type: 'fail', why: 'ended' };
 }

@@ -1,5 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
+import { folderNotFound } from '../runs/folder-not-found.ts';
 import type { Failure } from './decide.ts';
 import type { PrepareFailure } from './login-node.ts';
 
@@ -11,18 +12,12 @@ export const noEngine = () =>
 
 export function notPrepared(failure: PrepareFailure, cwd: string | undefined): WindlassError {
   if (failure === 'no_engine') return noEngine();
-  if (failure === 'no_cwd') return cwdNotFound(cwd);
+  if (failure === 'no_cwd') return folderNotFound(cwd);
   return new WindlassError('remote_disk_full', {
     detail: 'The job was not submitted: ~/.windlass/batch cannot be written.',
     hint: "Free some space in the account's home on the host.",
   });
 }
-
-export const cwdNotFound = (cwd = '') =>
-  new WindlassError('cwd_not_found', {
-    detail: `The host has no directory ${JSON.stringify(cwd)}; nothing ran.`,
-    hint: 'Make the directory, or give another one.',
-  });
 
 /** `complained` is what the submit command printed. */
 export const refused = (complained: string) =>
@@ -37,7 +32,7 @@ export const exceeded = (bytes: number) =>
     hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
   });
 
-const LOOK = 'Look on the host what the job did before you submit it again.';
+const LOOK_FIRST = 'Look on the host what the job did before you submit it again.';
 
 export function describeFailure(
   why: Exclude<Failure, 'refused'>,
@@ -61,5 +56,8 @@ export function describeFailure(
       detail: `Cancelled, but ${what}: it may run on.`,
       hint: 'Look on the host.',
     });
-  return new WindlassError('outcome_unknown', { detail: `Outcome unknown: ${what}.`, hint: LOOK });
+  return new WindlassError('outcome_unknown', {
+    detail: `Outcome unknown: ${what}.`,
+    hint: LOOK_FIRST,
+  });
 }

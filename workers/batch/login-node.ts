@@ -7,12 +7,12 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
 import type { BatchStatus, Query } from './engine.ts';
 import { ENGINE } from './engines.ts';
-import { type Look, parseLooks, parseSizes } from './look.ts';
 import { jobFile, requestFile, variablesFile } from './submission-files.ts';
+import { parseSizes, parseStates, type SubmissionState } from './submission-state.ts';
 
 const FUNCTIONS = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
 /** Of each stream, in one answer. */
-const MOST = 4 << 20;
+const MAX_ANSWER_BYTES = 4 << 20;
 
 /** Why a submission could not be prepared. */
 export type PrepareFailure = 'no_engine' | 'no_cwd' | 'cannot_write';
@@ -68,7 +68,7 @@ export class LoginNode {
   }
 
   /** Calls the submit command unless somebody has, once for this directory; then looks. */
-  async submit(name: string, request: BatchRequest, engine: EngineName): Promise<Look> {
+  async submit(name: string, request: BatchRequest, engine: EngineName): Promise<SubmissionState> {
     const { command, script, ...rest } = request;
     const submitted = ENGINE[engine].submit(tokenOf(name), rest);
     return this.#look(
@@ -77,15 +77,15 @@ export class LoginNode {
     );
   }
 
-  look(name: string): Promise<Look> {
+  look(name: string): Promise<SubmissionState> {
     return this.#look(name, '');
   }
 
-  void(name: string): Promise<Look> {
+  void(name: string): Promise<SubmissionState> {
     return this.#look(name, `void ${name}`);
   }
 
-  withdraw(name: string): Promise<Look> {
+  withdraw(name: string): Promise<SubmissionState> {
     return this.#look(name, `withdraw ${name}`);
   }
 
@@ -114,7 +114,7 @@ export class LoginNode {
     name: string,
     from: OutputOffsets,
   ): Promise<{ stdout: Buffer; stderr: Buffer; hasMore: boolean }> {
-    const program = `read_output ${name} ${from.stdout} ${from.stderr} ${MOST}`;
+    const program = `read_output ${name} ${from.stdout} ${from.stderr} ${MAX_ANSWER_BYTES}`;
     const answer = await askHost(this.#remote, FUNCTIONS + program, this.#signal);
     const line = answer.subarray(0, answer.indexOf('\n')).toString();
     const [, out = '0', err = '0'] = /^bytes (\d+) (\d+)$/.exec(line) ?? [];
@@ -125,7 +125,7 @@ export class LoginNode {
     return {
       stdout: bytes.subarray(0, Number(out)),
       stderr: bytes.subarray(Number(out)),
-      hasMore: Number(out) === MOST || Number(err) === MOST,
+      hasMore: Number(out) === MAX_ANSWER_BYTES || Number(err) === MAX_ANSWER_BYTES,
     };
   }
 
@@ -143,7 +143,7 @@ export class LoginNode {
     const at = answer.indexOf('\nstatuses\n');
     const files = answer.slice(0, at + 1);
     return {
-      looks: parseLooks(files),
+      submissions: parseStates(files),
       sizes: parseSizes(files),
       statuses: query?.parse(answer.slice(at + '\nstatuses\n'.length)),
     };
@@ -161,14 +161,14 @@ export class LoginNode {
     return /^home$/m.test(answer);
   }
 
-  async #look(name: string, before: string): Promise<Look> {
-    const look = parseLooks(await this.#ask(`${before}\nlook ${name}`)).get(name);
+  async #look(name: string, before: string): Promise<SubmissionState> {
+    const submission = parseStates(await this.#ask(`${before}\nlook ${name}`)).get(name);
     // A home on the network may be away for a moment, and the job goes on.
-    if (!look)
+    if (!submission)
       throw new WindlassError('remote_connection_failed', {
         detail: `The host says nothing of the batch job ${name}: ~/.windlass/batch is not there.`,
       });
-    return look;
+    return submission;
   }
 
   async #query({ command, parse }: Query): Promise<BatchStatus[] | undefined> {
@@ -181,7 +181,7 @@ export class LoginNode {
 }
 
 export interface Poll {
-  looks: Map<string, Look>;
+  submissions: Map<string, SubmissionState>;
   sizes: Map<string, OutputOffsets>;
   /** Undefined: not asked for, or the batch system did not answer. */
   statuses: BatchStatus[] | undefined;

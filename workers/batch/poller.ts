@@ -14,11 +14,11 @@ const ROUND_MS = 1_000;
 /** For one account: its files, and one call of its batch system. */
 const ACCOUNT_MS = 150_000;
 /** The next poll of a host waits no longer for those of its accounts that do not answer. */
-const PATIENCE_MS = 10_000;
+const SLOW_ACCOUNTS_MS = 10_000;
 /** In one request to the host. */
-const MOST_FILES = 500;
+const MAX_FILES = 500;
 /** Of these, jobs that have ended and are removed: each may be one call of the batch system. */
-const MOST_ENDED = 100;
+const MAX_ENDED = 100;
 
 type Context = Pick<
   WorkerContext,
@@ -105,7 +105,7 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
       )
       .finally(() => underWay.delete(name));
   });
-  await limitTime(context.stopping, PATIENCE_MS, signal =>
+  await limitTime(context.stopping, SLOW_ACCOUNTS_MS, signal =>
     abortable(Promise.all(polls), signal),
   ).catch(() => {});
   await endPoll(db, { hostname, turn: next });
@@ -123,8 +123,8 @@ async function pollAccount(
   if (sid === undefined) return;
   await context.sessions.use(sid, signal, async session => {
     const node = new LoginNode(session, signal);
-    for (let at = 0; at < open.length; at += MOST_FILES) {
-      const some = open.slice(at, at + MOST_FILES);
+    for (let at = 0; at < open.length; at += MAX_FILES) {
+      const some = open.slice(at, at + MAX_FILES);
       const engine: EngineName = some[0]?.batch.engine ?? 'slurm';
       // All of them in the first request.
       const ids = asks && at === 0 ? open.flatMap(({ batch }) => batch.id ?? []) : [];
@@ -145,7 +145,7 @@ async function pollAccount(
       await write(context, Object.fromEntries(changes));
     }
     // Last: nothing waits for it, and a batch system may take long to end many.
-    const ended = rows.filter(row => row.finished).slice(0, MOST_ENDED);
+    const ended = rows.filter(row => row.finished).slice(0, MAX_ENDED);
     if (ended.length === 0) return void away.delete(name);
     const polls = (away.get(name) ?? 0) + 1;
     const isForgone = polls >= context.limits.awayPolls;

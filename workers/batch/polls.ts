@@ -1,17 +1,16 @@
 import { and, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { batchPolls, jobs, sessions } from '../../shared/database/schema.ts';
-import { ALIVE_SECONDS } from '../../shared/jobs/lease.ts';
+import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 
 /** From the end of one poll of a host to the start of the next, over all workers. */
-const EVERY = sql.raw(`interval '5 seconds'`);
+const POLL_INTERVAL = sql.raw(`interval '5 seconds'`);
 /** What a poll may take. One whose worker is not alive any more is made by another one before that. */
-const LOST = sql.raw(`interval '4 minutes'`);
-const IS_ALIVE = sql.raw(`seen > now() - interval '${ALIVE_SECONDS} seconds'`);
+const POLL_TIMEOUT = sql.raw(`interval '4 minutes'`);
 /** The worker that has the connections is waited for. */
 const HEAD_START = sql.raw(`interval '3 seconds'`);
 /** Hosts that a worker polls in one round. */
-const MOST = 4;
+const MAX_HOSTS_PER_ROUND = 4;
 
 export interface HostPoll {
   hostname: string;
@@ -32,12 +31,12 @@ export async function followHost(db: Db, sid: string): Promise<void> {
 export async function takePolls(db: Db, worker: string): Promise<HostPoll[]> {
   const due = sql`select hostname from ${batchPolls}
     where due <= now() - case when worker is null or worker = ${worker} then interval '0' else ${HEAD_START} end
-      or due between now() + ${EVERY} and now() + ${LOST} - ${EVERY}
-        and not exists (select from workers where id = ${batchPolls.worker} and ${IS_ALIVE})
-    order by due limit ${sql.raw(String(MOST))} for update skip locked`;
+      or due between now() + ${POLL_INTERVAL} and now() + ${POLL_TIMEOUT} - ${POLL_INTERVAL}
+        and not exists (select from workers where id = ${batchPolls.worker} and ${sql.raw(IS_ALIVE)})
+    order by due limit ${sql.raw(String(MAX_HOSTS_PER_ROUND))} for update skip locked`;
   return db
     .update(batchPolls)
-    .set({ due: sql`now() + ${LOST}`, worker })
+    .set({ due: sql`now() + ${POLL_TIMEOUT}`, worker })
     .where(sql`${batchPolls.hostname} = any(array(${due}))`)
     .returning({ hostname: batchPolls.hostname, turn: batchPolls.turn });
 }
@@ -47,7 +46,7 @@ export async function endPoll(db: Db, { hostname, turn }: HostPoll): Promise<voi
   await db
     .update(batchPolls)
     .set({
-      due: sql`now() + ${EVERY}`,
+      due: sql`now() + ${POLL_INTERVAL}`,
       turn,
       worker: sql`coalesce(${nextHolder(hostname)}, worker)`,
     })
@@ -74,7 +73,7 @@ export async function passPoll(db: Db, hostname: string): Promise<void> {
   if (!job) return void (await db.delete(batchPolls).where(isOfHost));
   await db
     .update(batchPolls)
-    .set({ due: sql`now() + ${EVERY}`, worker: job.holder })
+    .set({ due: sql`now() + ${POLL_INTERVAL}`, worker: job.holder })
     .where(isOfHost);
 }
 

@@ -44,16 +44,16 @@ export async function claimJobs(
 const { placeholder } = sql;
 const understood = sql`${placeholder('understood')}::jsonb`;
 
-/** Of several jobs, what a statement is given: their ids, and by id the rest. One waits for a locked row for `patience`. */
-const group = (items: { id: string }[], patience = '0') => ({
+/** Of several jobs, what a statement is given: their ids, and by id the rest. One waits for a locked row for `lockTimeout`. */
+const group = (items: { id: string }[], lockTimeout = '0') => ({
   ids: `{${items.map(({ id }) => id).join(',')}}`,
   given: JSON.stringify(Object.fromEntries(items.map(item => [item.id, item]))),
-  patience: items.length > 1 ? LOCK_PATIENCE : patience,
+  lockTimeout: items.length > 1 ? GROUP_LOCK_TIMEOUT : lockTimeout,
 });
 const ids = sql`any(${placeholder('ids')}::text[])`;
 /** A row of a group that is locked for longer makes its group be done one by one. */
-const LOCK_PATIENCE = '200ms';
-const hasPatience = sql`set_config('lock_timeout', ${placeholder('patience')}, true) <> ''`;
+const GROUP_LOCK_TIMEOUT = '200ms';
+const setsLockTimeout = sql`set_config('lock_timeout', ${placeholder('lockTimeout')}, true) <> ''`;
 const withGiven = (db: Db) =>
   db
     .$with('given', { value: sql<unknown>`value`.as('value') })
@@ -90,7 +90,7 @@ const writeClaims = prepareOnce(tx => {
         // The worker's lease is locked before the jobs, as in reclaiming.
         exists(db.select({ worker: lease.worker }).from(lease)),
         sql`set_config('synchronous_commit', 'off', true) = 'off'`,
-        hasPatience,
+        setsLockTimeout,
       ),
     )
     .returning({
@@ -266,7 +266,7 @@ const writeEnds = prepareOnce(tx =>
         sql`${jobs.leaseToken} = ${text('token')}`,
         isNotEnded,
         sql`(${jobs.cancelRequested} is null or (${text('evenCancelled')})::boolean)`,
-        hasPatience,
+        setsLockTimeout,
       ),
     )
     .returning({

@@ -7,7 +7,7 @@ import { SessionAffinity } from './session-affinity.ts';
 import { SpareSlots } from './spare-slots.ts';
 
 /** How many jobs of each queue a worker runs at once. */
-export type Slots = Partial<Record<QueueName, number>>;
+type Slots = Partial<Record<QueueName, number>>;
 
 interface Consumption {
   /** The slots for videos, where this worker makes any. */

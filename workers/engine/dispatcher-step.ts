@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/process/log.ts';
 
 /** The next step of a round waits for one so long. In a round that is as it should be they share one connection. */
-const PATIENCE_MS = 200;
+const SLOW_STEP_MS = 200;
 /** soon() begins a step no more often: what comes meanwhile is done at once. */
 const PAUSE_MS = 20;
 
@@ -28,10 +28,10 @@ export class DispatcherStep<T = unknown> {
   async run(): Promise<void> {
     if (this.#isClosed) return;
     this.running ??= this.#attempt();
-    const patience = new AbortController();
-    const late = delay(PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => {});
+    const timer = new AbortController();
+    const late = delay(SLOW_STEP_MS, undefined, { signal: timer.signal }).catch(() => {});
     await Promise.race([this.running, late]);
-    patience.abort();
+    timer.abort();
   }
 
   /** Begins it at once, or within 20 ms; while it is under way, after that. */

@@ -4,7 +4,7 @@ import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
-import { LOOKS, SilentWorkers } from './expired-leases.ts';
+import { SILENT_TICKS, SilentWorkers } from './expired-leases.ts';
 import { failureLevel } from './failure-level.ts';
 import { warnOfNotUnderstood } from './newer-payloads.ts';
 
@@ -15,7 +15,10 @@ const TICK_MS = 1_000;
  * asks for an advisory lock over the direct connection. The lock lasts as long as that; when it breaks another upkeep worker
  * gets the lock. Takes a lease after so many `looks`.
  */
-export async function runDispatcher(context: WorkerContext, { looks = LOOKS } = {}): Promise<void> {
+export async function runDispatcher(
+  context: WorkerContext,
+  { looks = SILENT_TICKS } = {},
+): Promise<void> {
   const { stopping, log } = context;
   const { direct } = context.database;
   const silent = new SilentWorkers(looks);

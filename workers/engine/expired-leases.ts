@@ -9,7 +9,7 @@ import { Unchanged, type Versioned } from './unchanged.ts';
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metrics'>;
 
 /** The dispatcher looks once a second: what gave no sign of life in so many looks has been silent for as long as a lease lasts. */
-export const LOOKS = LEASE_SECONDS;
+export const SILENT_TICKS = LEASE_SECONDS;
 
 /** By the id of the worker. */
 export interface SeenLease extends Versioned {
@@ -25,7 +25,7 @@ export class SilentWorkers {
   readonly #leases: Unchanged<SeenLease>;
   readonly #transactions: Unchanged<Versioned>;
 
-  constructor(looks = LOOKS) {
+  constructor(looks = SILENT_TICKS) {
     this.#leases = new Unchanged(looks);
     this.#transactions = new Unchanged(looks);
   }

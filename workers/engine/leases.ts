@@ -3,7 +3,7 @@ import type { Db } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leases, workers } from '../../shared/database/schema.ts';
 import { anyOf, isNotEnded } from '../../shared/jobs/job-conditions.ts';
-import { ALIVE_SECONDS, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
+import { IS_ALIVE, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { Claim } from './fencing-token.ts';
 
 /** For dispatchers of the release before, by the database's function clock(), which tests move. */
@@ -27,7 +27,7 @@ export const renewedLease = (db: Db, where: SQL) =>
 
 /** A worker of the release before has no lease here, and reclaims by `lease_expires` of each job. */
 const olderIsAlive = sql<boolean>`exists (
-  select from ${workers} where ${workers.seen} > now() - interval '${sql.raw(String(ALIVE_SECONDS))} seconds'
+  select from ${workers} where ${sql.raw(IS_ALIVE)}
     and not exists (select from ${leases} l where l.worker = ${workers.id}))`;
 
 const renew = prepareOnce(db =>

@@ -1,4 +1,4 @@
-export interface Progress {
+interface Progress {
   /** 0 to 1. */
   progress: number;
   message: string | null;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDatabaseDown, isDeadlock } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-export interface RetryOptions {
+interface RetryOptions {
   /** Whether the same step may succeed later. Other errors are thrown at once. */
   isTransient(error: unknown): boolean;
   everyMs: number;

@@ -1,10 +1,10 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { folderOf } from '../../shared/jobs/payloads/batch.ts';
 import { BatchRun } from '../batch/batch-run.ts';
-import { cwdNotFound } from '../batch/errors.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
+import { folderNotFound } from '../runs/folder-not-found.ts';
 import {
   awaySince,
   explainAccessDenied,
@@ -42,7 +42,7 @@ const batch: Handler<'batch'> = async context => {
     if (job.runAt && isUnreachable(error)) throw toLater(context, unreachableSince, error);
     throw explainAccessDenied(context, error);
   });
-  if (code === 'cwd') throw cwdNotFound(folderOf(payload));
+  if (code === 'cwd') throw folderNotFound(folderOf(payload));
   return { result: { returncode: code } };
 };
 

@@ -4,7 +4,8 @@ import type { OutputStream } from '../../shared/jobs/output.ts';
 import type { Handler, JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { watchLimits } from '../runs/command-limits.ts';
-import { folderNotFound, NO_FOLDER, noFolderOutput, runRequest } from '../runs/launch-script.ts';
+import { folderNotFound } from '../runs/folder-not-found.ts';
+import { NO_FOLDER, noFolderOutput, runRequest } from '../runs/launch-script.ts';
 import { outcomeLost, runPlainExec } from '../runs/plain-exec.ts';
 import { explainAccessDenied } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
@@ -44,7 +45,7 @@ const command: Handler<'command'> = async context => {
       : await runPlainExec(context, sink);
     limits.assertKept();
     if (returncode === NO_FOLDER && (await saysNoFolder(context, output)))
-      throw folderNotFound(payload);
+      throw folderNotFound(payload.cwd);
     return {
       result: { returncode },
       after: async () => context.worker.sessions.removeFinishedRun(context.job),

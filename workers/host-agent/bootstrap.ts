@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import type { Startup } from '../../shared/process/startup.ts';
+import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { type AgentFile, loadAgentFile } from './agent-file.ts';
 import { AgentClient } from './client.ts';
 import type { RemoteExec } from './exec-channel.ts';

@@ -55,7 +55,7 @@ export type OutputEvent =
   | { type: 'failed'; effect: Effect['type']; error: unknown; isTransient: boolean };
 
 /** The driver's inputs to each step. */
-export interface Input {
+interface Input {
   /** performance.now() */
   now: number;
   /** Bytes appended that are in no batch yet: the next batch takes all of them. */

@@ -20,7 +20,7 @@ import { type Batch, WriteBuffer } from './write-buffer.ts';
 
 const UNIQUE_VIOLATION = '23505';
 
-export interface OutputContext {
+interface OutputContext {
   database: Database;
   objects: ObjectStore;
   /** Called after each commit. */

@@ -15,11 +15,11 @@ import {
   tagOf,
 } from './read-script.ts';
 
-export interface ReadFileOptions extends FileRange {
+interface ReadFileOptions extends FileRange {
   signal?: AbortSignal;
 }
 
-export interface RemoteFile {
+interface RemoteFile {
   /** Of the whole file, in bytes, when it was opened; what is appended later is not read. */
   size: number;
   /** Names the file's state then, another one after each change; undefined where the host's programs do not tell. */

@@ -1,9 +1,7 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { MAX_TIMER_MS } from '../../shared/process/max-timer.ts';
 import type { JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
-
-/** Of setTimeout(), 24.8 days: a command may run for longer. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** LIMIT_COMMAND_SECONDS or its own time-out, from the command's first start, LIMIT_OUTPUT_BYTES, and the room that there is for output. */
 export function watchLimits({ job, worker, payload }: JobContext<'command'>, output: OutputWriter) {
@@ -17,7 +15,7 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
   const look = () => {
     const wait = Math.max(0, (until ?? 0) - performance.now());
     if (wait === 0) limit.abort(timeLimit(seconds));
-    else timer = setTimeout(look, Math.min(wait, LONGEST_TIMER_MS));
+    else timer = setTimeout(look, Math.min(wait, MAX_TIMER_MS));
   };
   const begin = (runAt: Date) => {
     if (until !== undefined || seconds === Infinity) return;

@@ -1,9 +1,8 @@
-import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
-import type { Startup } from '../../shared/process/startup.ts';
+import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
-import { type Manner, withSessionEnv } from './manner.ts';
+import { type CommandDefaults, withSessionEnv } from './command-defaults.ts';
 import type { RunRequest } from './run-on-host.ts';
 
 /** The shell that reads the script below itself: other ones drop the functions that it exports. */
@@ -50,10 +49,10 @@ const AT_HOME = 'CDPATH= command cd 2>/dev/null || command cd /\nunset OLDPWD\n'
 export function runRequest(
   given: Launch,
   id: string,
-  { shell, manner }: { shell: string; manner: Manner },
+  { shell, defaults }: { shell: string; defaults: CommandDefaults },
 ): RunRequest {
-  const launch = withSessionEnv(given, manner);
-  if (manner.startup === 'each')
+  const launch = withSessionEnv(given, defaults);
+  if (defaults.startup === 'each')
     return { script: leaveNoFile(AT_HOME + launchScript(launch, id, 'each')), reader: 'login' };
   if (isPlain(launch)) return { command: launch.command };
   const script = leaveNoFile(launchScript(launch, id, 'once'));
@@ -67,10 +66,3 @@ const noFolderLine = (id: string) => `windlass: ${id}: cannot enter the folder`;
 
 /** What the script writes to stderr where it cannot enter the folder; its exit status is then NO_FOLDER. */
 export const noFolderOutput = (id: string) => `${noFolderLine(id)}\n`;
-
-export function folderNotFound({ cwd }: Launch): WindlassError {
-  return new WindlassError('cwd_not_found', {
-    detail: `Folder not found: the account cannot enter ${cwd} on the host; nothing ran.`,
-    hint: 'Give `cwd` as a folder that exists there.',
-  });
-}

@@ -56,7 +56,7 @@ function begin(given: { exec?: Exec; job?: Partial<JobRow>; begun?: () => void }
   };
   const { exec = open } = given;
   const session = {
-    manner: { startup: 'once', env: {} },
+    defaults: { startup: 'once', env: {} },
     exec: (_command: string, _signal: AbortSignal, before: () => Promise<void>) => exec(before),
   };
   const job = { session: 's', queue: 'remote', runAt: null, runRemoved: false, ...given.job };

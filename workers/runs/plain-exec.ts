@@ -8,8 +8,8 @@ import { isCancelled, wasCancelled } from '../engine/job-signals.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { mayHaveBeenSent, type RemoteSession } from '../ssh/remote-session.ts';
 import type { SshChannel } from '../ssh/ssh-channel.ts';
+import { withSessionEnv } from './command-defaults.ts';
 import { isPlain, launchScript } from './launch-script.ts';
-import { withSessionEnv } from './manner.ts';
 import { readAll } from './read-all.ts';
 import { signalNumber } from './signal-number.ts';
 
@@ -47,7 +47,7 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
       await recordIntent();
       await context.assertLeased(session.connectedAt);
     };
-    const launch = withSessionEnv(payload, session.manner);
+    const launch = withSessionEnv(payload, session.defaults);
     const channel = await session
       .exec(isPlain(launch) ? launch.command : 'exec /bin/sh', context.signal, beforeExec)
       .catch(async (error: unknown) => {

@@ -11,7 +11,7 @@ import type { AgentClient, RunRequest as AgentRequest } from '../host-agent/clie
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import type { Manner } from './manner.ts';
+import type { CommandDefaults } from './command-defaults.ts';
 import {
   awaySince,
   explainAccessDenied,
@@ -38,7 +38,7 @@ const CROWDED_MS = 300;
 export type RunRequest = Pick<AgentRequest, 'command' | 'script' | 'reader'>;
 
 /** Given by the account's shell, and how the session's commands are run, where these matter. */
-type Requested = RunRequest | ((on: { shell: string; manner: Manner }) => RunRequest);
+type Requested = RunRequest | ((on: { shell: string; defaults: CommandDefaults }) => RunRequest);
 
 /** Where a run's output goes. */
 export interface RunSink {
@@ -238,9 +238,9 @@ class Run {
     } while (agent.confirmedAt !== since);
   }
 
-  #requestFor(agent: AgentClient, { manner }: RemoteSession): RunRequest {
+  #requestFor(agent: AgentClient, { defaults }: RemoteSession): RunRequest {
     const { shell } = agent.hello;
-    return typeof this.#request === 'function' ? this.#request({ shell, manner }) : this.#request;
+    return typeof this.#request === 'function' ? this.#request({ shell, defaults }) : this.#request;
   }
 
   /** Reads the run's events until the phase changes. */

@@ -6,7 +6,7 @@ import { findDecoderUser, type SystemUser } from '../../shared/process/system-us
 const run = promisify(execFile);
 
 /** What programs that read files of others may use; see docs/security.md. */
-export interface Confinement {
+interface Confinement {
   /** Resident memory. watchMemory() ends the program; the kernel refuses addresses far beyond it. */
   memory: number;
   /** Processor time of all its threads together. */

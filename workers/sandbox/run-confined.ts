@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { MAX_TIMER_MS } from '../../shared/process/max-timer.ts';
 import { signalNumber } from '../runs/signal-number.ts';
 import { confine, findIsolation } from './confine.ts';
 import { diskFull, watchScratch } from './scratch-dir.ts';
@@ -20,7 +21,7 @@ interface RunOptions {
   signal: AbortSignal;
 }
 
-export interface ConfinedEnd {
+interface ConfinedEnd {
   /** 128 + n for signal n, -1 where it could not be started. */
   code: number;
   stderr: string;
@@ -37,7 +38,7 @@ export async function runConfined(
   const child = spawn(program, args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
   const end = () => child.kill('SIGKILL');
   signal.addEventListener('abort', end, { once: true });
-  const timer = setTimeout(end, Math.min(seconds * 1_000, 2 ** 31 - 1));
+  const timer = setTimeout(end, Math.min(seconds * 1_000, MAX_TIMER_MS));
   const watch = watchMemory(child, memory, end);
   let isFull = false;
   const watchDisk = watchScratch(keepFree, () => {

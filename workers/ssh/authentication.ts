@@ -12,7 +12,7 @@ export interface Round {
 /** Asks the user. What it throws ends the login. */
 export type Ask = (round: Round) => Promise<string[]>;
 
-export interface Login {
+interface Login {
   username: string;
   credential: Credential;
   ask: Ask;

@@ -3,7 +3,7 @@ import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { placeOf } from '../../shared/ssh/host-place.ts';
+import { destinationDigest } from '../../shared/ssh/host-place.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh/keys.ts';
 import {
   certifiedHost,
@@ -92,7 +92,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     const seen = new SeenCertificates();
     const keys = [pin(authority)];
     for (const connections of [2, 3, 4]) {
-      await logIn(keys, { seen, place: placeOf([entry(proxy.port, keys)]) });
+      await logIn(keys, { seen, place: destinationDigest([entry(proxy.port, keys)]) });
       expect(proxy.connections.total - before).toBe(connections);
     }
     // Another way is asked anew.
@@ -272,7 +272,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     const seen = new SeenCertificates();
     const before = proxy.connections.total;
     for (const connections of [2, 3]) {
-      await logIn([], { hops, username, credential, seen, place: placeOf(hops) });
+      await logIn([], { hops, username, credential, seen, place: destinationDigest(hops) });
       expect(proxy.connections.total - before).toBe(connections);
     }
     sign('elsewhere');

@@ -3,10 +3,10 @@ import { recordAudit } from '../../shared/audit/audit.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { HOST_CHANGED, placeOf } from '../../shared/ssh/host-place.ts';
+import { destinationDigest, HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 
 /** A session with the way to its host as it is now, if there is one. */
-export interface SessionOnHost {
+interface SessionOnHost {
   session: Pick<SessionRow, 'sid' | 'hostname' | 'ended' | 'endReason'>;
   hops: Hops | undefined;
 }
@@ -17,7 +17,7 @@ export interface SessionOnHost {
  */
 export function isHostChanged({ session, hops }: SessionOnHost, place?: string): boolean {
   if (session.ended) return session.endReason === HOST_CHANGED;
-  return !hops || (place !== undefined && placeOf(hops) !== place);
+  return !hops || (place !== undefined && destinationDigest(hops) !== place);
 }
 
 /** Ends a session as the trigger of `hosts` does, and erases its credential. */

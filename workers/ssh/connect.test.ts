@@ -7,7 +7,7 @@ import { makeKeyPair } from '../../servers/key-pair.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
 import { CURRENT_ALGORITHMS } from '../../shared/ssh/algorithms.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { placeOf } from '../../shared/ssh/host-place.ts';
+import { destinationDigest } from '../../shared/ssh/host-place.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import type { Round } from './authentication.ts';
 import { connect } from './connect.ts';
@@ -185,12 +185,16 @@ test('a credential goes to the place that it was sealed for, and no byte to anot
     { ...host, keys: [...host.keys, other] },
   ];
   for (const at of sealedFor)
-    await expect(connect({ ...target, place: placeOf([at]) }, patient)).rejects.toMatchObject({
+    await expect(
+      connect({ ...target, place: destinationDigest([at]) }, patient),
+    ).rejects.toMatchObject({
       code: 'host_changed',
     });
   expect(connections).toBe(0);
   const twice = { ...host, keys: [...host.keys, ...host.keys] };
-  (await connect({ ...target, limits: undefined, place: placeOf([twice]) }, patient)).client.end();
+  (
+    await connect({ ...target, limits: undefined, place: destinationDigest([twice]) }, patient)
+  ).client.end();
   expect(connections).toBe(1);
 });
 

@@ -4,7 +4,7 @@ import { abortable } from '../../shared/process/abort.ts';
 import type { Credential } from '../../shared/secrets/secrets.ts';
 import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
 import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
-import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
+import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { Ask } from './authentication.ts';
 import { describeWay } from './circuit-breaker.ts';
 import { dial } from './dial.ts';
@@ -46,7 +46,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
   const { seen = new SeenCertificates() } = given;
   // A copy: what is checked is what is connected to.
   const hops = structuredClone(target.hops);
-  if (given.place !== undefined && given.place !== placeOf(hops))
+  if (given.place !== undefined && given.place !== destinationDigest(hops))
     throw hostChanged(hostOf(hops).name);
   const opened: Connection[] = [];
   try {

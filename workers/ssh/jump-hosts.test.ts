@@ -8,7 +8,7 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { JumpCredential } from '../../shared/secrets/secrets.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { placeOf } from '../../shared/ssh/host-place.ts';
+import { destinationDigest } from '../../shared/ssh/host-place.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
@@ -72,7 +72,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
     'the way through %j logs in at each with its own key, and ends as one',
     async names => {
       const hops = way(names).hops;
-      const session = await open({ ...way(names), place: placeOf(hops) });
+      const session = await open({ ...way(names), place: destinationDigest(hops) });
       const home = machines.node.home;
       expect(await run(session, 'echo "$HOME"')).toBe(`${home}\n`);
       expect(await run(session, 'head -c 3000000 /dev/zero | tr "\\0" x')).toHaveLength(3_000_000);
@@ -124,7 +124,9 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
       way(['outer', 'node'], { node: [stranger.public] }).hops,
     ];
     for (const hops of others)
-      await expect(connect({ ...target, place: placeOf(hops) }, patient)).rejects.toMatchObject({
+      await expect(
+        connect({ ...target, place: destinationDigest(hops) }, patient),
+      ).rejects.toMatchObject({
         code: 'host_changed',
       });
     expect(connections('outer')).toBe(before);

@@ -21,7 +21,7 @@ const KEEPALIVE_MS = 3_000;
 const CHECK_MS = 1_000;
 const MAX_SILENT_CHECKS = 12;
 
-export interface Login {
+interface Login {
   host: HostRow;
   /** Names the way to it. */
   way: string;

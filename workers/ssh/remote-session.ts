@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortableOpen } from '../../shared/process/abort.ts';
-import type { Startup } from '../../shared/process/startup.ts';
+import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
-import type { Manner } from '../runs/manner.ts';
+import type { CommandDefaults } from '../runs/command-defaults.ts';
 import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
 import type { Connection } from './log-in.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
@@ -82,7 +82,7 @@ export class RemoteSession implements RemoteExec {
   }
 
   /** How its commands are run. */
-  get manner(): Manner {
+  get defaults(): CommandDefaults {
     const { startup = 'once', env = {} } = this.#settings;
     return { startup, env };
   }

@@ -5,7 +5,7 @@ import type { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import { unseal } from '../../shared/secrets/secrets.ts';
 import { type Hops, readHops } from '../../shared/ssh/hops.ts';
-import { hostChanged, placeOf } from '../../shared/ssh/host-place.ts';
+import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import { FinishedRunRemover } from '../runs/finished-run-remover.ts';
 import { isHostChanged } from './changed-hosts.ts';
 import { isHeldElsewhere, takeAnswers } from './held-sessions.ts';
@@ -213,7 +213,7 @@ export class SessionPool {
     pooled.hasAgent.catch(() => {});
     pooled.shared.catch(() => {});
     const setEntry = ({ hops }: SessionOfHost) => {
-      pooled.entry = { versions: versionsOf(hops), place: placeOf(hops) };
+      pooled.entry = { versions: versionsOf(hops), place: destinationDigest(hops) };
     };
     found.then(setEntry, () => {});
     return pooled;

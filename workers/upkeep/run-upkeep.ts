@@ -31,7 +31,7 @@ import { evictUnusedViews } from './view-eviction.ts';
 import { removeOldDeliveries } from './webhook-retention.ts';
 
 /** Safe to repeat, and to run beside any other step and beside itself in another worker. */
-export interface UpkeepStep {
+interface UpkeepStep {
   name: string;
   /** Milliseconds from the end of one run to the start of the next. */
   every: number;

@@ -12,7 +12,7 @@ export async function removeOldDeliveries(
   context: Pick<WorkerContext, 'database' | 'stopping'>,
 ): Promise<void> {
   const remove = (which: SQL) => removeRows(context, webhookDeliveries, which);
-  // Nothing waits for longer than PATIENCE_SECONDS but where its webhook is disabled.
+  // Nothing waits for longer than GIVE_UP_SECONDS but where its webhook is disabled.
   await remove(sql`${webhookDeliveries.created} < now() - make_interval(days => ${KEPT_DAYS})`);
   for (const webhook of await findOrphaned(context.database.db))
     await remove(sql`${webhookDeliveries.webhook} = ${webhook}`);

@@ -5,9 +5,9 @@ import type { Db } from '../../shared/database/connect.ts';
 import { videoFrames } from '../../shared/database/schema.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { JobContext } from '../context.ts';
-import type { FrameProblem, Place } from './frame-validator.ts';
+import type { Frame, FrameProblem } from './frame-validator.ts';
 import { examineFrames } from './inspect-frames.ts';
-import { listFrames, toPlaces } from './list-frames.ts';
+import { listFrames, toFrames } from './list-frames.ts';
 
 type VideoContext = JobContext<'video'>;
 
@@ -15,7 +15,7 @@ const MAX_BYTES = 2 ** 30;
 
 /** The frames of a video, and those that were left out. */
 export interface ChosenFrames {
-  frames: readonly Place[];
+  frames: readonly Frame[];
   /** The first hundred, and how many all were; only where frames may be left out. */
   skipped?: FrameProblem[];
   skippedCount?: number;
@@ -35,9 +35,9 @@ export async function chooseFrames(context: VideoContext): Promise<ChosenFrames>
 export async function recallFrames(
   db: Db,
   { job, payload }: { job: string; payload: Payload<'video'> },
-): Promise<readonly Place[]> {
+): Promise<readonly Frame[]> {
   const chosen = await recall({ db, job });
-  return chosen?.frames ?? toPlaces(payload.images ?? []);
+  return chosen?.frames ?? toFrames(payload.images ?? []);
 }
 
 const ofJob = ({ job, worker }: VideoContext) => ({ db: worker.database.db, job: job.id });

@@ -18,7 +18,7 @@ import { giveToDecoder, storeScratch } from '../sandbox/scratch-dir.ts';
 import { Decoder } from './decoder.ts';
 import { encodeVideo } from './encode-video.ts';
 import { findFfmpeg } from './find-ffmpeg.ts';
-import type { Frame } from './read-frames.ts';
+import type { ReadFrame } from './read-frames.ts';
 import type { VideoLimits } from './video-limits.ts';
 
 const temp = makeTempDir('confined');
@@ -211,7 +211,7 @@ test('frames of 8192×8192 stay under 2 GiB, in ffmpeg and decoder together', as
   }
 });
 
-async function* repeat(bytes: Buffer, times: number): AsyncGenerator<Frame> {
+async function* repeat(bytes: Buffer, times: number): AsyncGenerator<ReadFrame> {
   for (let index = 0; index < times; index++)
     yield { index, path: `${index}`, size: bytes.length, bytes };
 }

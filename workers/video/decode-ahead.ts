@@ -1,5 +1,5 @@
 /** A frame that is about to be used, and its decoding, if it is decoded. */
-export interface BegunFrame {
+interface BegunFrame {
   decoding?: Promise<unknown>;
 }
 

@@ -1,13 +1,13 @@
 import type { JobContext } from '../context.ts';
 import { withScratch } from '../sandbox/scratch-dir.ts';
-import type { Place } from './frame-validator.ts';
+import type { Frame } from './frame-validator.ts';
 import { shareVideo } from './segments/share-video.ts';
 import { type StoredVideo, storeVideo } from './store-video.ts';
 
 /** Encodes the video in this worker, with the help of others that are idle, and stores it under the key `object`. */
 export function encodeInWorker(
   context: JobContext<'video'>,
-  { object, ...video }: { object: string; frames: readonly Place[]; decodeAll?: boolean },
+  { object, ...video }: { object: string; frames: readonly Frame[]; decodeAll?: boolean },
 ): Promise<StoredVideo> {
   return withScratch('video', async directory =>
     storeVideo(context, { object, ...(await shareVideo(context, { ...video, directory })) }),

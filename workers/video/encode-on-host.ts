@@ -11,7 +11,7 @@ import { withSession } from '../ssh/reconnect.ts';
 import { chooseEncoder, DEFAULT_FPS, planVideoSize } from './ffmpeg-arguments.ts';
 import type { Pictures, Size } from './frame-info.ts';
 import { planLabels } from './frame-labels.ts';
-import type { FrameValidator, Place } from './frame-validator.ts';
+import type { Frame, FrameValidator } from './frame-validator.ts';
 import { HOST_STILLS, HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { HostOutput, MAX_STDERR_BYTES } from './host-output.ts';
 import { inspectFrames } from './inspect-frames.ts';
@@ -45,7 +45,7 @@ interface HostEncoder {
 
 interface HostVideo extends HostEncoder {
   object: string;
-  frames: readonly Place[];
+  frames: readonly Frame[];
   pictures: Pictures & { kind: HostKind };
 }
 

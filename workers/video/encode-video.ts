@@ -15,14 +15,14 @@ import { drawLabel, type Labels } from './frame-labels.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { FrameNormalizer } from './normalize-frames.ts';
 import { packetHeader, packetOf } from './packets.ts';
-import type { Frame, FrameFailure } from './read-frames.ts';
+import type { FrameFailure, ReadFrame } from './read-frames.ts';
 import { type FfmpegEnd, runFfmpeg } from './run-ffmpeg.ts';
 import { toVideoError } from './video-error.ts';
 import type { VideoLimits } from './video-limits.ts';
 
 export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'frames'> {
   /** In order, of any kinds, all of one size; the first that cannot be used ends it with `bad_frames`. */
-  frames: AsyncIterable<Frame | FrameFailure>;
+  frames: AsyncIterable<ReadFrame | FrameFailure>;
   /** The number of frames; where it may become less while they are encoded, a function of it. */
   total: number | (() => number);
   /** The first frame only says what all are made to: it is not of the video. */

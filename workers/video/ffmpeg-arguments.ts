@@ -33,7 +33,7 @@ export interface VideoSettings {
 }
 
 export const CODECS = ['h264', 'vp9', 'av1'] as const;
-export type Codec = (typeof CODECS)[number];
+type Codec = (typeof CODECS)[number];
 /** The best one first. */
 const ENCODERS: Record<Codec, readonly string[]> = {
   h264: ['libx264'],
@@ -77,7 +77,7 @@ export function nameEncoders({ type, codec }: Pick<VideoSettings, 'type' | 'code
   return ENCODERS[codec ?? DEFAULT_CODECS[type]].join(' or ');
 }
 
-export interface FfmpegArguments {
+interface FfmpegArguments {
   /** Before `-i pipe:0`. */
   input: string[];
   /** Before the output file. */

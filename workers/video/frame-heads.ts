@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { encodePath, quotePath } from './frame-path.ts';
 import { STREAM_MAGIC } from './frame-stream.ts';
-import type { Place } from './frame-validator.ts';
+import type { Frame } from './frame-validator.ts';
 import { PROBLEMS } from './read-frames.ts';
 
 /** Files that one `head` reads: forks are what takes the time. */
@@ -22,7 +22,7 @@ export type Head = { bytes: Buffer; isCut: boolean } | { problem: string };
  * `head` puts a line with the name before each file, and `stat` says how long each is: so what is a file's and what is not
  * is known, whatever it holds.
  */
-export function frameHeadsScript(frames: readonly Place[], headBytes: number): string {
+export function frameHeadsScript(frames: readonly Frame[], headBytes: number): string {
   const mark = randomBytes(16).toString('hex');
   const batches = inBatches(frames).map(batch =>
     ['b', ...batch.map(({ path }) => quotePath(path))].join(' '),
@@ -61,7 +61,7 @@ interface ReadHeadsOptions<T> {
  */
 export async function readHeads<T>(
   stdout: Readable,
-  frames: readonly Place[],
+  frames: readonly Frame[],
   { headBytes, parse, signal }: ReadHeadsOptions<T>,
 ): Promise<T[] | undefined> {
   const reader = new ByteReader(stdout, signal);
@@ -92,7 +92,7 @@ export async function readHeads<T>(
 
 async function readBatch<T>(
   reader: ByteReader,
-  files: readonly Place[],
+  files: readonly Frame[],
   { headBytes, parse }: Pick<ReadHeadsOptions<T>, 'headBytes' | 'parse'>,
 ): Promise<T[] | undefined> {
   if (files.length === 0) return [];
@@ -123,7 +123,7 @@ async function readLine(reader: ByteReader): Promise<string> {
   return (await reader.readUntil(Buffer.from('\n'), 4096)).bytes.toString('latin1');
 }
 
-function inBatches(frames: readonly Place[]): Place[][] {
+function inBatches(frames: readonly Frame[]): Frame[][] {
   const count = Math.ceil(frames.length / BATCH);
   return Array.from({ length: count }, (_, i) => frames.slice(i * BATCH, (i + 1) * BATCH));
 }

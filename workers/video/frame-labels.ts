@@ -1,6 +1,6 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import type { Size } from './frame-info.ts';
-import type { Place } from './frame-validator.ts';
+import type { Frame } from './frame-validator.ts';
 import { CELL, CHARACTERS, drawCharacter, PAPER } from './label-font.ts';
 import { batchWords } from './word-batches.ts';
 
@@ -23,7 +23,7 @@ const LETTERS_HIGH = 24;
  * the frame. So no text is ever part of ffmpeg's arguments, whatever a file is called, and no place needs a font or an ffmpeg
  * that was built with one.
  */
-export function planLabels(kind: LabelKind, frames: readonly Place[], video: Size): Labels {
+export function planLabels(kind: LabelKind, frames: readonly Frame[], video: Size): Labels {
   const scale = Math.max(1, Math.round(video.height / (CELL.height * LETTERS_HIGH)));
   const room = Math.max(1, Math.floor((video.width / scale - 1) / CELL.width));
   const texts = frames.map(frame => textOf(kind, frame));
@@ -37,7 +37,7 @@ export function planLabels(kind: LabelKind, frames: readonly Place[], video: Siz
   };
 }
 
-function textOf(kind: LabelKind, { index, path }: Place): string {
+function textOf(kind: LabelKind, { index, path }: Frame): string {
   return kind === 'frame' ? String(index) : spell(path.slice(path.lastIndexOf('/') + 1));
 }
 

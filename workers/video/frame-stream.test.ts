@@ -10,7 +10,7 @@ import { frameHeadsScript, readHeads } from './frame-heads.ts';
 import { encodePath } from './frame-path.ts';
 import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
 import { FrameValidator } from './frame-validator.ts';
-import { type Frame, type FrameFailure, readFrames } from './read-frames.ts';
+import { type FrameFailure, type ReadFrame, readFrames } from './read-frames.ts';
 import { validateFrames } from './validate-frames.ts';
 
 const temp = makeTempDir('transfer');
@@ -33,7 +33,7 @@ async function transfer(
 ) {
   const { shell = ['/bin/sh'], limit, headBytes } = options;
   const { stdout } = runLike(shell, frameStreamScript({ frames: placesOf(images), headBytes }));
-  const frames: (Frame | FrameFailure)[] = [];
+  const frames: (ReadFrame | FrameFailure)[] = [];
   for await (const frame of readFrames(stdout, { frames: placesOf(images), limit }))
     frames.push(frame);
   return frames;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quotePath } from './frame-path.ts';
-import type { Place } from './frame-validator.ts';
+import type { Frame } from './frame-validator.ts';
 
 /** Frames larger than this, in bytes, are refused. */
 export const MAX_FRAME_BYTES = 2 ** 28;
@@ -39,7 +39,7 @@ export function frameStreamScript({
   frames,
   headBytes,
 }: {
-  frames: readonly Pick<Place, 'path'>[];
+  frames: readonly Pick<Frame, 'path'>[];
   headBytes?: number;
 }): string {
   const mark = randomBytes(16).toString('hex');

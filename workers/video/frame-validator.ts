@@ -8,14 +8,14 @@ const MAX_LISTED = 100;
 /** How many of them its detail names. */
 const MAX_NAMED = 3;
 
-/** A frame of the list. */
-export interface Place {
+/** A frame, by its place in the list. */
+export interface Frame {
   /** From 0, in the list or in what the pattern matched. */
   index: number;
   path: string;
 }
 
-export interface FrameProblem extends Place {
+export interface FrameProblem extends Frame {
   reason: string;
 }
 
@@ -64,7 +64,7 @@ export class FrameValidator {
   }
 
   /** Checks one frame; true if it fits those before it. */
-  add(frame: Place, info: FrameInfo | { problem: string }): boolean {
+  add(frame: Frame, info: FrameInfo | { problem: string }): boolean {
     this.checked++;
     if ('problem' in info) return this.addProblem(frame, info.problem);
     this.first ??= info;
@@ -82,7 +82,7 @@ export class FrameValidator {
   }
 
   /** Checks the size of a frame; for one that was added before and has been decoded since. */
-  addSize(frame: Place, { width, height }: Size): boolean {
+  addSize(frame: Frame, { width, height }: Size): boolean {
     if (width * height > this.#pixels)
       return this.addProblem(
         frame,
@@ -96,7 +96,7 @@ export class FrameValidator {
   }
 
   /** Records a problem of a frame, which may have been added before. */
-  addProblem({ index, path }: Place, reason: string): false {
+  addProblem({ index, path }: Frame, reason: string): false {
     if (!this.#reasons.has(index)) this.#reasons.set(index, { index, path, reason });
     return false;
   }

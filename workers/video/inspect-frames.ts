@@ -4,10 +4,10 @@ import { decodeAhead } from './decode-ahead.ts';
 import { DecoderPool, picturesAtOnce } from './decoder-pool.ts';
 import { isLarge, type Pictures } from './frame-info.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
-import { FrameValidator, isDecoded, type Place } from './frame-validator.ts';
+import { type Frame, FrameValidator, isDecoded } from './frame-validator.ts';
 import type { HostKind } from './host-encode-script.ts';
 import { judgeFrame, type KnownFrame, readInfo } from './normalize-frames.ts';
-import { type Frame, type FrameFailure, readFrames } from './read-frames.ts';
+import { type FrameFailure, type ReadFrame, readFrames } from './read-frames.ts';
 import { validateFrames } from './validate-frames.ts';
 
 type VideoContext = JobContext<'video'>;
@@ -15,7 +15,7 @@ type VideoContext = JobContext<'video'>;
 /** Kind and size of the first frame; undefined if a worker must read it. Throws `bad_frames` where it cannot be used. */
 export async function inspectFirstFrame(
   context: VideoContext,
-  frames: readonly Place[],
+  frames: readonly Frame[],
 ): Promise<(Pictures & { kind: HostKind }) | undefined> {
   const validator = await inspectFrames(context, frames.slice(0, 1));
   validator.assertUsable();
@@ -28,7 +28,7 @@ export async function inspectFirstFrame(
 /** Validates all these frames on the host by their first bytes. */
 export function inspectFrames(
   context: VideoContext,
-  frames: readonly Place[],
+  frames: readonly Frame[],
 ): Promise<FrameValidator> {
   const { signal, worker } = context;
   return withSession(context, async session => {
@@ -42,13 +42,13 @@ export function inspectFrames(
 /** Reads and decodes all these frames, whatever place encodes them, so that each one that cannot be used is named. */
 export function examineFrames(
   context: VideoContext,
-  frames: readonly Place[],
+  frames: readonly Frame[],
 ): Promise<FrameValidator> {
   const { signal, worker } = context;
   return withSession(context, async session => {
     const validator = new FrameValidator(worker.config.LIMIT_FRAME_PIXELS);
     const decoders = new DecoderPool();
-    const begin = (frame: Frame | FrameFailure): KnownFrame => {
+    const begin = (frame: ReadFrame | FrameFailure): KnownFrame => {
       const known = readInfo(frame);
       const { info, damage } = known;
       if ('problem' in info || 'problem' in frame || damage || !isDecoded(info)) return known;

@@ -8,7 +8,7 @@ import { withSession } from '../ssh/reconnect.ts';
 import { decodePath } from './frame-path.ts';
 import { expandPattern, type Pattern, patternScript } from './frame-pattern.ts';
 import { openFrameStream, STREAM_MAGIC } from './frame-stream.ts';
-import type { Place } from './frame-validator.ts';
+import type { Frame } from './frame-validator.ts';
 
 /** Of what a pattern matches, all of which is sorted before "first", "last" and "step" choose from it. */
 const MAX_LISTED = 10 * MAX_FRAMES;
@@ -17,7 +17,7 @@ const MAX_LISTED_BYTES = 2 ** 28;
 const MAX_PATH_BYTES = 2 ** 16;
 
 /** The frames of a video: those that were given, or those that the pattern matches on the host. */
-export async function listFrames(context: JobContext<'video'>): Promise<Place[]> {
+export async function listFrames(context: JobContext<'video'>): Promise<Frame[]> {
   const { payload, signal } = context;
   const paths =
     payload.images ??
@@ -26,10 +26,10 @@ export async function listFrames(context: JobContext<'video'>): Promise<Place[]>
       const stdout = await openFrameStream(session, patternScript(pattern), signal);
       return expandPattern(pattern, await readNames(stdout, signal));
     }));
-  return toPlaces(paths);
+  return toFrames(paths);
 }
 
-export const toPlaces = (paths: readonly string[]): Place[] =>
+export const toFrames = (paths: readonly string[]): Frame[] =>
   paths.map((path, index) => ({ index, path }));
 
 function toPattern({ pattern = '', first, last, step }: Payload<'video'>): Pattern {

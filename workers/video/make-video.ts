@@ -5,7 +5,7 @@ import { type ChosenFrames, chooseFrames } from './choose-frames.ts';
 import { encodeInWorker } from './encode-in-worker.ts';
 import { encodeOnHost, findHostEncoder } from './encode-on-host.ts';
 import { nameEncoders } from './ffmpeg-arguments.ts';
-import type { Place } from './frame-validator.ts';
+import type { Frame } from './frame-validator.ts';
 import { examineFrames, inspectFirstFrame } from './inspect-frames.ts';
 import type { StoredVideo } from './store-video.ts';
 import { isForFrames } from './video-error.ts';
@@ -31,7 +31,7 @@ export async function makeVideo(context: VideoContext, object: string): Promise<
 
 interface Frames {
   object: string;
-  frames: readonly Place[];
+  frames: readonly Frame[];
 }
 
 /** What is stored, or undefined where this way does not take the frames. */

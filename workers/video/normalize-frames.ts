@@ -6,7 +6,7 @@ import { parseFrameHeader } from './frame-header.ts';
 import { type FrameInfo, isLarge, type ParsedHeader, type Pictures } from './frame-info.ts';
 import type { FrameValidator } from './frame-validator.ts';
 import { pixelFormatOf } from './pixel-format.ts';
-import type { Frame, FrameFailure } from './read-frames.ts';
+import type { FrameFailure, ReadFrame } from './read-frames.ts';
 
 type Picture = Pictures & { bytes: Buffer };
 
@@ -21,7 +21,7 @@ interface BegunPicture extends KnownFrame {
  * A bad frame ends it with `bad_frames`. Errors from reading the frames are thrown.
  */
 export class FrameNormalizer {
-  readonly #frames: AsyncIterator<Frame | FrameFailure>;
+  readonly #frames: AsyncIterator<ReadFrame | FrameFailure>;
   readonly #begun: AsyncGenerator<BegunPicture>;
   readonly #validator: FrameValidator;
   readonly #decoders: DecoderPool;
@@ -31,7 +31,7 @@ export class FrameNormalizer {
   #first: Picture | undefined;
 
   constructor(
-    frames: AsyncIterable<Frame | FrameFailure>,
+    frames: AsyncIterable<ReadFrame | FrameFailure>,
     validator: FrameValidator,
     {
       background,
@@ -83,7 +83,7 @@ export class FrameNormalizer {
     return picture;
   }
 
-  #begin(frame: Frame | FrameFailure): BegunPicture {
+  #begin(frame: ReadFrame | FrameFailure): BegunPicture {
     const { info, damage } = readInfo(frame);
     const begun = { frame, info, damage, format: 'raw' } as const;
     if ('problem' in info || 'problem' in frame || damage) return begun;
@@ -132,14 +132,14 @@ const isDecodable = ({ kind }: FrameInfo) => kind === 'png' || kind === 'jpeg';
 
 /** A frame, what it says of itself, and its picture, which may still be decoded. */
 export interface KnownFrame {
-  frame: Frame | FrameFailure;
+  frame: ReadFrame | FrameFailure;
   info: ParsedHeader;
   damage: string | undefined;
   decoding?: Promise<Decoded>;
 }
 
 /** Reads what a whole frame says of itself, without decoding it. */
-export function readInfo(frame: Frame | FrameFailure): KnownFrame {
+export function readInfo(frame: ReadFrame | FrameFailure): KnownFrame {
   if ('problem' in frame) return { frame, info: { problem: frame.problem }, damage: undefined };
   const info = parseFrameHeader(frame.bytes);
   return { frame, info, damage: 'problem' in info ? undefined : findDamage(frame.bytes) };

@@ -2,21 +2,21 @@ import type { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { MAX_FRAME_BYTES, STREAM_MAGIC } from './frame-stream.ts';
-import type { Place } from './frame-validator.ts';
+import type { Frame } from './frame-validator.ts';
 
-export interface Frame extends Place {
+export interface ReadFrame extends Frame {
   size: number;
   bytes: Buffer;
 }
 
-export interface FrameFailure extends Place {
+export interface FrameFailure extends Frame {
   /** The predicate of a sentence that begins with the path. */
   problem: string;
 }
 
-export interface ReadFramesOptions {
+interface ReadFramesOptions {
   /** Those of the script, in its order. */
-  frames: readonly Place[];
+  frames: readonly Frame[];
   /** The most bytes of one frame; a larger one is a problem and is not kept in memory. */
   limit?: number;
   /** Ends the iteration and destroys the stream. */
@@ -43,7 +43,7 @@ const MAX_LINE_BYTES = 4096;
 export async function* readFrames(
   stdout: Readable,
   { frames, limit = MAX_FRAME_BYTES, signal }: ReadFramesOptions,
-): AsyncGenerator<Frame | FrameFailure> {
+): AsyncGenerator<ReadFrame | FrameFailure> {
   const reader = new ByteReader(stdout, signal);
   try {
     const mark = await readMark(reader);

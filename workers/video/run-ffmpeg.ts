@@ -11,7 +11,7 @@ import { tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 /** Of the end of standard error. */
 const MAX_STDERR_LENGTH = 8192;
 
-export interface RunFfmpegOptions {
+interface RunFfmpegOptions {
   ffmpeg: string;
   /** Before the input. */
   inputOptions: readonly string[];
@@ -24,7 +24,7 @@ export interface RunFfmpegOptions {
   signal?: AbortSignal;
 }
 
-export interface FfmpegOutput {
+interface FfmpegOutput {
   options: readonly string[];
   path: string;
 }

@@ -15,7 +15,7 @@ export const DEMUXERS: Record<VideoType, string> = { 'video/mp4': 'mov', 'video/
 const COPY = 'copy.mp4';
 const KEY_FRAMES = 'key-frames.mp4';
 
-export interface Stills {
+interface Stills {
   poster: string;
   sprite: string;
   tiles: SpriteTiles;

@@ -3,7 +3,7 @@ import { parseFrameHeader } from './frame-header.ts';
 import { frameHeadsScript, type Head, readHeads } from './frame-heads.ts';
 import type { ParsedHeader } from './frame-info.ts';
 import { frameStreamScript } from './frame-stream.ts';
-import type { FrameValidator, Place } from './frame-validator.ts';
+import type { Frame, FrameValidator } from './frame-validator.ts';
 import { pixelFormatOf } from './pixel-format.ts';
 import { readFrames } from './read-frames.ts';
 
@@ -12,8 +12,8 @@ const SHORT_HEAD_BYTES = 2048;
 /** For JPEGs and PNGs whose profiles and thumbnails precede what is read of them. */
 const LONG_HEAD_BYTES = 2 ** 22;
 
-export interface ValidateFramesOptions {
-  frames: readonly Place[];
+interface ValidateFramesOptions {
+  frames: readonly Frame[];
   validator: FrameValidator;
   /** Runs the script on the host (by FRAME_STREAM_COMMAND) and returns its standard output. */
   open(script: string): Promise<Readable>;
@@ -33,17 +33,17 @@ export async function validateFrames(options: ValidateFramesOptions): Promise<vo
   await readTwice(frames.slice(alone), options);
 }
 
-async function readTwice(frames: readonly Place[], options: ValidateFramesOptions): Promise<void> {
+async function readTwice(frames: readonly Frame[], options: ValidateFramesOptions): Promise<void> {
   const late = await readHeaders(frames, SHORT_HEAD_BYTES, options);
   await readHeaders(late, LONG_HEAD_BYTES, options);
 }
 
 /** Validates the frames by their heads; returns those whose head is too short. */
 async function readHeaders(
-  frames: readonly Place[],
+  frames: readonly Frame[],
   headBytes: number,
   { validator, open, signal }: ValidateFramesOptions,
-): Promise<Place[]> {
+): Promise<Frame[]> {
   if (frames.length === 0) return [];
   const stdout = await open(frameHeadsScript(frames, headBytes));
   const read =
@@ -73,7 +73,7 @@ function parse(head: Head): Parsed {
 
 /** The same with one fork a frame, which takes longer and expects less of the host. */
 async function readEach(
-  frames: readonly Place[],
+  frames: readonly Frame[],
   headBytes: number,
   { open, signal }: Pick<ValidateFramesOptions, 'open' | 'signal'>,
 ): Promise<Parsed[]> {

@@ -9,7 +9,7 @@ import {
 } from '../../shared/database/schema.ts';
 import { type JobSummary, summaryColumns } from '../../shared/jobs/job-record.ts';
 import { fromKeptRecord } from './message.ts';
-import { PATIENCE_SECONDS, pauseAfter } from './retry-schedule.ts';
+import { GIVE_UP_SECONDS, pauseAfter } from './retry-schedule.ts';
 
 /** A worker has a webhook for so long: starts of attempts and the longest attempt, and some more. */
 const TAKEN_SECONDS = 25;
@@ -110,7 +110,7 @@ export async function recordAttempts(
 
 /** Seconds of the database's clock, so that no worker's clock decides when patience ends. */
 const isOlder = (column: AnyPgColumn) =>
-  sql`${column} < now() - make_interval(secs => ${PATIENCE_SECONDS})`;
+  sql`${column} < now() - make_interval(secs => ${GIVE_UP_SECONDS})`;
 
 async function recordDelivery(
   tx: Tx,

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { type JobSummary, jobView } from '../../shared/jobs/job-record.ts';
 
 /** A message of Standard Webhooks (https://www.standardwebhooks.com), version 1. */
-export interface Message {
+interface Message {
   /** The same at every attempt, by which a receiver knows what came twice. */
   id: string;
   body: string;

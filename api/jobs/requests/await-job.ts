@@ -1,10 +1,10 @@
 import type { Response } from 'express';
 import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { jobError } from '../views/job-error.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { limitWait } from './limit-wait.ts';
 
 /**

@@ -1,8 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { MAX_TIMER_MS } from '../../../shared/process/max-timer.ts';
 import type { ApiContext } from '../../context.ts';
-
-/** The longest delay of a timer. */
-const MAX_MS = 2 ** 31 - 1;
 
 /**
  * A signal that is aborted when the client disconnects, when the process stops, or after so many seconds (0: never). Not made
@@ -15,7 +13,7 @@ export function limitWait(
 ): { signal: AbortSignal; isDisconnected(): boolean } {
   const ended = new AbortController();
   const end = () => ended.abort();
-  const timer = seconds > 0 ? setTimeout(end, Math.min(seconds * 1_000, MAX_MS)) : undefined;
+  const timer = seconds > 0 ? setTimeout(end, Math.min(seconds * 1_000, MAX_TIMER_MS)) : undefined;
   let isDisconnected = res.destroyed;
   stopping.addEventListener('abort', end, { once: true });
   if (stopping.aborted || isDisconnected) end();

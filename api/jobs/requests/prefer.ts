@@ -1,10 +1,10 @@
 import type { Request, Response } from 'express';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { matchesEntityTag } from '../../http/conditional-requests.ts';
 import { toWindlassError } from '../../http/to-windlass-error.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { limitWait } from './limit-wait.ts';
 
 /** The most seconds that a poll waits: RFC 7240, 2 leaves it to the server how far it follows a preference. */

@@ -4,11 +4,11 @@ import type { Response } from 'express';
 import { jobs } from '../../../shared/database/schema.ts';
 import { notFound } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { type OutputStream, readOutputStream } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { ApiContext } from '../../context.ts';
 import { SMALL_BYTES } from '../streaming/output-reader.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 
 /** The most bytes of each stream in the answer to a launch; GET /jobs/(id)/output has all of them. */
 const ANSWERED = 10 << 20;

@@ -14,6 +14,7 @@ import {
   type IdempotencyKey,
   storeIdempotencyKey,
 } from '../../../shared/jobs/idempotency.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { payloadBytes } from '../../../shared/jobs/payload-bytes.ts';
 import { toQueueEntry } from '../../../shared/jobs/queue.ts';
 import { type JobRequest, startJob } from '../../../shared/jobs/start-job.ts';
@@ -25,7 +26,6 @@ import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { clientAddress } from '../../identity/client-address.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { lockSession, touchSession } from '../../remote/sessions.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { requireWorker } from './require-worker.ts';
 
 /** What a request can fail with, besides errors of its own, when it is answered by a job in a session. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { encodeEnd, encodeEvent, type OutputFrame } from './event-frames.ts';
 
 /** After so many idle seconds a comment keeps proxies from closing the stream. */

@@ -1,8 +1,8 @@
 import { WindlassError } from '../../../shared/errors/errors.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 
 /** A job's stdout, while it is written. Throws what the job failed with, or the signal's reason. */
 export async function* followOutput(

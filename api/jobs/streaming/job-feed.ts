@@ -1,5 +1,5 @@
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputRange } from '../../../shared/jobs/output.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { type EventStream, type JobUpdate, toUpdate } from './event-stream.ts';
 import { type OutputReader, rangeBytes, SMALL_BYTES, WRITE_TIMEOUT_MS } from './output-reader.ts';
 

@@ -1,6 +1,6 @@
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { toWindlassError } from '../../http/to-windlass-error.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import type { EventStream } from './event-stream.ts';
 import { JobFeed } from './job-feed.ts';
 import type { OutputReader } from './output-reader.ts';

@@ -3,9 +3,9 @@ import type { Database } from '../../../shared/database/connect.ts';
 import type { Notifications } from '../../../shared/database/notifications.ts';
 import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
+import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
 import { DATABASE_DEADLINE, withDeadline } from '../../../shared/process/deadline.ts';
 import type { Logger } from '../../../shared/process/log.ts';
-import { type JobSummary, summaryColumns } from '../views/job-summary.ts';
 
 /** The rows are polled this often, in case a notification was lost. */
 const POLL_MS = 1_000;

@@ -1,3 +1,4 @@
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import {
   OUTPUT_STREAMS,
   type OutputPiece,
@@ -8,7 +9,6 @@ import {
 } from '../../../shared/jobs/output.ts';
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { UserSemaphores } from '../../concurrency/user-semaphores.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { encodeOutput, type OutputFrame } from './event-frames.ts';
 
 /** Output of at most so many bytes is read into memory at once; encoded it may be six times as large. */
@@ -26,7 +26,7 @@ const SLICE_MS = 1_000;
 type Source = Pick<JobSummary, 'id' | 'owner'>;
 
 /** Where output is written to. */
-export interface Sink<T> {
+interface Sink<T> {
   /** False to stop the read. */
   write(item: T): boolean | Promise<boolean>;
   /** Nothing is read for a sink that is closed. */

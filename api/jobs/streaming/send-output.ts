@@ -1,7 +1,7 @@
 import type { Response } from 'express';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputStream } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { type OutputReader, WRITE_TIMEOUT_MS } from './output-reader.ts';
 
 /** The most bytes buffered for a client that does not read: there may be many. */

@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { releaseRequestMemory } from '../../http/release-request-memory.ts';
 import { invalidInput } from '../../http/validate.ts';
 import { identityEnds } from '../../identity/current-user.ts';
-import type { JobSummary } from '../views/job-summary.ts';
 import { EventStream } from './event-stream.ts';
 import type { JobFeeds } from './job-feeds.ts';
 

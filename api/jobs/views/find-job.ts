@@ -4,8 +4,8 @@ import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
 import { notFound } from '../../../shared/errors/errors.ts';
 import { isId } from '../../../shared/ids.ts';
+import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
 import type { User } from '../../identity/password-verifier.ts';
-import { type JobSummary, summaryColumns } from './job-summary.ts';
 
 /** The job with this id, of any owner. */
 export async function findJob(db: Tx, id: string): Promise<JobSummary | undefined> {

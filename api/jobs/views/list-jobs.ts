@@ -5,9 +5,9 @@ import { jobs } from '../../../shared/database/schema.ts';
 import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
 import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
+import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
 import { limitPageBytes, pageQuery, toPage } from '../../http/pagination.ts';
 import { zonedTime } from '../../http/zoned-time.ts';
-import { type JobSummary, summaryColumns } from './job-summary.ts';
 import { JOB_STATES } from './job-view.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ErrorRecord } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
+import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { skippedFrame } from '../../../shared/jobs/payloads/video.ts';
-import type { JobSummary } from './job-summary.ts';
 
 const PHASES = ['queued', 'checking', 'encoding', 'storing', 'ready', 'failed'] as const;
 type Phase = (typeof PHASES)[number];

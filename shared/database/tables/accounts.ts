@@ -23,7 +23,10 @@ export const users = pgTable(
   table => [uniqueIndex('users_subject').on(table.issuer, table.subject).concurrently()],
 );
 
-/** States of logins at the identity provider that ended in a login here, or are about to: SHA-256 of each, until its cookie has expired. */
+/**
+ * States of logins at the identity provider that ended in a login here, or are about to: SHA-256 of each, until its cookie has
+ * expired.
+ */
 export const spentOidcStates = pgTable(
   'spent_oidc_states',
   { state: text().primaryKey(), expires: time().notNull() },

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type AnyPgColumn, boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
 import type { EngineName } from '../../jobs/payloads/batch.ts';
-import type { Startup } from '../../process/startup.ts';
+import type { Startup } from '../../ssh/startup-files.ts';
 import { bytea, time } from './columns.ts';
 
 /** The allow-list of remote hosts; `keys` are its pins: see shared/ssh/pins.ts. */

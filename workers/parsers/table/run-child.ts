@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors/errors.ts';
+import { MAX_TIMER_MS } from '../../../shared/process/max-timer.ts';
 import { packageRoot } from '../../../shared/process/package-root.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
@@ -109,7 +110,7 @@ async function runOnce(
   child.stdout?.pause();
   try {
     await input;
-    timer = setTimeout(() => end(tooSlow(seconds)), Math.min(seconds * 1_000, 2 ** 31 - 1));
+    timer = setTimeout(() => end(tooSlow(seconds)), Math.min(seconds * 1_000, MAX_TIMER_MS));
     child.stdin?.write(`${JSON.stringify({ ...request, memory })}\n`);
     const { answer, stderr } = await readAnswer(child, options);
     child.stdin?.end();

@@ -4,16 +4,16 @@ import { type EncodedVideo, encodeVideo } from '../encode-video.ts';
 import type { Size } from '../frame-info.ts';
 import { type Labels, planLabels } from '../frame-labels.ts';
 import { frameStreamScript, openFrameStream } from '../frame-stream.ts';
-import type { Place } from '../frame-validator.ts';
+import type { Frame } from '../frame-validator.ts';
 import { readFrames } from '../read-frames.ts';
 import type { VideoLimits } from '../video-limits.ts';
 import type { Segment } from './segment.ts';
 
-export interface SegmentOptions {
+interface SegmentOptions {
   session: RemoteExec;
   payload: Payload<'video'>;
   /** Of the whole video. */
-  frames: readonly Place[];
+  frames: readonly Frame[];
   segment: Segment;
   outputPath: string;
   stillPaths?: { poster: string; sprite: string };

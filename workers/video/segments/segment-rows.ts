@@ -125,7 +125,7 @@ export async function giveBackSegment(
     .where(and(isClaimed(claim), sql`${videoSegments.finished} is null`));
 }
 
-export interface TakeOptions {
+interface TakeOptions {
   worker: string;
   ffmpeg: string;
   /** VIDEO_SHARE_SECONDS. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { eq } from 'drizzle-orm';
 import { videoSegments } from '../../../shared/database/schema.ts';
 import { newId } from '../../../shared/ids.ts';
+import { MAX_TIMER_MS } from '../../../shared/process/max-timer.ts';
 import type { JobContext } from '../../context.ts';
 import { AutoResetEvent } from '../../engine/auto-reset-event.ts';
 import { DATABASE, retry } from '../../engine/retry.ts';
@@ -12,7 +13,7 @@ import { DEFAULT_FPS } from '../ffmpeg-arguments.ts';
 import { describeEncoding } from '../ffmpeg-progress.ts';
 import { findFfmpeg, findFfmpegVersion } from '../find-ffmpeg.ts';
 import type { Size } from '../frame-info.ts';
-import type { Place } from '../frame-validator.ts';
+import type { Frame } from '../frame-validator.ts';
 import type { ScratchVideo } from '../store-video.ts';
 import { tooSlow, videoLimits } from '../video-limits.ts';
 import { encodeSegment } from './encode-segment.ts';
@@ -36,7 +37,7 @@ const LOOK_MS = 1_000;
 const VIDEO = 'video';
 
 interface Video {
-  frames: readonly Place[];
+  frames: readonly Frame[];
   /** The scratch folder. */
   directory: string;
   /** Decodes every frame before ffmpeg gets it. Such a video is not shared. */
@@ -80,7 +81,7 @@ class SharedVideo {
     this.#video = video;
     const { seconds } = videoLimits(context.worker.config);
     const end = () => this.#overdue.abort(tooSlow(seconds));
-    this.#timer = setTimeout(end, Math.min(seconds * 1_000, 2 ** 31 - 1));
+    this.#timer = setTimeout(end, Math.min(seconds * 1_000, MAX_TIMER_MS));
     this.#signal = AbortSignal.any([context.signal, this.#overdue.signal]);
   }
 

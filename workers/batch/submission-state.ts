@@ -1,5 +1,5 @@
-/** Where one submission stands, as the files of its directory on the host say. */
-export interface Look {
+/** Where one submission stands, as the files of its directory on the host say; `ask` and `go` have the names of these. */
+export interface SubmissionState {
   /** The directory is gone: removed, or of another home. */
   isGone: boolean;
   /** Whether the submit command was called. */
@@ -7,12 +7,12 @@ export interface Look {
   /** Whether the job has begun to run what it is for. */
   go: 'go' | 'begun' | 'void';
   /** Its own record of its end. */
-  end?: JobEnd;
+  end?: ExitRecord;
   /** How the submit command ended: its exit status; `overdue` after a minute or more without it. */
   answer?: number | 'overdue';
 }
 
-export interface JobEnd {
+export interface ExitRecord {
   /** The exit status of what it ran; `cwd`: its working directory is missing on its node, and nothing ran. */
   code: number | 'cwd';
   stdout: number;
@@ -22,13 +22,13 @@ export interface JobEnd {
 }
 
 /** Reads the lines that `look` in login-node.sh prints, by the name of the submission. */
-export function parseLooks(answer: string): Map<string, Look> {
-  const looks = new Map<string, Look>();
+export function parseStates(answer: string): Map<string, SubmissionState> {
+  const submissions = new Map<string, SubmissionState>();
   for (const line of answer.split('\n')) {
     const [, name, there, ask, go, end = '', code] =
       /^at (\S+) (there|gone) (\S+) (\S+) (\S+) (\S+)$/.exec(line) ?? [];
     if (name === undefined) continue;
-    looks.set(name, {
+    submissions.set(name, {
       isGone: there === 'gone',
       ask: ask === 'ask' || ask === 'withdrawn' ? ask : 'asked',
       go: go === 'begun' || go === 'void' ? go : 'go',
@@ -36,10 +36,10 @@ export function parseLooks(answer: string): Map<string, Look> {
       ...(code === '-' ? {} : { answer: code === 'overdue' ? code : Number(code) }),
     });
   }
-  return looks;
+  return submissions;
 }
 
-function toEnd(record: string): Pick<Look, 'end'> {
+function toEnd(record: string): Pick<SubmissionState, 'end'> {
   const [, code = '', stdout, stderr, told] = /^(\d+|cwd)\.(\d+)\.(\d+)(\.t)?$/.exec(record) ?? [];
   if (code === '') return {};
   return {

@@ -1,7 +1,7 @@
-import type { Startup } from '../../shared/process/startup.ts';
+import type { Startup } from '../../shared/ssh/startup-files.ts';
 
 /** How the commands of a session are run. */
-export interface Manner {
+export interface CommandDefaults {
   startup: Startup;
   /** Variables of all of them. */
   env: Record<string, string>;
@@ -10,7 +10,7 @@ export interface Manner {
 /** What a request has of its own comes first. */
 export function withSessionEnv<T extends { env?: Record<string, string> }>(
   request: T,
-  { env }: Manner,
+  { env }: CommandDefaults,
 ): T {
   return { ...request, env: { ...env, ...request.env } };
 }

@@ -11,7 +11,7 @@ type Start = () => void;
  * Lets work wait for the usual connections of a pool, so that further ones are opened under load only, and not by what an
  * idle process does at once every some seconds. Nothing waits for ever: work that never ends only delays other work.
  */
-export class Patience {
+export class ConnectionDelay {
   readonly #isFree: () => boolean;
   readonly #waiting = new Set<Start>();
   /** performance.now() when work began to wait, and until when it waits SHORT_MS only. */

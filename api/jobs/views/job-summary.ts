@@ -1,1 +1,0 @@
-export { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
