@@ -12,13 +12,18 @@ interface FeedOptions {
   onChange: () => void;
   /** What is told of the job beside its output. */
   onEvent?: (event: JobEvent) => void;
+  /** Why bytes could not be read again; undefined once they were. */
+  onMissed: (error: unknown) => void;
 }
+
+/** After bytes that could not be read again. */
+const AGAIN_MS = 5_000;
 
 /** Fills the log with what a job prints, from where it is to the job's end, over any number of connections. */
 export async function feedLog(
   job: string,
   log: OutputLog,
-  { signal, onChange, onEvent }: FeedOptions,
+  { signal, onChange, onEvent, onMissed }: FeedOptions,
 ): Promise<void> {
   const asked = new Set<string>();
   log.onMissing = missing => {
@@ -27,12 +32,21 @@ export async function feedLog(
     asked.add(key);
     readAgain(job, missing, signal)
       .then(bytes => {
+        asked.delete(key);
         log.restore(missing, bytes);
+        onMissed(undefined);
         onChange();
       })
-      .catch(() => {})
-      .finally(() => asked.delete(key));
+      .catch(async error => {
+        if (signal.aborted) return;
+        onMissed(error);
+        await new Promise(resolve => setTimeout(resolve, AGAIN_MS));
+        asked.delete(key);
+        // Who still looks at it asks again.
+        if (!signal.aborted) onChange();
+      });
   };
+  onChange();
   let turn = performance.now();
   const from = { stdout: log.bytesOf('stdout'), stderr: log.bytesOf('stderr') };
   for await (const event of windlass.follow(job, { signal, from }).events()) {
