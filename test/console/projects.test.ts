@@ -206,10 +206,13 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await look();
     await expect.poll(() => page.getByLabel('Value').inputValue()).toBe('4');
     expect(await grace.get(path)).toBe(4);
+    await page.getByRole('link', { name: LONG_NAME }).click();
     // Where it cannot be found out whether there is one of a name, none is replaced.
     await page.route(`**${path}`, route =>
       route.request().method() === 'GET' ? route.fulfill({ status: 500 }) : route.continue(),
     );
+    await show('Models');
+    await rowOf('day').getByRole('link').click();
     await page.getByRole('link', { name: 'New parameter' }).click();
     await page.getByLabel('Name').fill('draft');
     await page.getByLabel('Value').fill('5');
@@ -219,6 +222,7 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.unrouteAll({ behavior: 'wait' });
     await page.getByRole('button', { name: 'Store' }).click();
     await page.getByText('There is a parameter draft already.').waitFor();
+    for (const field of ['Name', 'Value']) await page.getByLabel(field).fill('');
     await page.getByRole('link', { name: LONG_NAME }).click();
   });
 

@@ -227,10 +227,8 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     expect(await runs.getByRole('definition').allTextContents()).toEqual(['/tmp', 'WORD', '60 s']);
     await expectUsable();
     const typed = 'rm -r results # not sent yet';
-    await page.evaluate(text => {
-      const draft = JSON.stringify({ command: text, fields: {} });
-      sessionStorage.setItem('windlass.command', draft);
-    }, typed);
+    const draft = JSON.stringify({ command: typed, fields: {} });
+    await page.evaluate(`sessionStorage.setItem('windlass.command', ${JSON.stringify(draft)})`);
     await page.getByRole('button', { name: 'Change and run' }).click();
     const question = page.locator('dialog');
     await question.getByText(typed).waitFor();

@@ -1,5 +1,5 @@
-import { type JobEvent, unwrap } from '@windlass/client';
-import { windlass } from '../service/client.ts';
+import type { JobEvent } from '@windlass/client';
+import { followJob, readOutput } from '../service/output.ts';
 import { BLOCK_BYTES } from './byte-blocks.ts';
 import type { Missing, OutputLog } from './output-log.ts';
 
@@ -49,7 +49,7 @@ export async function feedLog(
   onChange();
   let turn = performance.now();
   const from = { stdout: log.bytesOf('stdout'), stderr: log.bytesOf('stderr') };
-  for await (const event of windlass.follow(job, { signal, from }).events()) {
+  for await (const event of followJob(job, { signal, from })) {
     if (event.event === 'output') {
       log.append(event.stream, event.bytes, event.time);
       onChange();
@@ -68,18 +68,10 @@ async function readAgain(
   { stream, block }: Missing,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  const params = {
-    path: { id: job },
-    query: { stream, offset: block * BLOCK_BYTES, limit: BLOCK_BYTES },
-  };
-  const asking = windlass.api.GET('/api/jobs/{id}/output', {
-    params,
-    signal,
-    parseAs: 'arrayBuffer',
-  });
-  const bytes = new Uint8Array((await unwrap(asking)) as ArrayBuffer);
+  const offset = block * BLOCK_BYTES;
+  const bytes = await readOutput(job, { stream, offset, limit: BLOCK_BYTES }, signal);
   if (bytes.length === BLOCK_BYTES) return bytes;
-  throw new Error(`The output ends at ${block * BLOCK_BYTES + bytes.length}.`);
+  throw new Error(`The output ends at ${offset + bytes.length}.`);
 }
 
 /** A turn of the page's other work; a timer would wait for 4 ms. */
