@@ -120,3 +120,16 @@ test('the client alone says where the commands of the service are, and does not 
       `\`windlass ${words[0]}\` acts on the machine of the service.`,
     );
 });
+
+test('each command and each option is described in words that need no others', () => {
+  const described = commands.flatMap(([name, command]) => [
+    [name, command.description()],
+    ...command.options.map(({ flags, description }) => [`${name} ${flags}`, description]),
+  ]);
+  const unclear = described.filter(([, text = '']) =>
+    /^$|^(list|make|add|remove|end|let) (them|one|it|that|those)\b|^(of|for|that|as|or|how many|likewise|again)\b/.test(
+      text,
+    ),
+  );
+  expect(unclear).toEqual([]);
+});

@@ -1,5 +1,6 @@
 import { lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { syncDirectory } from '../shared/storage/sync-directory.ts';
 import type { ServiceUser } from './embedded-postgres/service-user.ts';
 
 /**
@@ -32,10 +33,4 @@ async function ownerOf(path: string): Promise<{ uid: number; gid: number } | und
   if (process.geteuid?.() !== 0) return undefined;
   const { uid, gid } = (await lstat(path).catch(() => undefined)) ?? {};
   return uid === undefined || gid === undefined ? undefined : { uid, gid };
-}
-
-/** Makes the names in a directory durable. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  await directory.sync().finally(() => directory.close());
 }

@@ -11,6 +11,10 @@ test('an entity tag is quoted and depends on the record', () => {
 test('a list of tags is matched by weak comparison', () => {
   for (const header of ['"a"', ' "a" ', 'W/"a"', '"b", "a"', 'W/"b",W/"a"', '*'])
     expect([header, matchesEntityTag(header, '"a"')]).toEqual([header, true]);
-  for (const header of [undefined, '', '"b"', 'a', '"ab"', 'w/"a"'])
+  // As Apache, nginx's Brotli and Jetty name what they have compressed.
+  for (const header of ['"a-gzip"', 'W/"a-br"', '"b", "a--gzip"', '"a-zstd"'])
+    expect([header, matchesEntityTag(header, '"a"')]).toEqual([header, true]);
+  expect(matchesEntityTag('"a-gzip"', '"a-gzip"')).toBe(true);
+  for (const header of [undefined, '', '"b"', 'a', '"ab"', 'w/"a"', '"b-gzip"', '"a-gzip', '"a-1"'])
     expect([header, matchesEntityTag(header, '"a"')]).toEqual([header, false]);
 });

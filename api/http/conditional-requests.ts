@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 
+/** How the tags of what a proxy has compressed end: Apache's, and with two hyphens Jetty's. */
+const COMPRESSED = /--?(gzip|br|zstd)"$/;
+
 /** A record's validator (RFC 9110, 8.8.3): its version, or a hash of its content. */
 export function entityTag(of: string | number | object): string {
   const text =
@@ -52,12 +55,18 @@ export function refuseIfMatchTag(req: Request): void {
   });
 }
 
-/** Whether a list of entity tags, or `*`, matches this one by weak comparison (RFC 9110, 8.8.3.2). */
+/**
+ * Whether a list of entity tags, or `*`, matches this one by weak comparison (RFC 9110, 8.8.3.2). A proxy that compresses may
+ * have named its form of the same state, as Apache does by `-gzip`.
+ */
 export function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   if (header === tag) return true;
   return (
     header.trim() === '*' ||
-    header.split(',').some(candidate => candidate.trim().replace(/^W\//, '') === tag)
+    header.split(',').some(candidate => {
+      const opaque = candidate.trim().replace(/^W\//, '');
+      return opaque === tag || opaque.replace(COMPRESSED, '"') === tag;
+    })
   );
 }

@@ -276,7 +276,7 @@ function refuseOtherContent(req: Request): void {
   const coding = req.get('Content-Encoding') ?? 'identity';
   if (coding.toLowerCase() !== 'identity') {
     throw new WindlassError('unsupported_media_type', {
-      detail: `Unsupported media type: Content-Encoding ${coding} is not undone.`,
+      detail: `Unsupported media type: Content-Encoding ${coding} is not supported.`,
       hint: 'Send the bytes as they are to be stored, without Content-Encoding.',
     });
   }

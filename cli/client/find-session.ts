@@ -24,8 +24,8 @@ export interface LoginChoice {
 }
 
 /**
- * The open session of that host and user; a new one, for which the terminal is asked, where there is none. Without a user
- * any session of the host will do, and a new one is for the user of this process.
+ * The open session of that host and user; a new one, for which the terminal is asked, where there is none. Without a user it
+ * is that of the only account there is a session of, and a new one is for the user of this process.
  */
 export async function findOrOpenSession(
   windlass: Windlass,
@@ -39,7 +39,9 @@ export async function findOrOpenSession(
       (user === undefined || session.username === user) &&
       (startup === undefined || session.startup === startup),
   );
+  requireOneAccount(suitable);
   const [present] = suitable.sort(bestFirst);
+  if (present && user === undefined) tellAccount(present);
   if (present?.state === 'open') return windlass.session(present.sid);
   // Nobody types a password for what is not there.
   if (!present) await requireHost(windlass, host);
@@ -56,6 +58,22 @@ export async function findOrOpenSession(
     return session;
   }
   return windlass.open(host, { username, ...credential, startup, answer });
+}
+
+/** What is meant for one account is not done as another one, such as root. */
+function requireOneAccount(sessions: SessionRecord[]): void {
+  const accounts = [...new Set(sessions.map(({ username }) => username))].sort();
+  if (accounts.length < 2) return;
+  throw new CommandError(
+    `You are logged in to ${sessions[0]?.hostname} as ${accounts.join(' and as ')}.`,
+    { hint: `Say as whom it is done, such as --user ${accounts[0]}.` },
+  );
+}
+
+/** Tells a person of an account that is not named alike here. */
+function tellAccount({ username, hostname }: SessionRecord): void {
+  if (process.stderr.isTTY && username !== userInfo().username)
+    process.stderr.write(`windlass: as ${printable(`${username} on ${hostname}`)}\n`);
 }
 
 async function requireHost({ api }: Windlass, name: string): Promise<void> {

@@ -2,7 +2,8 @@ import type { Job } from '../../clients/typescript/src/jobs.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
 import { whenOutputIsLost } from '../lost-output.ts';
-import { describe, joinLines } from './describe-error.ts';
+import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
+import { joinLines } from './describe-error.ts';
 import { printChunks, printLines, write } from './print-output.ts';
 import { printable } from './printable.ts';
 
@@ -13,9 +14,6 @@ export interface FollowChoice {
   cancels?: boolean;
 }
 
-/** 128 and the number of the signal, as shells tell it. */
-const STATUS = { SIGINT: 130, SIGTERM: 143 };
-
 /** Prints a job's output until it has ended. The exit status that tells how it ended. */
 export async function followToEnd(
   windlass: Windlass,
@@ -23,6 +21,7 @@ export async function followToEnd(
   { json = false, cancels = false }: FollowChoice,
 ): Promise<number> {
   const interruption = cancels ? cancelWhenInterrupted(windlass, job) : undefined;
+  if (interruption) whenOutputIsLost(status => void interruption.interrupt(status));
   const id = await job;
   const follow = windlass.follow(id);
   await (json ? printLines(follow.lines()) : printChunks(follow.chunks()));
@@ -42,27 +41,4 @@ export function tellEnd({ state, result, error }: Job, interrupted?: number): nu
     process.stderr.write(`windlass: ${printable(joinLines(said.join(' ')))}\n`);
   }
   return interrupted ?? OUR_FAULT;
-}
-
-/**
- * The first signal cancels the job, also one that the service is just accepting, and its end is awaited; the second one
- * leaves it to itself.
- */
-function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>): { status?: number } {
-  const interruption: { status?: number } = {};
-  const cancel = async (status: number) => {
-    if (interruption.status !== undefined) process.exit(status);
-    interruption.status = status;
-    try {
-      await windlass.cancel(await job);
-    } catch (error) {
-      const said = `the job could not be cancelled: ${describe(error) ?? String(error)}`;
-      process.stderr.write(`windlass: ${printable(said)}\n`);
-      process.exit(OUR_FAULT);
-    }
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.on(signal, () => void cancel(STATUS[signal]));
-  whenOutputIsLost(status => void cancel(status));
-  return interruption;
 }

@@ -11,8 +11,8 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findPostgresUser } from '../../shared/process/system-users.ts';
+import { syncDirectory } from '../../shared/storage/sync-directory.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
-import { syncDirectory } from '../write-atomically.ts';
 import { findBinaries, type PostgresBinaries } from './binaries.ts';
 import { commitPassword, type Password, readPassword, setPassword } from './password.ts';
 import { runTool } from './run-tool.ts';

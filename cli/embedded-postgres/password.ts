@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { syncDirectory } from '../../shared/storage/sync-directory.ts';
 import { ifMissing } from '../command-error.ts';
-import { syncDirectory, writeAtomically } from '../write-atomically.ts';
+import { writeAtomically } from '../write-atomically.ts';
 import { runTool } from './run-tool.ts';
 import type { ServerLog } from './server-log.ts';
 import type { ServiceUser } from './service-user.ts';

@@ -30,6 +30,7 @@ import {
 } from './object-store.ts';
 import { OpenFiles } from './open-files.ts';
 import { isSharedFolder, OWN_MODES, SHARED_MODES } from './shared-folder.ts';
+import { syncDirectory } from './sync-directory.ts';
 import { writeAll } from './write-all.ts';
 
 /**
@@ -246,15 +247,6 @@ async function syncDirectories(from: string, upTo: string): Promise<void> {
   const paths: string[] = [];
   for (let path = from; path.length >= upTo.length; path = dirname(path)) paths.push(path);
   await Promise.all(paths.map(syncDirectory));
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }
 
 function ignoreMissing(error: unknown): void {

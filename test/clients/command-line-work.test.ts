@@ -1,11 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { interruptUntilEnded } from '../harness/command-line.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { readLabels } from '../harness/read-labels.ts';
@@ -17,6 +20,45 @@ import { waitFor } from '../harness/wait-for.ts';
 describeStack(missingPrograms('sshd'), 'the command line', form => {
   const { stack, sshd, client } = useRemoteStack(form);
   const { line, windlass, print, printJson, login } = useCommandLine(stack, sshd);
+
+  /** `ask` has the service answer. */
+  type Answer = (request: Request, ask: () => Promise<Response>) => Promise<Response>;
+
+  /** Between a user's command and the service. */
+  async function throughProxy(
+    answer: Answer,
+    use: (env: Record<string, string>) => Promise<void>,
+  ): Promise<void> {
+    const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
+      name: 'through a proxy',
+      scope: 'write',
+    });
+    const proxy = createServer(async (req, res) => {
+      const { method, url, headers } = req;
+      const { host: _, connection: __, 'transfer-encoding': ___, ...sent } = headers;
+      const body = method === 'GET' ? undefined : await buffer(req);
+      const request = new Request(`${stack.url}${url}`, {
+        ...{ method, body },
+        headers: sent as Record<string, string>,
+      });
+      const given = await answer(request, () => fetch(request));
+      const type = given.headers.get('Content-Type') ?? '';
+      res.writeHead(given.status, { 'Content-Type': type });
+      res.end(Buffer.from(await given.arrayBuffer()));
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    try {
+      const { port } = proxy.address() as AddressInfo;
+      await use({ WINDLASS_URL: `http://127.0.0.1:${port}`, WINDLASS_TOKEN: token });
+    } finally {
+      proxy.close().closeAllConnections();
+    }
+  }
+
+  const statesOf = async (name: string) =>
+    (
+      await client.get<{ items: { state: string }[] }>(`/api/jobs?name=${encodeURIComponent(name)}`)
+    ).items.map(({ state }) => state);
 
   test('a command that is to read the start-up files has a session in which each does', async () => {
     const show = ['--', 'echo "$HOME"'];
@@ -62,34 +104,18 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const file = join(line.home, 'views.csv');
     writeFileSync(file, 'n\n1\n2\n');
     await print(['upload', file, '--model', model, '--aid', 'views']);
-    const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
-      name: 'csv',
-      scope: 'read',
-    });
     let asked = 0;
-    const proxy = createServer(async ({ url, headers }, res) => {
-      const isCsv = headers.accept === 'text/csv';
-      if (isCsv && asked++ === 0)
-        return void res
-          .writeHead(202, { 'Content-Type': 'application/json' })
-          .end(JSON.stringify({ state: 'running' }));
-      const { authorization = '', accept = '' } = headers;
-      const answer = await fetch(`${stack.url}${url}`, { headers: { authorization, accept } });
-      res.writeHead(answer.status, { 'Content-Type': answer.headers.get('Content-Type') ?? '' });
-      res.end(Buffer.from(await answer.arrayBuffer()));
-    }).listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    try {
-      const { port } = proxy.address() as AddressInfo;
-      const env = { WINDLASS_URL: `http://127.0.0.1:${port}`, WINDLASS_TOKEN: token };
+    const answer: Answer = async (request, ask) => {
+      const isCsv = request.headers.get('Accept') === 'text/csv';
+      return isCsv && asked++ === 0 ? Response.json({ state: 'running' }, { status: 202 }) : ask();
+    };
+    await throughProxy(answer, async env => {
       const args = ['rows', model, 'views', '--csv', '--sort=-n'];
       expect(await windlass(args, { env })).toEqual({
         ...{ code: 0, stdout: 'n\r\n2\r\n1\r\n', stderr: '' },
       });
-      expect(asked).toBe(2);
-    } finally {
-      proxy.close().closeAllConnections();
-    }
+    });
+    expect(asked).toBe(2);
   });
 
   test('a bad row is told, and with what an upload goes on', async () => {
@@ -101,7 +127,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/row 3|row 2|line 3/);
     expect((await windlass(['upload', file])).stderr).toBe(
-      'windlass: It is not said where the files go. Give --model ID.\n',
+      'windlass: No model was given. Give --model ID.\n',
     );
     expect((await windlass(['upload', join(line.home, 'none'), '--model', model])).stderr).toBe(
       `windlass: ${line.home}/none cannot be read.\n`,
@@ -271,6 +297,110 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const { sid } = session;
     expect(await printJson(['close', sid])).toEqual([{ sid, closed: true }]);
     expect(await printJson(['sessions'])).toEqual([]);
+  });
+
+  test('each of several jobs is cancelled, also after one that is not there', async () => {
+    const begin = async () =>
+      (await print(['run', 'host', ...login(), '-d', '--', 'sleep 600'])).trim();
+    const [one, two] = [await begin(), await begin()];
+    expect(await windlass(['cancel', one, 'none', two])).toEqual({
+      code: 1,
+      stdout: `${one} is being cancelled.\n${two} is being cancelled.\n`,
+      stderr: expect.stringMatching(/^windlass: none: Not found.*\n$/),
+    });
+  });
+
+  test('Ctrl-C before the id of a detached job is told cancels the job', async () => {
+    await print(['run', 'host', ...login(), '--', 'true']);
+    const name = 'detached and cancelled';
+    const args = ['run', 'host', ...login(), '-d', '--name', name, '--', 'sleep 600'];
+    for (const times of [1, 2]) {
+      let isAccepted = false;
+      let isTold = false;
+      const answer: Answer = async (request, ask) => {
+        const given = await ask();
+        if (!request.url.endsWith('/launch')) return given;
+        isAccepted = true;
+        await waitFor(() => isTold, { what: 'the signal' });
+        return given;
+      };
+      await throughProxy(answer, async env => {
+        const { child, ended } = line.start(args, { env });
+        await waitFor(() => isAccepted, { what: 'the request' });
+        if (times === 2) {
+          expect(await interruptUntilEnded({ child, ended })).toMatchObject({
+            ...{ code: 130, stdout: '' },
+            stderr: 'windlass: the job may have begun, and then goes on: windlass jobs\n',
+          });
+          isTold = true;
+          return;
+        }
+        child.kill('SIGINT');
+        isTold = true;
+        expect(await ended).toMatchObject({ code: 130, stderr: '' });
+        await waitFor(async () => (await statesOf(name)).join() === 'cancelled', {
+          what: 'the job to end',
+        });
+      });
+    }
+    const jobs = await printJson(['jobs', '--state', 'running']);
+    await print(['cancel', ...jobs.map(({ id }) => id)]);
+  });
+
+  test('Ctrl-C cancels the video that is made', async () => {
+    const folder = join(sshd.home, 'long');
+    await drawFrames({ folder, count: 1 });
+    for (let n = 1; n < 3_000; n++)
+      symlinkSync(join(folder, 'frame 0.dat'), join(folder, `frame ${n}.dat`));
+    const name = 'a video that is cancelled';
+    const file = join(line.home, 'cancelled.mp4');
+    const given = ['-o', file, '--name', name, '--width', '1920', ...login()];
+    const { child, ended } = line.start(['video', 'host', ...given, `${folder}/*.dat`]);
+    await waitFor(async () => (await statesOf(name)).length === 1, { what: 'the job' });
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ code: 130, stderr: '' });
+    expect(await statesOf(name)).toEqual(['cancelled']);
+  });
+
+  test('a pattern of frames does not leave out a link to nothing', async () => {
+    const folder = join(sshd.home, 'linked');
+    await drawFrames({ folder, count: 2 });
+    symlinkSync(join(folder, 'nothing'), join(folder, 'frame 1b.dat'));
+    const file = join(line.home, 'linked.mp4');
+    const made = await windlass(['video', 'host', '-o', file, ...login(), `${folder}/*.dat`]);
+    expect(made.code).toBe(1);
+    expect(made.stderr).toContain('frame 1b.dat');
+  });
+
+  test('nothing is done as one of several accounts unless it is said which', async () => {
+    await print(['run', 'host', ...login(), '--', 'true']);
+    let own = true;
+    const withRoot: Answer = async (request, ask) => {
+      const given = await ask();
+      if (request.method !== 'GET' || !request.url.includes('/api/remotes?')) return given;
+      const { items, next } = (await given.json()) as { items: { username: string }[]; next: null };
+      const other = items.map(session => ({ ...session, username: 'other' }));
+      return Response.json({ items: own ? [...items, ...other] : other, next });
+    };
+    await throughProxy(withRoot, async env => {
+      const words = ['run', 'host', '-n', '--', 'echo done'];
+      const accounts = [sshd.username, 'other'].sort();
+      expect(await windlass(words, { env })).toEqual({
+        ...{ code: 255, stdout: '' },
+        stderr: `windlass: You are logged in to host as ${accounts.join(' and as ')}. Say as whom it is done, such as --user ${accounts[0]}.\n`,
+      });
+      expect(await windlass(['run', ...login(), ...words.slice(1)], { env })).toEqual({
+        ...{ code: 0, stdout: 'done\n', stderr: '' },
+      });
+      own = false;
+      expect(await windlass(words, { env })).toMatchObject({ code: 0, stderr: '' });
+      const shell = `'${process.execPath}' '${fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))}' run host -n -- echo done`;
+      const { ended } = line.startProgram('script', ['-qefc', shell, '/dev/null'], {
+        env,
+        input: '',
+      });
+      expect((await ended).stdout).toBe('windlass: as other on host\r\ndone\r\n');
+    });
   });
 
   test('the page of a job or a project is opened in a browser, or named where there is none', async () => {

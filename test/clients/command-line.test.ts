@@ -2,7 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { type CommandLine, startCommandLine } from '../harness/command-line.ts';
+import {
+  type CommandLine,
+  interruptUntilEnded,
+  startCommandLine,
+} from '../harness/command-line.ts';
 import { describeStack } from '../harness/forms.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
@@ -163,6 +167,25 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       `/api/jobs?name=${encodeURIComponent(name)}`,
     );
     expect(items.map(({ state }) => state)).toEqual(['cancelled']);
+  });
+
+  test('a second Ctrl-C leaves the job to itself, and says which', async () => {
+    const command = ['--', 'echo begun; sleep 600'];
+    const { child, said, ended } = start(['run', 'host', ...command], {});
+    await waitFor(() => said.stdout === 'begun\n', { what: 'the output' });
+    const { items } = await client.get<{ items: { id: string }[] }>('/api/jobs?state=running');
+    stack.kill('windlass-api', 'SIGSTOP');
+    try {
+      await interruptUntilEnded({ child, ended });
+    } finally {
+      stack.kill('windlass-api', 'SIGCONT');
+    }
+    const [id] = items.map(job => job.id);
+    expect(await ended).toMatchObject({
+      code: 130,
+      stderr: `windlass: the job ${id} may go on: windlass cancel ${id}\n`,
+    });
+    await windlass(['cancel', id ?? '']);
   });
 
   test('output that a disk takes only in part, or not at all, is a fault', async () => {

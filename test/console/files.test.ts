@@ -492,10 +492,17 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
   test('a login that ends meanwhile is told, and another one goes on there', async () => {
     await go(at('study'));
     await list().waitFor();
+    // Another one on that host, which may be of another account, takes its place only where it is chosen.
+    const other = await openSession(client, sshd);
+    await page
+      .getByLabel('Host')
+      .locator(`option[value="${other}"]`)
+      .waitFor({ state: 'attached' });
     await client.delete(`/api/remotes/${sid}`);
     await list().getByText('run 2').click();
     await page.getByText('Not logged in to host').waitFor();
     await expectUsable();
+    await client.delete(`/api/remotes/${other}`);
     await page.getByRole('button', { name: 'Log in to host' }).click();
     const dialog = page.locator('dialog');
     await dialog.getByLabel('User name there').fill(sshd.username);

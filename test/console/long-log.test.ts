@@ -159,6 +159,21 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     await expect.poll(() => rows.first().textContent(), { timeout: 10_000 }).toBe(`11 ${WORDS}`);
     await scroller().press('End');
     await expect.poll(() => rows.last().textContent()).toBe(`${lines}${lines} ${WORDS}`);
+    // What cannot be read again just now is told, and asked for again after a while.
+    let asked = 0;
+    await page.route('**/output?*', route => {
+      asked++;
+      return route.fulfill({ status: 500, contentType: 'text/html', body: '<h1>Not now</h1>' });
+    });
+    await page.getByLabel('Find in the output').fill(`${lines - 10} the`);
+    await page.getByRole('alert').getByText('500').waitFor();
+    await scroller().press('Home');
+    expect(asked).toBeLessThan(5);
+    await page.unrouteAll({ behavior: 'wait' });
+    await expect
+      .poll(() => page.locator('.find-count').textContent(), { timeout: 30_000 })
+      .toBe('1');
+    expect(await page.getByRole('alert').count()).toBe(0);
   });
 
   test('lines that are wrapped are all reached', async () => {

@@ -226,7 +226,17 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     expect(await runs.getByRole('region', { name: 'Command' }).textContent()).toBe(command);
     expect(await runs.getByRole('definition').allTextContents()).toEqual(['/tmp', 'WORD', '60 s']);
     await expectUsable();
+    const typed = 'rm -r results # not sent yet';
+    const draft = JSON.stringify({ command: typed, fields: {} });
+    await page.evaluate(`sessionStorage.setItem('windlass.command', ${JSON.stringify(draft)})`);
     await page.getByRole('button', { name: 'Change and run' }).click();
+    const question = page.locator('dialog');
+    await question.getByText(typed).waitFor();
+    await expectUsable();
+    await question.getByRole('button', { name: 'Keep' }).click();
+    expect(new URL(page.url()).pathname).toBe(`/console/jobs/${id}`);
+    await page.getByRole('button', { name: 'Change and run' }).click();
+    await question.getByRole('button', { name: 'Replace it' }).click();
     await page.waitForURL('**/console/run**');
     expect(await page.locator('.command > textarea').inputValue()).toBe(command);
     expect(await page.getByLabel('Folder').inputValue()).toBe('/tmp');

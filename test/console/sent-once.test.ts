@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import {
@@ -6,6 +7,7 @@ import {
   openConsole,
   useChromium,
 } from '../harness/console-page.ts';
+import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -14,7 +16,7 @@ import { useRemoteStack } from '../harness/use-stack.ts';
 /** What a proxy says instead of the service, which has begun. */
 const PAGE = { contentType: 'text/html', body: '<h1>Not now</h1>' };
 
-describeStack(missingPrograms('sshd', 'chromium'), 'what the console sends', form => {
+describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'what the console sends', form => {
   const { stack, client, sshd } = useRemoteStack(form, { alone: 'counts its jobs' });
   const browser = useChromium();
   let sid: string;
@@ -64,6 +66,25 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what the console sends', for
     // What was answered is done with: the next press is another run.
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await expect.poll(() => countJobs(command)).toBe(2);
+  });
+
+  test('a video whose answer was lost is made once, though the button is pressed again', async () => {
+    await drawFrames({ folder: join(sshd.home, 'once'), count: 3 });
+    let lost = 0;
+    await page.route('**/api/remotes/*/videos', async route => {
+      if (lost++ > 0) return route.continue();
+      await route.fetch();
+      return route.fulfill({ ...PAGE, status: 500 });
+    });
+    const place = { session: sid, path: join(sshd.home, 'once'), make: 'frame %d.dat' };
+    await go(`files?${new URLSearchParams(place)}`);
+    await page.getByRole('button', { name: 'Make the video' }).click();
+    await page.getByRole('alert').getByText('500').waitFor();
+    await page.getByRole('button', { name: 'Make the video' }).click();
+    await page.waitForURL('**/console/jobs/*');
+    await succeeds();
+    const { items } = await client.get<{ items: unknown[] }>('/api/jobs?kind=video');
+    expect(items).toHaveLength(1);
   });
 
   test('a double click sends once, and answers no question that it asks', async () => {

@@ -71,6 +71,13 @@ export async function startCommandLine(): Promise<CommandLine> {
   };
 }
 
+/** Two signals that come at once are one: it is sent until it has been heeded twice. */
+export function interruptUntilEnded({ child, ended }: Pick<Started, 'child' | 'ended'>) {
+  child.kill('SIGINT');
+  const again = setInterval(() => child.kill('SIGINT'), 200);
+  return ended.finally(() => clearInterval(again));
+}
+
 function watch(child: ChildProcess): Started {
   endWithThisProcess(child);
   const said: Ended = { code: null, stdout: '', stderr: '' };

@@ -4,7 +4,7 @@ import { connect } from '../connect.ts';
 import { readEnvironment } from '../environment-options.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { followToEnd } from '../follow-to-end.ts';
-import { printRecord } from '../print-records.ts';
+import { printStarted } from '../print-started.ts';
 
 export interface BatchOptions extends LoginChoice {
   script?: string;
@@ -49,10 +49,7 @@ export async function submitBatch(
     file === undefined ? { command: words.join(' ') } : { script: await readScript(file) };
   const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
   const asked = session.batch({ ...given, ...work, env: readEnvironment(env), options });
-  if (detach) {
-    const job = await asked.job;
-    return printRecord({ job }, { sentence: job, json });
-  }
+  if (detach) return printStarted(windlass, asked.job, { json });
   process.exitCode = await followToEnd(windlass, asked.job, { json, cancels: true });
 }
 

@@ -7,6 +7,7 @@ import { listSessions } from '../find-session.ts';
 import { write } from '../print-output.ts';
 
 interface Finding {
+  /** A noun, of which the line says that it is ok or BAD. */
   what: string;
   /** What is wrong, and the next step. Absent: nothing is. */
   problem?: string;
@@ -28,16 +29,16 @@ export async function examine({ json }: { json?: boolean }): Promise<void> {
 
 async function* examineService(windlass: Windlass, url: string): AsyncGenerator<Finding> {
   const { api } = windlass;
-  const answers = await check(`the service at ${url} answers`, () => unwrap(api.GET('/healthz')));
+  const answers = await check(`service at ${url}`, () => unwrap(api.GET('/healthz')));
   yield answers;
   if (answers.problem !== undefined) return;
   yield* examineReadiness(windlass);
-  const user = await check('your login is good', () => unwrap(api.GET('/api/users/-')));
+  const user = await check('your login', () => unwrap(api.GET('/api/users/-')));
   yield user;
   if (user.problem !== undefined || user.found === undefined) return;
   if (user.found.administrator) yield* examineWorkers(windlass);
   for (const { hostname, username, state } of await listSessions(windlass)) {
-    const what = `your session as ${username} on ${hostname} is open`;
+    const what = `session as ${username} on ${hostname}`;
     const again = `it is lost; log in again: windlass run ${hostname} --user ${username} -- true`;
     yield state === 'reconnect' ? { what, problem: again } : { what };
   }
@@ -48,14 +49,14 @@ async function* examineReadiness({ api }: Windlass): AsyncGenerator<Finding> {
   const { data, error } = await api.GET('/readyz');
   const readiness = data ?? (error as unknown as typeof data);
   if (readiness?.checks === undefined)
-    return yield { what: 'the service is ready', problem: 'it does not say; see its log.' };
+    return yield { what: 'readiness', problem: 'it does not say; see its log.' };
   for (const [name, problem] of Object.entries(readiness.checks))
-    yield { what: `${name} is ready`, problem: problem ?? undefined };
-  for (const problem of readiness.degraded) yield { what: 'all goes well', problem };
+    yield { what: name, problem: problem ?? undefined };
+  for (const problem of readiness.degraded) yield { what: 'a part of the service', problem };
   const { workers } = readiness;
   if (workers === 0)
     yield {
-      what: 'workers are alive',
+      what: 'workers',
       problem: 'none is, so that jobs wait; start one, or see the log of those that there are.',
     };
 }
@@ -63,7 +64,7 @@ async function* examineReadiness({ api }: Windlass): AsyncGenerator<Finding> {
 async function* examineWorkers({ api }: Windlass): AsyncGenerator<Finding> {
   const { items } = await unwrap(api.GET('/api/workers'));
   for (const { id, host, kinds, draining } of items) {
-    const what = `worker ${id} on ${host} works (${kinds.join(', ')})`;
+    const what = `worker ${id} on ${host} (${kinds.join(', ')})`;
     if (draining) yield { what, problem: `it drains; end that: windlass worker resume ${id}` };
     else yield { what };
   }

@@ -1,15 +1,16 @@
 import { connect } from '../connect.ts';
+import { doEach } from '../do-each.ts';
 import { tellEnd } from '../follow-to-end.ts';
 import { printRecord } from '../print-records.ts';
 
 /** `windlass cancel`: asks for the end of jobs. */
 export async function cancelJobs(ids: string[], { json }: { json?: boolean }): Promise<void> {
   const windlass = await connect();
-  for (const id of ids) {
+  await doEach(ids, async id => {
     const cancelled = await windlass.cancel(id);
     const sentence = cancelled ? `${id} is being cancelled.` : `${id} had ended before.`;
     await printRecord({ id, cancelled }, { sentence, json });
-  }
+  });
 }
 
 /** `windlass wait`: ends as the job does. */

@@ -45,7 +45,8 @@ async function keepToken(url: string): Promise<Kept> {
 /** `windlass logout`: ends the token, which only the password can, and forgets it. */
 export async function logOut(options: PasswordOptions & { json?: boolean }): Promise<void> {
   const profile = await readProfile(process.env);
-  if (!profile) throw new CommandError('You are not logged in.');
+  if (!profile)
+    throw new CommandError('You are not logged in.', { hint: 'Run: windlass login URL' });
   const { url, username: user, tokenId } = profile;
   if (tokenId !== undefined) {
     const password = await readPassword(user, options.passwordStdin);

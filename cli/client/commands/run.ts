@@ -3,7 +3,7 @@ import { connect } from '../connect.ts';
 import { readEnvironment } from '../environment-options.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { followToEnd } from '../follow-to-end.ts';
-import { printRecord } from '../print-records.ts';
+import { printStarted } from '../print-started.ts';
 
 export interface RunOptions extends LoginChoice {
   detach?: boolean;
@@ -28,10 +28,7 @@ export async function run(host: string, words: string[], options: RunOptions): P
   const { cwd, timeout, name } = options;
   // As ssh does: the words are one line for the shell of the account.
   const asked = session.run(words.join(' '), { cwd, env, timeout, name, stdin });
-  if (options.detach) {
-    const job = await asked.job;
-    return printRecord({ job }, { sentence: job, json: options.json });
-  }
+  if (options.detach) return printStarted(windlass, asked.job, options);
   process.exitCode = await followToEnd(windlass, asked.job, { ...options, cancels: true });
 }
 

@@ -1,6 +1,7 @@
 import { connect } from '../connect.ts';
+import { doEach } from '../do-each.ts';
 import { listSessions } from '../find-session.ts';
-import { printRecord, printRecords } from '../print-records.ts';
+import { printDone, printRecords } from '../print-records.ts';
 import { formatAge } from '../table.ts';
 
 /** `windlass sessions`: the user's logins on hosts. */
@@ -23,8 +24,8 @@ export async function showSessions({ json }: { json?: boolean }): Promise<void> 
 /** `windlass close`: ends sessions, and cancels their jobs. */
 export async function closeSessions(sids: string[], { json }: { json?: boolean }): Promise<void> {
   const windlass = await connect();
-  for (const sid of sids) {
+  await doEach(sids, async sid => {
     await windlass.session(sid).close();
-    if (json) await printRecord({ sid, closed: true }, { json });
-  }
+    await printDone({ sid, closed: true }, { json });
+  });
 }

@@ -83,7 +83,7 @@ const quoteIfNeeded = (path: string) => (/^[\w./+=:,@-]+$/.test(path) ? path : q
 
 function requireModel(mid: string | undefined): string {
   if (mid !== undefined) return mid;
-  throw new CommandError('It is not said where the files go.', { hint: 'Give --model ID.' });
+  throw new CommandError('No model was given.', { hint: 'Give --model ID.' });
 }
 
 async function openAll(paths: string[]): Promise<OpenedUpload[]> {

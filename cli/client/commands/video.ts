@@ -1,7 +1,9 @@
 import { posix } from 'node:path';
+import { errorOfJob } from '../../../clients/typescript/src/jobs.ts';
 import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
+import { cancelWhenInterrupted } from '../cancel-when-interrupted.ts';
 import { connect } from '../connect.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { printRecord } from '../print-records.ts';
@@ -28,23 +30,36 @@ export async function makeVideo(
   await requireFolder(output);
   const windlass = await connect();
   const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
-  const video = await session.video({
-    ...(await findFrames(session, words)),
-    ...{ contentType, ...options },
-  });
+  const frames = await findFrames(session, words);
+  const asked = session.video({ ...frames, contentType, ...options });
+  const interruption = cancelWhenInterrupted(
+    windlass,
+    asked.then(video => video.job),
+  );
+  const video = await asked;
   const line = new ProgressLine();
-  const job = await video
-    .wait({ onChange: ({ progress, message }) => line.show(progress ?? 0, message ?? '') })
+  const job = await windlass
+    .wait(video.job, {
+      onChange: ({ progress, message }) => line.show(progress ?? 0, message ?? ''),
+    })
     .finally(() => line.end());
+  interruption.stop();
+  if (job.state === 'cancelled' && interruption.status !== undefined) {
+    process.exitCode = interruption.status;
+    return;
+  }
+  if (job.state !== 'succeeded') throw errorOfJob(job);
   await saveFile(output, video.chunks());
-  const { frames } = job.result as { frames: number };
-  await printRecord(job, { sentence: `${output}: ${frames} frames`, json });
+  const { frames: count } = job.result as { frames: number };
+  await printRecord(job, { sentence: `${output}: ${count} frames`, json });
 }
 
 function typeOf(output: string): 'video/mp4' | 'video/webm' {
   if (output.endsWith('.mp4')) return 'video/mp4';
   if (output.endsWith('.webm')) return 'video/webm';
-  throw new CommandError(`${output} is neither .mp4 nor .webm.`, { hint: 'Name it so.' });
+  throw new CommandError(`${output} is neither .mp4 nor .webm.`, {
+    hint: 'Name the output FILE.mp4 or FILE.webm.',
+  });
 }
 
 /** In the name of a file, such as `%05d.png`. */
@@ -64,13 +79,13 @@ async function findFrames(
 
 /**
  * The files that the shell of the account makes of words such as `~/frames/*.png`, those of a pattern in natural order. A name
- * that is no pattern stays, also where there is no such file: the service then says so.
+ * that is no pattern stays, also where there is no such file, and so does a link to nothing: the service then says so.
  */
 async function expandOnHost(session: Session, words: string[]): Promise<string[]> {
   const absolute = `case $f in /*) ;; *) f=$PWD/$f ;; esac`;
   const print = (test: string) => `${absolute}; ${test}printf '%s\\0' "$f"`;
   const expand = (word: string) =>
-    `for f in ${word}; do ${print(/[*?[]/.test(word) ? '[ -e "$f" ] && ' : '')}; done; printf '\\0'`;
+    `for f in ${word}; do ${print(/[*?[]/.test(word) ? '{ [ -e "$f" ] || [ -L "$f" ]; } && ' : '')}; done; printf '\\0'`;
   const list = `cd || exit 1; ${words.map(expand).join('; ')}; true`;
   // Whatever the account's shell is.
   const { output, truncated } = await session.run(`sh -c ${quoteWord(list)}`).wait();
@@ -78,7 +93,10 @@ async function expandOnHost(session: Session, words: string[]): Promise<string[]
   const files = output
     .split('\0\0')
     .flatMap(ofWord => ofWord.split('\0').filter(Boolean).sort(inOrder));
-  if (truncated) throw new CommandError('These are too many frames.');
+  if (truncated)
+    throw new CommandError('These are too many frames.', {
+      hint: 'Give a pattern such as %05d.png, or fewer frames.',
+    });
   if (files.length === 0)
     throw new CommandError(`The host has no file like ${words.join(' ')}.`, {
       hint: 'Quote patterns, so that the shell here leaves them as they are.',

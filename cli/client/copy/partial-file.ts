@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readdir, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ifMissing } from '../../command-error.ts';
+import { shortHash } from './short-hash.ts';
 
 /** What an earlier process received of a file before it died. */
 export interface PartialFile {
@@ -61,7 +61,6 @@ export class PartialFiles {
   }
 }
 
-const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
 const MACHINE = shortHash(hostname());
 
 function isGone(pid: number): boolean {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
@@ -6,6 +5,7 @@ import { openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import type { ProgressLine } from '../progress.ts';
+import { shortHash } from './short-hash.ts';
 import { startOver } from './start-over.ts';
 
 export interface Sending {
@@ -50,5 +50,3 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
 
 const isWithoutFolder = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'not_found';
-
-const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);

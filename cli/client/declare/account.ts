@@ -17,7 +17,7 @@ export function addAccountCommands(program: Command): void {
   withExample(
     program
       .command('logout')
-      .description('end that token, and forget it')
+      .description('revoke the token that login made, and forget it')
       .addOption(passwordStdin())
       .addOption(json())
       .action(async options => (await import('../commands/login.ts')).logOut(options)),
@@ -28,7 +28,7 @@ export function addAccountCommands(program: Command): void {
   withExample(
     tokens
       .command('list')
-      .description('list them')
+      .description('list your tokens')
       .addOption(json())
       .action(async options => (await load()).listTokens(options)),
     'windlass token list',
@@ -36,12 +36,14 @@ export function addAccountCommands(program: Command): void {
   withExample(
     tokens
       .command('create')
-      .description('make one, and print it')
-      .argument('<name>', 'what it is for')
+      .description('create a token, and print it')
+      .argument('<name>', 'what the token is for')
       .addOption(
-        new Option('--scope <scope>', 'what it may do').choices(['read', 'write']).default('write'),
+        new Option('--scope <scope>', 'what the token may do')
+          .choices(['read', 'write'])
+          .default('write'),
       )
-      .option('--expires <time>', 'such as 2030-01-01T00:00:00Z')
+      .option('--expires <time>', 'when the token expires, such as 2030-01-01T00:00:00Z')
       .addOption(passwordStdin())
       .addOption(json())
       .action(async (name, options) => (await load()).createToken(name, options)),
@@ -50,7 +52,7 @@ export function addAccountCommands(program: Command): void {
   withExample(
     tokens
       .command('delete')
-      .description('end one')
+      .description('revoke a token')
       .argument('<id>')
       .addOption(passwordStdin())
       .addOption(json())

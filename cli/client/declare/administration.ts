@@ -21,7 +21,7 @@ function addUsers(users: Command): void {
   withExample(
     users
       .command('list')
-      .description('list them')
+      .description('list users')
       .addOption(json())
       .action(async options => (await load()).listUsers(options)),
     'windlass user list',
@@ -29,9 +29,9 @@ function addUsers(users: Command): void {
   withExample(
     users
       .command('add')
-      .description('add one, whose password is asked for')
+      .description('add a user, whose password is asked for')
       .argument('<name>')
-      .option('--administrator', 'of the server')
+      .option('--administrator', 'the user administers the server')
       .addOption(passwordStdin())
       .addOption(json())
       .action(async (name, options) => (await load()).addUser(name, options)),
@@ -64,7 +64,7 @@ function addUsers(users: Command): void {
   withExample(
     users
       .command('remove')
-      .description('remove one')
+      .description('remove a user')
       .argument('<name>')
       .addOption(passwordStdin())
       .addOption(json())
@@ -78,7 +78,7 @@ function addHosts(hosts: Command): void {
   withExample(
     hosts
       .command('list')
-      .description('list them')
+      .description('list hosts')
       .addOption(json())
       .action(async options => (await load()).listHosts(options)),
     'windlass host list',
@@ -86,18 +86,18 @@ function addHosts(hosts: Command): void {
   withExample(
     hosts
       .command('add')
-      .description('add one, with its keys')
+      .description('add a host, with its keys')
       .argument('<name>')
-      .option('--address <address>', 'how it is reached; the name by default')
-      .option('--port <number>', '22 by default', wholeNumber)
+      .option('--address <address>', 'the address of the host; the name by default')
+      .option('--port <number>', 'the port of its SSH server; 22 by default', wholeNumber)
       .option(
         '--key <key>',
         'a key of the host, or its authority as @cert-authority HOSTS KEY; may be repeated',
         collect,
       )
-      .option('--trust', 'trust the keys that it shows now')
-      .option('--private', 'its address may be one such as 127.0.0.1 or 10.0.0.1')
-      .option('--jump <host>', 'the host that it is reached through')
+      .option('--trust', 'trust the keys that the host shows now')
+      .option('--private', 'allow a private address, such as 127.0.0.1 or 10.0.0.1')
+      .option('--jump <host>', 'the host that this one is reached through')
       .option('--no-agent', 'run commands without the agent')
       .addOption(passwordStdin())
       .addOption(json())
@@ -117,7 +117,7 @@ function addHosts(hosts: Command): void {
   withExample(
     hosts
       .command('remove')
-      .description('remove one')
+      .description('remove a host')
       .argument('<name>')
       .addOption(passwordStdin())
       .addOption(json())
@@ -131,14 +131,14 @@ function addWorkers(workers: Command): void {
   withExample(
     workers
       .command('list')
-      .description('list them, and what they do')
+      .description('list workers, and what they do')
       .addOption(json())
       .action(async options => (await load()).listWorkers(options)),
     'windlass worker list',
   );
   for (const [verb, does, draining] of [
-    ['drain', 'let one finish what it has, and take no more', true],
-    ['resume', 'let it take work again', false],
+    ['drain', 'let a worker finish what it has, and take no more work', true],
+    ['resume', 'let a drained worker take work again', false],
   ] as const)
     withExample(
       workers

@@ -8,9 +8,13 @@ export function addDataCommands(program: Command): void {
       .command('upload')
       .description('send files into a model, and wait until they are parsed')
       .argument('<file...>')
-      .option('--model <id>', 'where they go')
-      .option('--parser <name>', 'csv, json, blob, …', 'csv')
-      .option('--aid <name>', 'of each artifact, in the order of the files', collect)
+      .option('--model <id>', 'the model that the files go into')
+      .option('--parser <name>', 'the parser: csv, json, blob, …', 'csv')
+      .option(
+        '--aid <name>',
+        'name of an artifact, in the order of the files; may be repeated',
+        collect,
+      )
       .option('--set <name=value>', 'a parameter of the parser; may be repeated', collect)
       .option('--resume <id>', 'go on with an upload that was begun with the same files')
       .addOption(json())
@@ -28,9 +32,9 @@ export function addDataCommands(program: Command): void {
       .option('--columns <name>', 'only this one; may be repeated', collect)
       .option('--sort <name>', 'by this column, -name descending; may be repeated', collect)
       .option('--filter <column:op:value>', 'rows that pass; may be repeated', collect)
-      .option('--offset <number>', 'from this row on', wholeNumber)
-      .option('--limit <number>', 'how many', wholeNumber, 100)
-      .option('--csv', 'as CSV, up to 1,000,000 rows')
+      .option('--offset <number>', 'first row', wholeNumber)
+      .option('--limit <number>', 'number of rows', wholeNumber, 100)
+      .option('--csv', 'print CSV, up to 1,000,000 rows')
       .addOption(json())
       .action(async (model, table, options) =>
         (await import('../commands/rows.ts')).printRows(model, table, options),
@@ -45,7 +49,7 @@ function addProjects(program: Command): void {
   withExample(
     projects
       .command('list')
-      .description('list those that you are in')
+      .description('list the projects that you are in')
       .addOption(json())
       .action(async options => (await load()).listProjects(options)),
     'windlass project list',
@@ -53,7 +57,7 @@ function addProjects(program: Command): void {
   withExample(
     projects
       .command('create')
-      .description('make one, and print its id')
+      .description('create a project, and print its id')
       .argument('<name>')
       .addOption(json())
       .action(async (name, options) => (await load()).createProject(name, options)),
@@ -63,7 +67,7 @@ function addProjects(program: Command): void {
   withExample(
     models
       .command('list')
-      .description('list those of a project')
+      .description('list the models of a project')
       .argument('<project>')
       .addOption(json())
       .action(async (project, options) => (await load()).listModels(project, options)),
@@ -72,10 +76,10 @@ function addProjects(program: Command): void {
   withExample(
     models
       .command('create')
-      .description('make one, and print its id')
+      .description('create a model, and print its id')
       .argument('<project>')
       .argument('<name>')
-      .option('--type <type>', 'a word of your own', 'table')
+      .option('--type <type>', 'type of the model, a word of your own', 'table')
       .addOption(json())
       .action(async (project, name, options) => (await load()).createModel(project, name, options)),
     "windlass model create PROJECT 'A day'",

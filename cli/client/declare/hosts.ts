@@ -26,13 +26,13 @@ function addRun(program: Command): void {
       .command('run')
       .description('run a command on a host; its output and exit status are those of this one')
       .argument('<host>', 'the name of a host')
-      .argument('<command...>', 'as the shell there is to have it')
+      .argument('<command...>', 'the command, as the shell of the account reads it')
       .addOption(account())
       .addOption(key())
       .addOption(jumpUser())
       .addOption(jumpKey())
       .option('-d, --detach', 'print the id of the job and leave')
-      .option('--cwd <folder>', 'where it runs, on the host')
+      .option('--cwd <folder>', 'the working folder on the host')
       .addOption(environment())
       .addOption(
         new Option(
@@ -40,7 +40,7 @@ function addRun(program: Command): void {
           "the account's start-up files are read once a connection, or by each command as over ssh",
         ).choices(['once', 'each'] as const),
       )
-      .option('--timeout <seconds>', 'its time limit', wholeNumber)
+      .option('--timeout <seconds>', 'time limit of the command', wholeNumber)
       .option('--name <name>', 'a name for the job')
       .option('-n, --no-stdin', 'do not read standard input')
       .addOption(json())
@@ -59,24 +59,28 @@ function addBatch(program: Command): void {
       .command('batch')
       .description('submit a job to the batch system of a host, and follow it')
       .argument('<host>', 'the name of a host')
-      .argument('[command...]', 'as the shell there is to have it')
+      .argument('[command...]', 'the command, as the shell of the account reads it')
       .addOption(account())
       .addOption(key())
       .addOption(jumpUser())
       .addOption(jumpKey())
       .option('--script <file>', 'a script of this machine, instead of a command')
       .option('-d, --detach', 'print the id of the job and leave')
-      .option('--cwd <folder>', 'where it runs, on the host')
+      .option('--cwd <folder>', 'the working folder on the host')
       .addOption(environment())
       .option('--name <name>', 'a name for the job')
-      .option('--nodes <number>', '', wholeNumber)
-      .option('--tasks <number>', '', wholeNumber)
-      .option('--cpus <number>', 'of a task', wholeNumber)
-      .option('--memory <bytes>', 'of a node', wholeNumber)
-      .option('--time <seconds>', 'its time limit', wholeNumber)
-      .option('--queue <name>', 'or partition')
-      .option('--account <name>', 'that is charged')
-      .option('--option <option>', 'of the batch system, as it is; may be repeated', collect)
+      .option('--nodes <number>', 'number of nodes', wholeNumber)
+      .option('--tasks <number>', 'number of tasks', wholeNumber)
+      .option('--cpus <number>', 'cores of each task', wholeNumber)
+      .option('--memory <bytes>', 'memory of each node', wholeNumber)
+      .option('--time <seconds>', 'time limit of the job', wholeNumber)
+      .option('--queue <name>', 'the queue, or partition')
+      .option('--account <name>', 'the account that is charged')
+      .option(
+        '--option <option>',
+        'an option of the batch system, as it is; may be repeated',
+        collect,
+      )
       .addOption(json())
       .action(async (host, words, options) =>
         (await import('../commands/batch.ts')).submitBatch(host, words, options),
@@ -92,20 +96,20 @@ function addVideo(program: Command): void {
       .command('video')
       .description('make a video of frames that lie on a host')
       .argument('<host>', 'the name of a host')
-      .argument('<frames...>', 'paths there, or a pattern with * or %05d; quote it')
+      .argument('<frames...>', 'paths on the host, or a pattern with * or %05d; quote it')
       .requiredOption('-o, --output <file>', 'the file to write here: .mp4 or .webm')
       .addOption(account())
       .addOption(key())
       .addOption(jumpUser())
       .addOption(jumpKey())
       .option('--fps <number>', 'frames a second', decimalNumber)
-      .option('--width <pixels>', '', wholeNumber)
-      .option('--quality <number>', 'from 0 to 1', decimalNumber)
+      .option('--width <pixels>', 'width in pixels', wholeNumber)
+      .option('--quality <number>', 'quality from 0 to 1', decimalNumber)
       .addOption(
-        new Option('--label <what>', 'to draw into each frame: its number or its name').choices([
-          'frame',
-          'name',
-        ] as const),
+        new Option(
+          '--label <what>',
+          'what is drawn into each frame: its number or its name',
+        ).choices(['frame', 'name'] as const),
       )
       .option('--name <name>', 'a name for the job')
       .addOption(json())
@@ -151,7 +155,7 @@ function addSessions(program: Command): void {
     program
       .command('close')
       .description('end sessions, and cancel their jobs')
-      .argument('<session...>', 'their ids')
+      .argument('<session...>', 'ids of sessions')
       .addOption(json())
       .action(async (sids, options) => (await load()).closeSessions(sids, options)),
     'windlass close ID',

@@ -19,9 +19,9 @@ export function addJobCommands(program: Command): void {
       .option('--kind <kind>', 'only those of this kind; may be repeated', collect)
       .option('--host <name>', 'only those on this host')
       .option('--name <name>', 'only those with this name')
-      .option('--owner <name>', "another user's, or * for all: for administrators")
-      .option('--limit <number>', 'how many', wholeNumber, 20)
-      .option('--watch', 'again every two seconds')
+      .option('--owner <name>', "another user's jobs, or * for all: for administrators")
+      .option('--limit <number>', 'number of jobs', wholeNumber, 20)
+      .option('--watch', 'list the jobs again every two seconds')
       .addOption(json())
       .action(async options => (await import('../commands/jobs.ts')).listJobs(options)),
     'windlass jobs --state running --watch',
@@ -31,7 +31,7 @@ export function addJobCommands(program: Command): void {
       .command('logs')
       .description('print the output of a job')
       .argument('<job>')
-      .option('-f, --follow', 'go on until it ends')
+      .option('-f, --follow', 'follow the output until the job ends')
       .addOption(json())
       .action(async (job, options) => (await import('../commands/logs.ts')).showLogs(job, options)),
     'windlass logs -f JOB',
@@ -49,7 +49,7 @@ export function addJobCommands(program: Command): void {
   withExample(
     program
       .command('cancel')
-      .description('end jobs')
+      .description('cancel jobs')
       .argument('<job...>')
       .addOption(json())
       .action(async (jobs, options) => (await load()).cancelJobs(jobs, options)),
@@ -59,7 +59,7 @@ export function addJobCommands(program: Command): void {
     program
       .command('open')
       .description('open the web console: a job, a project, or the page to run commands on')
-      .argument('[id]', 'of a job or a project')
+      .argument('[id]', 'id of a job or a project')
       .addOption(json())
       .action(async (id, options) =>
         (await import('../commands/open.ts')).openConsole(id, options),

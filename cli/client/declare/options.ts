@@ -3,18 +3,22 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 export const json = () => new Option('--json', 'print JSON');
 export const passwordStdin = () =>
   new Option('--password-stdin', 'read passwords from standard input, one a line, yours first');
-export const account = () => new Option('--user <name>', 'the account on the host');
+export const account = () =>
+  new Option('--user <name>', 'the account on the host; by default the one you are logged in as');
 export const key = () =>
-  new Option('--key <file>', 'a private key for it; else its password is asked for');
+  new Option('--key <file>', 'a private key for the account; else its password is asked for');
 export const jumpUser = () =>
-  new Option('--jump-user <name>', 'the account on its jump host; the same by default');
+  new Option('--jump-user <name>', 'the account on the jump host; the same by default');
 export const jumpKey = () =>
   new Option(
     '--jump-key <file>',
-    'a private key for that; with --jump-user alone, its password is asked for',
+    'a private key for that account; with --jump-user alone, its password is asked for',
   );
 export const environment = () =>
-  new Option('--env <name=value>', 'for its environment; may be repeated').argParser(collect);
+  new Option(
+    '--env <name=value>',
+    "set a variable of the command's environment; may be repeated",
+  ).argParser(collect);
 
 /** Of an option that may be repeated. */
 export const collect = (value: string, before: string[] = []) => [...before, value];

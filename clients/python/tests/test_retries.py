@@ -20,6 +20,8 @@ from .http_server import serve
 
 Answer = Tuple[int, Dict[str, str], bytes]
 JOB = json.dumps({"id": "j1"}).encode()
+#: The connection ends without an answer.
+LOST: Answer = (0, {}, b"")
 
 
 class Seen(NamedTuple):
@@ -40,6 +42,8 @@ def server(*answers: Answer, always: Optional[Answer] = None) -> Iterator[Tuple[
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             seen.append(Seen(self.command, self.path, dict(self.headers.items()), time.monotonic()))
             status, headers, body = left.pop(0) if left or always is None else always
+            if status == 0:
+                return
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **headers}.items():
                 self.send_header(name, value)
@@ -92,11 +96,53 @@ def test_a_repeated_request_finds_the_end_of_its_first_job() -> None:
         assert client.session("s1").run("true").job == "j2"
 
 
-def test_a_write_without_a_key_is_sent_once() -> None:
-    with server(problem(503, "unavailable")) as (url, _seen), Client(url, token="t") as client:
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+@pytest.mark.parametrize("answer", [problem(503, "unavailable"), LOST], ids=["unavailable", "unreachable"])
+def test_a_write_without_a_key_is_sent_once(method: str, answer: Answer) -> None:
+    """Somebody else's may have come between: a second one would take it back."""
+    with server(answer) as (url, seen), Client(url, token="t", patience=1) as client:
         with pytest.raises(windlass.WindlassError) as raised:
-            client.request("POST", "/projects", {"name": "x"})
-    assert raised.value.code == "unavailable"
+            client.request(method, "/models/m/parameters/a", {"value": 1})
+    assert raised.value.code == ("unavailable" if answer[0] else "unreachable")
+    assert len(seen) == 1
+
+
+def test_what_changes_nothing_a_second_time_is_repeated() -> None:
+    with server(LOST, problem(503, "unavailable"), (202, {}, JOB)) as (url, seen), Client(url, token="t") as client:
+        assert client.cancel("j1")
+    assert len(seen) == 3
+    with server(LOST, (204, {}, b"")) as (url, seen), Client(url, token="t") as client:
+        client.session("s1").close()
+    assert len(seen) == 2
+
+
+CANCELLED = problem(409, "cancelled")
+OPENED: Answer = (201, {}, b'{"sid": "s1"}')
+
+
+def test_a_login_that_somebody_has_cancelled_is_not_begun_anew() -> None:
+    limit = problem(429, "too_many_requests", Retry_After="0")
+    for answers in ((limit, CANCELLED), (LOST, CANCELLED, CANCELLED)):
+        with server(*answers) as (url, seen), Client(url, token="t", patience=3) as client:
+            with pytest.raises(windlass.WindlassError, match="cancelled"):
+                client.open("host", "ada", password="x")
+        assert len(seen) == len(answers)
+    with server(LOST, CANCELLED, OPENED) as (url, seen), Client(url, token="t") as client:
+        assert client.open("host", "ada", password="x").sid == "s1"
+    keys = [one.headers["Idempotency-Key"] for one in seen]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_a_wait_asks_no_more_often_where_a_proxy_changes_tags() -> None:
+    """The service then has a new state for every question, and holds none of them."""
+    running = json.dumps(
+        {"id": "j1", "kind": "command", "state": "running", "created": "2026-01-01T00:00:00Z"}
+    ).encode()
+    for always in ((200, {"ETag": '"1-gzip"'}, running), (200, {}, running), (304, {}, b"")):
+        with server((200, {}, running), always=always) as (url, seen), Client(url, token="t") as client:
+            with pytest.raises(TimeoutError):
+                client.wait("j1", timeout=1)
+        assert len(seen) < 10
 
 
 def test_an_answer_that_is_not_the_services() -> None:

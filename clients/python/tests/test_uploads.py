@@ -49,6 +49,39 @@ def test_a_file_arrives_as_it_is(client: Client, tmp_path: Path) -> None:
     assert (len(told), told[-1].sent, told[-1].total) == (13, 12 * PART + 1, 12 * PART + 1)
 
 
+@pytest.mark.parametrize("size", [5 * PART, 2 * PART, PART + 1, 6 * PART])
+def test_of_two_states_of_a_file_nothing_is_made(client: Client, tmp_path: Path, size: int) -> None:
+    path = make_file(tmp_path, 5 * PART)
+    model = make_model(client)
+
+    def change(told: UploadProgress) -> None:
+        if told.sent == PART:
+            with path.open("r+b") as file:
+                file.write(b"x" * size)
+                file.truncate()
+
+    with pytest.raises(windlass.WindlassError, match="has changed while it was sent") as raised:
+        client.upload(path, model, part_size=PART, parallel=1, progress=change)
+    assert raised.value.code == "changed"
+    # What it is now can be sent with what is stored.
+    upload = client.upload(path, model, resume=raised.value.upload) if size == 5 * PART else None
+    if upload:
+        assert fetch(client, model, "run.dat") == path.read_bytes()
+
+
+def test_bytes_that_get_fewer_meanwhile(client: Client) -> None:
+    data = io.BytesIO(b"a" * 5 * PART)
+    with pytest.raises(windlass.WindlassError, match="has changed while it was sent"):
+        client.upload(
+            data,
+            make_model(client),
+            "some",
+            part_size=PART,
+            parallel=1,
+            progress=lambda told: data.truncate(2 * PART) and None,
+        )
+
+
 @pytest.mark.parametrize("size", [0, 1, PART, PART + 1])
 def test_files_of_any_length(client: Client, size: int) -> None:
     data = os.urandom(size)

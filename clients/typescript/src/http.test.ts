@@ -252,6 +252,21 @@ test('waiting for a job asks for its next change, and goes on where that does no
   expect(conditions).toEqual([[undefined, undefined], poll, poll, poll]);
 });
 
+test.each<[string, Answer]>([
+  ['without a tag', json(200, { id: 'j', state: 'running', finished: null })],
+  [
+    'with a tag that the service has not given',
+    json(200, { id: 'j', state: 'running', finished: null }, { ETag: '"1-gzip"' }),
+  ],
+  ['that is not held', (_req, res) => res.writeHead(304).end()],
+])('an answer %s has no flood of questions follow', async (_what, answer) => {
+  const first = json(200, { id: 'j', state: 'running', finished: null }, { ETag: '"1"' });
+  answers = [first, ...Array.from({ length: 10_000 }, () => answer)];
+  const stop = AbortSignal.timeout(1_000);
+  await expect(waitForEnd(connect(), 'j', { signal: stop })).rejects.toThrow('timeout');
+  expect(asked.length).toBeLessThan(10);
+});
+
 test('a page that a proxy answers instead of the service is an error, nothing is not', async () => {
   const page: Answer = (_req, res) =>
     res.writeHead(200, { 'Content-Type': 'text/html' }).end('<form>Log in</form>');

@@ -13,6 +13,8 @@ export interface VideoOptions extends Omit<NewVideo, 'content-type' | 'images'> 
   images?: string[];
   /** `video/mp4` unless given. */
   contentType?: VideoType;
+  /** 1 to 255 visible characters of your own: for 24 hours the same request under the same key is the same video. */
+  idempotencyKey?: string;
   signal?: AbortSignal;
 }
 
@@ -20,11 +22,11 @@ export interface VideoOptions extends Omit<NewVideo, 'content-type' | 'images'> 
 export async function startVideo(
   connection: Connection,
   sid: string,
-  { contentType = 'video/mp4', signal, ...options }: VideoOptions,
+  { contentType = 'video/mp4', idempotencyKey, signal, ...options }: VideoOptions,
 ): Promise<Video> {
   const { job } = await unwrap(
     connection.api.POST('/api/remotes/{sid}/videos', {
-      params: { path: { sid } },
+      params: { path: { sid }, header: { 'Idempotency-Key': idempotencyKey } },
       body: { 'content-type': contentType, ...options },
       signal,
       timeoutMs: ANSWER_MS,

@@ -1,5 +1,6 @@
 import { useMemo, useRef } from 'preact/hooks';
 import { useHome, useListing } from '../service/files.ts';
+import { sendFiles } from '../service/host-transfers.ts';
 import type { SessionRecord } from '../service/hosts.ts';
 import type { Dropped } from '../ui/dropped.ts';
 import { Empty } from '../ui/empty.tsx';
@@ -13,10 +14,9 @@ import { FileList } from './file-list.tsx';
 import { FilePreview } from './file-preview.tsx';
 import { FolderBar } from './folder-bar.tsx';
 import { FolderPath } from './folder-path.tsx';
+import { HostTransferList } from './host-transfer-list.tsx';
 import { cleanFolder, join, nameOf, parentOf } from './paths.ts';
 import { RemoveFile } from './remove-file.tsx';
-import { sendFiles } from './sending.ts';
-import { SendingList } from './sending-list.tsx';
 import { UpButtons } from './up-buttons.tsx';
 import { VideoForm } from './video-form.tsx';
 
@@ -68,7 +68,7 @@ export function Folder({ session }: { session: SessionRecord }) {
         onMake={make => show({ make })}
         onSend={send}
       />
-      <SendingList sid={sid} listing={data} />
+      <HostTransferList sid={sid} listing={data} />
       {error && (
         <Problem error={error}>
           <UpButtons {...up} onGo={goTo} onAgain={refetch} />

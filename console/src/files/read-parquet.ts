@@ -1,6 +1,6 @@
 import { decompress } from 'fzstd';
 import { type AsyncBuffer, parquetMetadataAsync, parquetRead } from 'hyparquet';
-import { windlass } from '../service/client.ts';
+import { readFile } from '../service/files.ts';
 
 /** What is read of a file at most, so that a page does not load a file of many GB by looking at it. */
 const MOST_BYTES = 16 << 20;
@@ -26,10 +26,8 @@ export async function readParquet(
     byteLength: size,
     slice: async (start, end = size) => {
       if (end - start > MOST_BYTES) throw new Error('More of it is needed than is read here.');
-      const reading = windlass.session(sid).readFile(path, { start, length: end - start, signal });
-      const pieces: Uint8Array<ArrayBuffer>[] = [];
-      for await (const bytes of reading) pieces.push(bytes as Uint8Array<ArrayBuffer>);
-      return new Blob(pieces).arrayBuffer();
+      const bytes = await readFile(sid, path, { start, length: end - start, signal });
+      return bytes.arrayBuffer();
     },
   };
   const metadata = await parquetMetadataAsync(file);

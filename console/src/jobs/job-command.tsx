@@ -1,8 +1,10 @@
+import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { keepDraft } from '../service/command-history.ts';
+import { keepDraft, readCommands, readDraft } from '../service/command-history.ts';
 import { useSessions } from '../service/hosts.ts';
 import { type JobCommand as Asked, type Job, useJobCommand } from '../service/jobs.ts';
 import { Button } from '../ui/button.tsx';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { toDraft } from './command-draft.ts';
 
@@ -41,6 +43,7 @@ export function ChangeAndRun({ job }: { job: Job }) {
   const [, navigate] = useLocation();
   const isOpen = sessions?.some(({ sid, state }) => sid === job.session && state === 'open');
   if (!asked || asked.stdin > 0 || !isOpen) return null;
+  const [typed, setTyped] = useState<string>();
   const change = () => {
     keepDraft({
       command: asked.script ?? asked.command ?? '',
@@ -48,10 +51,30 @@ export function ChangeAndRun({ job }: { job: Job }) {
     });
     navigate(`/run?session=${job.session}${job.kind === 'batch' ? '&as=batch' : ''}`);
   };
+  const ask = () => {
+    const { command } = readDraft();
+    if (command.trim() === '' || readCommands().includes(command)) change();
+    else setTyped(command);
+  };
   return (
-    <Button title="In the form of a new job: it is run when you say so" onClick={change}>
-      Change and run
-    </Button>
+    <>
+      <Button title="In the form of a new job: it is run when you say so" onClick={ask}>
+        Change and run
+      </Button>
+      {typed !== undefined && (
+        <ConfirmDialog
+          title="Replace what you typed?"
+          action="Replace it"
+          isPending={false}
+          error={undefined}
+          onConfirm={change}
+          onClose={() => setTyped(undefined)}
+        >
+          <p>This command is typed on the page Run, and was not sent:</p>
+          <pre class="break">{typed}</pre>
+        </ConfirmDialog>
+      )}
+    </>
   );
 }
 

@@ -1,5 +1,5 @@
-import { type JobEvent, unwrap } from '@windlass/client';
-import { windlass } from '../service/client.ts';
+import type { JobEvent } from '@windlass/client';
+import { followJob, readOutput } from '../service/output.ts';
 import { BLOCK_BYTES } from './byte-blocks.ts';
 import type { Missing, OutputLog } from './output-log.ts';
 
@@ -12,13 +12,18 @@ interface FeedOptions {
   onChange: () => void;
   /** What is told of the job beside its output. */
   onEvent?: (event: JobEvent) => void;
+  /** Why bytes could not be read again; undefined once they were. */
+  onMissed: (error: unknown) => void;
 }
+
+/** After bytes that could not be read again. */
+const AGAIN_MS = 5_000;
 
 /** Fills the log with what a job prints, from where it is to the job's end, over any number of connections. */
 export async function feedLog(
   job: string,
   log: OutputLog,
-  { signal, onChange, onEvent }: FeedOptions,
+  { signal, onChange, onEvent, onMissed }: FeedOptions,
 ): Promise<void> {
   const asked = new Set<string>();
   log.onMissing = missing => {
@@ -27,15 +32,24 @@ export async function feedLog(
     asked.add(key);
     readAgain(job, missing, signal)
       .then(bytes => {
+        asked.delete(key);
         log.restore(missing, bytes);
+        onMissed(undefined);
         onChange();
       })
-      .catch(() => {})
-      .finally(() => asked.delete(key));
+      .catch(async error => {
+        if (signal.aborted) return;
+        onMissed(error);
+        await new Promise(resolve => setTimeout(resolve, AGAIN_MS));
+        asked.delete(key);
+        // Who still looks at it asks again.
+        if (!signal.aborted) onChange();
+      });
   };
+  onChange();
   let turn = performance.now();
   const from = { stdout: log.bytesOf('stdout'), stderr: log.bytesOf('stderr') };
-  for await (const event of windlass.follow(job, { signal, from }).events()) {
+  for await (const event of followJob(job, { signal, from })) {
     if (event.event === 'output') {
       log.append(event.stream, event.bytes, event.time);
       onChange();
@@ -54,18 +68,10 @@ async function readAgain(
   { stream, block }: Missing,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
-  const params = {
-    path: { id: job },
-    query: { stream, offset: block * BLOCK_BYTES, limit: BLOCK_BYTES },
-  };
-  const asking = windlass.api.GET('/api/jobs/{id}/output', {
-    params,
-    signal,
-    parseAs: 'arrayBuffer',
-  });
-  const bytes = new Uint8Array((await unwrap(asking)) as ArrayBuffer);
+  const offset = block * BLOCK_BYTES;
+  const bytes = await readOutput(job, { stream, offset, limit: BLOCK_BYTES }, signal);
   if (bytes.length === BLOCK_BYTES) return bytes;
-  throw new Error(`The output ends at ${block * BLOCK_BYTES + bytes.length}.`);
+  throw new Error(`The output ends at ${offset + bytes.length}.`);
 }
 
 /** A turn of the page's other work; a timer would wait for 4 ms. */

@@ -8,6 +8,8 @@ export class FindLines {
   readonly matches: number[] = [];
   readonly #log: OutputLog;
   readonly #needle: string;
+  /** It goes on when bytes have come that are being read again. */
+  isWaiting = false;
   #next = 0;
 
   constructor(log: OutputLog, needle: string) {
@@ -27,7 +29,7 @@ export class FindLines {
     const until = now() + ms;
     while (!this.isDone && now() < until) {
       const lines = this.#log.plainLines(this.#next);
-      // The bytes are being read again.
+      this.isWaiting = lines === undefined;
       if (!lines || lines.length === 0) return;
       for (const [i, line] of lines.entries())
         if (line.toLowerCase().includes(this.#needle)) this.matches.push(this.#next + i);

@@ -35,7 +35,7 @@ export function useFind(
       timer = undefined;
       find.step(SLICE_MS);
       setCount(find.matches.length);
-      if (!find.isDone) begin();
+      if (!find.isDone && !find.isWaiting) begin();
     };
     const begin = () => {
       timer ??= setTimeout(work);

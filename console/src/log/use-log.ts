@@ -25,6 +25,7 @@ export interface FollowedLog {
 /** The log of a job, which is followed as long as it is shown. */
 export function useLog(job: string): FollowedLog {
   const [error, setError] = useState<unknown>();
+  const [missed, setMissed] = useState<unknown>();
   const [, recount] = useReducer((n: number) => n + 1, 0);
   const { log, listeners, subscribe } = useMemo(() => openLog(job), [job]);
   // It goes on from where it is after a login that was made again.
@@ -32,6 +33,7 @@ export function useLog(job: string): FollowedLog {
   useEffect(() => {
     if (isOut) return;
     setError(undefined);
+    setMissed(undefined);
     const watching = new AbortController();
     const { signal } = watching;
     let counting: ReturnType<typeof setTimeout> | undefined;
@@ -54,7 +56,8 @@ export function useLog(job: string): FollowedLog {
       setError(undefined);
       void refreshJob(job);
     };
-    const feed = (turn: AbortSignal) => feedLog(job, log, { signal: turn, onChange, onEvent });
+    const feed = (turn: AbortSignal) =>
+      feedLog(job, log, { signal: turn, onChange, onEvent, onMissed: setMissed });
     const follow = () =>
       whileVisible(feed, { page: document, hiddenMs: HIDDEN_MS, signal })
         .then(() => {
@@ -76,7 +79,7 @@ export function useLog(job: string): FollowedLog {
       clearTimeout(again);
     };
   }, [job, log, listeners, isOut]);
-  return { log, error, subscribe };
+  return { log, error: error ?? missed, subscribe };
 }
 
 function openLog(_job: string) {

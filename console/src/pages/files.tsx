@@ -1,3 +1,4 @@
+import { useEffect, useState } from 'preact/hooks';
 import { Folder } from '../files/folder.tsx';
 import { NoSession } from '../files/no-session.tsx';
 import { SessionBar } from '../run/session-bar.tsx';
@@ -19,10 +20,21 @@ export function FilesPage({ user }: { user: CurrentUser }) {
   const sid = search.get('session');
   const host = search.get('host') ?? sessions.find(one => one.sid === sid)?.hostname;
   const isElsewhere = sid !== null || host !== undefined;
+  const address = `${sid} ${search.get('host')}`;
+  const [shown, setShown] = useState<{ address: string; sid: string; host: string }>();
+  const named = sessions.find(one => one.sid === sid);
   const session =
-    sessions.find(one => one.sid === sid) ??
-    sessions.find(({ hostname, state }) => hostname === host && state === 'open') ??
-    (isElsewhere ? undefined : (sessions.find(({ state }) => state === 'open') ?? sessions[0]));
+    named ??
+    // What was looked at as one account is never looked at, or written to, as another one unasked.
+    (shown?.address === address
+      ? sessions.find(one => one.sid === shown.sid)
+      : (sessions.find(({ hostname, state }) => hostname === host && state === 'open') ??
+        (isElsewhere
+          ? undefined
+          : (sessions.find(({ state }) => state === 'open') ?? sessions[0]))));
+  useEffect(() => {
+    if (session) setShown({ address, sid: session.sid, host: session.hostname });
+  }, [address, session?.sid]);
   return (
     <>
       <div class="page-head">
@@ -43,7 +55,7 @@ export function FilesPage({ user }: { user: CurrentUser }) {
       {data && session?.state !== 'open' && (
         <NoSession
           user={user}
-          host={session?.hostname ?? host}
+          host={session?.hostname ?? host ?? shown?.host}
           again={session?.state === 'reconnect' ? session : undefined}
           onOpened={opened => change({ session: opened })}
         />

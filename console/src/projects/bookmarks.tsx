@@ -159,7 +159,13 @@ function NewBookmark({ pid, onStored }: { pid: string; onStored: (bid: string) =
   const isObject = draft.trimStart().startsWith('{') && readJson(draft).error === undefined;
   return (
     <section class="form" aria-label="New bookmark">
-      <JsonEditor label="State, a JSON object" text={draft} onChange={change} />
+      {/* What is typed meanwhile would be dropped with what is stored. */}
+      <JsonEditor
+        label="State, a JSON object"
+        text={draft}
+        onChange={change}
+        isReadOnly={store.isPending}
+      />
       {store.error && <Problem error={store.error} />}
       <div class="row">
         <Button

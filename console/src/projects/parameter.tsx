@@ -119,6 +119,7 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
               name="name"
               required
               ref={first}
+              readOnly={store.isPending}
               value={draft.aid}
               onInput={event => change({ ...draft, aid: event.currentTarget.value })}
             />

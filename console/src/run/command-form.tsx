@@ -2,10 +2,10 @@ import { useMutation } from '@tanstack/preact-query';
 import type { TargetedKeyboardEvent, TargetedSubmitEvent } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { nameOfEngine } from '../jobs/engines.ts';
-import { queries, windlass } from '../service/client.ts';
+import { queries } from '../service/client.ts';
 import { keepCommand, keepDraft, readCommands, readDraft } from '../service/command-history.ts';
 import type { SessionRecord } from '../service/hosts.ts';
-import { sendOnce } from '../service/once.ts';
+import { startBatch, startCommand } from '../service/jobs.ts';
 import { Button } from '../ui/button.tsx';
 import { PlayIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
@@ -36,16 +36,8 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
   const area = useRef<HTMLTextAreaElement>(null);
   const start = useMutation({
     mutationFn: async ({ text, given }: { text: string; given: Given }) => {
-      const on = windlass.session(sid);
-      if (isBatch) {
-        const batch = readBatch(text, given);
-        return sendOnce({ sid, batch }, key => on.batch({ ...batch, idempotencyKey: key }).job);
-      }
-      const options = readRunOptions(given);
-      return sendOnce(
-        { sid, command: text, options },
-        key => on.run(text, { ...options, idempotencyKey: key }).job,
-      );
+      if (isBatch) return startBatch(sid, readBatch(text, given));
+      return startCommand(sid, text, readRunOptions(given));
     },
     onSuccess: (job, { text }) => {
       keepCommand(text);

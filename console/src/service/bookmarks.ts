@@ -38,10 +38,10 @@ export const useBookmark = (bid: string) =>
 const bookmarksChanged = (pid: string) =>
   queries.invalidateQueries({ queryKey: ['project', pid, 'bookmarks'] });
 
-/** Stores a JSON object, byte for byte; its id. */
 /** The name of what is typed for a new bookmark. */
 export const draftOfBookmark = (pid: string): string => `bookmark ${pid}`;
 
+/** Stores a JSON object, byte for byte; its id. */
 export const useStoreBookmark = (pid: string) =>
   useMutation({
     meta: { done: 'The bookmark is stored.' },

@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/preact-query';
-import { escapePath, unwrap, WindlassError } from '@windlass/client';
+import { escapePath, type ReadOptions, unwrap, WindlassError } from '@windlass/client';
 import { queries, windlass } from './client.ts';
 import { apiPath } from './place.ts';
 
@@ -56,6 +56,14 @@ export const useRemoveFile = (sid: string) =>
 export const fileAddress = (sid: string, path: string) =>
   apiPath(`remotes/${encodeURIComponent(sid)}/file${escapePath(path)}`);
 
+/** Bytes of a file on a host. */
+export async function readFile(sid: string, path: string, options: ReadOptions): Promise<Blob> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for await (const bytes of windlass.session(sid).readFile(path, options))
+    pieces.push(bytes as Uint8Array<ArrayBuffer>);
+  return new Blob(pieces);
+}
+
 /** The first bytes of a file on a host. */
 export const useHead = (
   sid: string,
@@ -65,10 +73,8 @@ export const useHead = (
   useQuery({
     queryKey: ['file', sid, path, most, version],
     queryFn: async ({ signal }) => {
-      const pieces: Uint8Array<ArrayBuffer>[] = [];
-      const reading = windlass.session(sid).readFile(path, { length: most, signal });
-      for await (const bytes of reading) pieces.push(bytes as Uint8Array<ArrayBuffer>);
-      return new Uint8Array(await new Blob(pieces).arrayBuffer());
+      const head = await readFile(sid, path, { length: most, signal });
+      return new Uint8Array(await head.arrayBuffer());
     },
     staleTime: 60_000,
     gcTime: 60_000,

@@ -1,9 +1,11 @@
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/preact-query';
 import {
+  type BatchOptions,
   type components,
   type Job,
   type JobFilter,
   type ListedJob,
+  type RunOptions,
   unwrap,
 } from '@windlass/client';
 import { AT_ONCE, queries, windlass } from './client.ts';
@@ -76,6 +78,20 @@ export const useJobCommand = (id: string) =>
 
 /** Its record and its history. */
 export const refreshJob = (id: string) => queries.invalidateQueries({ queryKey: ['job', id] });
+
+/** Runs a command on the host of a session, once; its job. */
+export const startCommand = (sid: string, command: string, options: RunOptions) =>
+  sendOnce(
+    { sid, command, options },
+    idempotencyKey => windlass.session(sid).run(command, { ...options, idempotencyKey }).job,
+  );
+
+/** Submits a job to the batch system of the host of a session, once. */
+export const startBatch = (sid: string, batch: BatchOptions) =>
+  sendOnce(
+    { sid, batch },
+    idempotencyKey => windlass.session(sid).batch({ ...batch, idempotencyKey }).job,
+  );
 
 export const useCancel = (id: string) =>
   useMutation({ mutationFn: () => windlass.cancel(id), onSettled: () => refreshJob(id) });

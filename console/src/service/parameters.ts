@@ -60,14 +60,16 @@ export const useStoreParameter = (mid: string) =>
 
 async function refuseExisting(mid: string, aid: string): Promise<void> {
   const params = { path: { mid, aid } };
-  const { response } = await windlass.api.GET('/api/models/{mid}/parameters/{aid}', {
+  const asked = windlass.api.GET('/api/models/{mid}/parameters/{aid}', {
     params,
     parseAs: 'text',
   });
-  if (response.ok)
-    throw new WindlassError({
-      code: 'exists',
-      detail: `There is a parameter ${aid} already.`,
-      hint: 'Choose another name, or change that one.',
-    });
+  if ((await asked).response.status === 404) return;
+  // Where it is not known whether there is one, none is replaced.
+  await unwrap(asked);
+  throw new WindlassError({
+    code: 'exists',
+    detail: `There is a parameter ${aid} already.`,
+    hint: 'Choose another name, or change that one.',
+  });
 }

@@ -7,7 +7,7 @@ type Schemas = components['schemas'];
 export type Table = Schemas['Table'];
 export type Column = Table['columns'][number];
 export type Histogram = Schemas['Histogram'];
-export type Series = Schemas['TableSeries'];
+
 export type { RowsPage, Value };
 
 /** A table of a model, as it is until another one takes its place. */

@@ -3,10 +3,16 @@ import { type components, unwrap } from '@windlass/client';
 import { useEffect, useReducer } from 'preact/hooks';
 import { queries, windlass } from './client.ts';
 import { readAll } from './pages.ts';
-import { abandonUpload, getUpload, type Sending, sendings, type Upload } from './sendings.ts';
+import {
+  abandonUpload,
+  getUpload,
+  type Upload,
+  type UploadTransfer,
+  uploadTransfers,
+} from './upload-transfers.ts';
 
 export type Parser = components['schemas']['Parser'];
-export type { Sending, Upload };
+export type { Upload, UploadTransfer };
 
 /** The parsers of uploads with their parameters, which change with the service alone. */
 export const useParsers = () =>
@@ -18,10 +24,10 @@ export const useParsers = () =>
   });
 
 /** The uploads of this page into a model. */
-export function useSendings(mid: string): Sending[] {
+export function useUploadTransfers(mid: string): UploadTransfer[] {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
-  useEffect(() => sendings.subscribe(() => redraw(undefined)), []);
-  return sendings.list.filter(each => each.mid === mid);
+  useEffect(() => uploadTransfers.subscribe(() => redraw(undefined)), []);
+  return uploadTransfers.list.filter(each => each.mid === mid);
 }
 
 /** The user's uploads into a model that were begun, here or elsewhere, and not ended. */

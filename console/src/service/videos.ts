@@ -1,11 +1,17 @@
 import { useMutation } from '@tanstack/preact-query';
 import { unwrap, type VideoOptions } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { sendOnce } from './once.ts';
 
 /** Asks for a video; the id of its job. */
 export const useMakeVideo = (sid: string) =>
   useMutation({
-    mutationFn: async (options: VideoOptions) => (await windlass.session(sid).video(options)).job,
+    mutationFn: async (video: VideoOptions) =>
+      sendOnce(
+        { sid, video },
+        async idempotencyKey =>
+          (await windlass.session(sid).video({ ...video, idempotencyKey })).job,
+      ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['jobs'] }),
   });
 

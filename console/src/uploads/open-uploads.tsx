@@ -1,7 +1,12 @@
 import { useState } from 'preact/hooks';
 import { rememberedFiles } from '../service/remembered-uploads.ts';
-import { sendings } from '../service/sendings.ts';
-import { type Sending, type Upload, useAbandonUpload, useOpenUploads } from '../service/uploads.ts';
+import { uploadTransfers } from '../service/upload-transfers.ts';
+import {
+  type Upload,
+  type UploadTransfer,
+  useAbandonUpload,
+  useOpenUploads,
+} from '../service/uploads.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Problem } from '../ui/problem.tsx';
@@ -10,9 +15,9 @@ import { FileButton } from './drop-zone.tsx';
 import type { NamedFile } from './dropped-files.ts';
 
 /** Uploads that were begun before, by this page before it was loaded again or elsewhere: they go on with the same files. */
-export function OpenUploads({ mid, present }: { mid: string; present: Sending[] }) {
+export function OpenUploads({ mid, present }: { mid: string; present: UploadTransfer[] }) {
   const { data, error } = useOpenUploads(mid);
-  const ours = new Set(sendings.list.map(({ uid }) => uid));
+  const ours = new Set(uploadTransfers.list.map(({ uid }) => uid));
   if (error) return <Problem error={error} />;
   const left = data?.filter(({ id }) => !ours.has(id)) ?? [];
   // Redrawn with the uploads of this page.
@@ -53,7 +58,7 @@ function OpenUpload({ upload }: { upload: Upload }) {
     if (others.length > 0)
       return setProblem(`Another size than what was begun: ${others.join(', ')}.`);
     const given = files.flatMap(one => (one ? [one.file] : []));
-    sendings.add({ mid, parser, aids, files: given, parameters: {} }, id);
+    uploadTransfers.add({ mid, parser, aids, files: given, parameters: {} }, id);
   };
   return (
     <li>

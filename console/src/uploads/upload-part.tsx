@@ -2,19 +2,19 @@ import { useState } from 'preact/hooks';
 import type { ModelPartProps } from '../projects/model-part.ts';
 import { useModel } from '../service/models.ts';
 import { canWrite } from '../service/projects.ts';
-import { useSendings } from '../service/uploads.ts';
+import { useUploadTransfers } from '../service/uploads.ts';
 import { Empty } from '../ui/empty.tsx';
 import { UploadIcon } from '../ui/icons.tsx';
 import { DropZone } from './drop-zone.tsx';
 import type { NamedFile } from './dropped-files.ts';
 import { OpenUploads } from './open-uploads.tsx';
-import { SendingList } from './sending-list.tsx';
 import { Staging } from './staging.tsx';
+import { UploadTransferList } from './upload-transfer-list.tsx';
 
 /** Files into a model. */
 export function UploadPart({ project, model }: ModelPartProps) {
   const [staged, stage] = useState<NamedFile[]>([]);
-  const present = useSendings(model.id);
+  const present = useUploadTransfers(model.id);
   const known = useModel(model.id).data?.pages.flatMap(({ artifacts }) => artifacts) ?? [];
   const add = (files: NamedFile[]) => {
     const names = new Set(files.map(({ name }) => name));
@@ -44,7 +44,7 @@ export function UploadPart({ project, model }: ModelPartProps) {
       {staged.length > 0 && (
         <Staging mid={model.id} files={staged} known={known} onChange={stage} />
       )}
-      <SendingList list={present} />
+      <UploadTransferList list={present} />
       <OpenUploads mid={model.id} present={present} />
     </>
   );

@@ -21,7 +21,8 @@ ANSWER_SECONDS = 60.0
 #: Seconds in which a service that never answered is tried: its address may be wrong.
 FIRST_CONTACT_SECONDS = 10.0
 
-_SAFE_METHODS = ("GET", "HEAD", "PUT", "DELETE")
+#: Another one may take back what somebody has done after it.
+_SAFE_METHODS = ("GET", "HEAD")
 #: The request was not sent.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 #: Sent again where that is safe: too slow, too many, a proxy that reaches nobody, or a dependency that is down.
@@ -79,11 +80,11 @@ class Api:
     ) -> httpx.Response:
         """Returns the answer, read to its end; raises `WindlassError` for an error.
 
-        GET, PUT and DELETE are repeated after passing failures, and so is a POST that is `keyed`: it has an
-        Idempotency-Key, under which the service does it once, or `safe`: it changes nothing. What was certainly not
-        accepted is always repeated. With `renewed` the service cancels the work of a client that is gone: such a
-        request is begun again under a new key. With `lost_once` the caller repeats what had no answer. After `within`
-        seconds nothing is repeated or waited for.
+        GET and HEAD are repeated after passing failures, and so is what is `keyed`: it has an Idempotency-Key, under
+        which the service does it once, or `safe`: a second time it changes nothing. What was certainly not accepted is
+        always repeated. With `renewed` the service cancels the work of a client that is gone: such a request is begun
+        again under a new key. With `lost_once` the caller repeats what had no answer. After `within` seconds nothing is
+        repeated or waited for.
         """
         patience = self.patience()
         if within is not None:
@@ -103,16 +104,20 @@ class Api:
                     raise failure from cause
                 if not self._was_reached:
                     patience.shorten(FIRST_CONTACT_SECONDS)
-                was_lost = True
+                was_lost = was_lost or not isinstance(cause, _NOT_SENT)
             else:
                 if response.status_code < 400:
                     return self.require_service(response)
                 failure = to_error(response)
                 if renewed and was_lost and failure.code == "cancelled":
                     sent["Idempotency-Key"] = str(uuid.uuid4())
-                elif not (response.status_code == 429 or (repeatable and response.status_code in PASSING)):
+                    was_lost = False
+                elif response.status_code == 429:
+                    pass  # Refused before anything was done.
+                elif repeatable and response.status_code in PASSING:
+                    was_lost = True
+                else:
                     raise failure
-                was_lost = True
             seconds = patience.pause(response)
             if seconds is None:
                 raise failure

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import time
 from datetime import datetime, timezone
 from typing import Any, AsyncGenerator, Dict, Mapping, Optional
@@ -8,9 +9,13 @@ from ..errors import JobFailed, Unreachable, WindlassError
 from ..records import Job, Result
 from .api import ANSWER_SECONDS, PASSING, Api, escape, find_job
 from .download import download
+from .patience import Patience
 
 #: Seconds that the service is asked to hold a poll: less than proxies do.
 POLL_SECONDS = 25
+#: An answer that comes sooner was not held.
+HELD_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 5.0
 #: An answer that is held until the time is over may come so much later.
 LATE_SECONDS = 5
 #: The most jobs of a page.
@@ -25,6 +30,9 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
     """The job when it has ended, in whatever state; with `check` it raises `JobFailed` unless it has succeeded."""
     until = None if timeout is None else time.monotonic() + timeout
     tag = ""
+    known = b""
+    # A proxy that takes away or changes tags or preferences has every question answered at once.
+    pauses = Patience(math.inf)
     while True:
         left = None if until is None else until - time.monotonic()
         if left is not None and left <= 0:
@@ -32,6 +40,7 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
         seconds = POLL_SECONDS if left is None else max(1, min(POLL_SECONDS, round(left)))
         headers = {"Prefer": f"wait={seconds}", **({"If-None-Match": tag} if tag else {})}
         within = None if left is None else left + LATE_SECONDS
+        begun = time.monotonic()
         try:
             response = await api.request(
                 "GET", f"/jobs/{escape(job)}", headers=headers, timeout=ANSWER_SECONDS + seconds, within=within
@@ -42,14 +51,21 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
             if not (is_over and (isinstance(error, Unreachable) or error.status in PASSING)):
                 raise
             raise TimeoutError(f"Job {job} has not ended within {timeout} s: {error.detail}") from error
-        if response.status_code == 304:
-            continue
-        tag = response.headers.get("ETag", "")
-        found = Job.from_json(api.read_json(response))
-        if found.ended:
-            if check and found.state != "succeeded":
-                raise to_failure(found)
-            return found
+        is_new = response.status_code != 304 and response.content != known
+        if is_new:
+            known = response.content
+            found = Job.from_json(api.read_json(response))
+            if found.ended:
+                if check and found.state != "succeeded":
+                    raise to_failure(found)
+                return found
+        if response.status_code != 304:
+            tag = response.headers.get("ETag", "")
+        if is_new or time.monotonic() - begun > HELD_SECONDS:
+            pauses.renew()
+        else:
+            longest = LONGEST_PAUSE_SECONDS if left is None else min(LONGEST_PAUSE_SECONDS, left)
+            await api.transport.sleep(min(longest, pauses.pause() or 0))
 
 
 def to_failure(job: Job) -> JobFailed:
@@ -90,7 +106,7 @@ async def fetch_output(api: Api, job: str, stream: str = "stdout", offset: int =
 async def cancel_job(api: Api, job: str) -> bool:
     """True where its end was asked for, False where it had ended."""
     try:
-        await api.request("DELETE", f"/jobs/{escape(job)}")
+        await api.request("DELETE", f"/jobs/{escape(job)}", safe=True)
     except WindlassError as error:
         if error.code == "conflict":
             return False

@@ -91,7 +91,7 @@ async def log_in(api: Api, path: str, body: Mapping[str, Any], answer: Optional[
 async def close_session(api: Api, sid: str) -> None:
     """Ends a session and cancels its jobs; nothing where it has ended."""
     try:
-        await api.request("DELETE", f"/remotes/{escape(sid)}")
+        await api.request("DELETE", f"/remotes/{escape(sid)}", safe=True)
     except WindlassError as error:
         if error.status != 404:
             raise

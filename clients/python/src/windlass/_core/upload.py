@@ -114,6 +114,7 @@ async def _send_all(sender: _Sender, sending: Sending) -> str:
                 await sender.begin_again(found.stored)
                 continue
             tag = found.tag
+        await sender.api.transport.call(sender.original.check)
         path = f"/uploads/{escape(sender.uid)}/finished"
         headers = {"If-Match": tag} if tag else {}
         try:
@@ -122,6 +123,41 @@ async def _send_all(sender: _Sender, sending: Sending) -> str:
         except WindlassError as error:
             if error.status != 412:
                 raise
+
+
+class _Original:
+    """What a file was when it was opened: of two states of it nothing is made."""
+
+    def __init__(self, file: IO[bytes], size: Optional[int]) -> None:
+        self._file = file
+        self._size = size
+        self._state = self._find_state()
+
+    def check(self) -> None:
+        """Raises `changed` where it is another one by now."""
+        if self._find_state() != self._state:
+            raise _has_changed()
+
+    def check_end(self, length: int) -> None:
+        """Raises `changed` where it has ended after so many bytes, before the end that was measured."""
+        if self._size is not None and length < self._size:
+            raise _has_changed()
+
+    def _find_state(self) -> Optional[Tuple[int, int]]:
+        """None where there is none: a pipe has no second state, and nor has what is no file of the system."""
+        if self._size is None:
+            return None
+        try:
+            found = os.fstat(self._file.fileno())
+        except (AttributeError, OSError):
+            return None
+        return found.st_size, found.st_mtime_ns
+
+
+def _has_changed() -> WindlassError:
+    return WindlassError(
+        "The file has changed while it was sent.", code="changed", hint="Send it when nothing writes to it."
+    )
 
 
 class _TooLarge(Exception):
@@ -138,6 +174,7 @@ class _Sender:
     def __init__(self, api: Api, file: IO[bytes], uid: str, size: Optional[int], stored: Stored) -> None:
         self.api = api
         self._file = file
+        self.original = _Original(file, size)
         self.uid = uid
         self._size = size
         self._start = 0 if size is None else file.tell()
@@ -214,9 +251,11 @@ class _Sender:
             part_size = cut.length(number, self._begin)
             data = await self.api.transport.call(lambda: _read_fully(self._file, part_size))
             self._is_at_end = len(data) < part_size
+            self._begin += len(data)
+            if self._is_at_end:
+                self.original.check_end(self._begin)
             if not data and number > 0:
                 return None
-            self._begin += len(data)
             if number == MAX_PARTS:
                 raise ValueError(
                     f"The file is longer than {MAX_PARTS} parts of {part_size} bytes: give a larger part_size."
@@ -237,7 +276,7 @@ class _Sender:
         async def put() -> None:
             nonlocal begun
             begun = time.monotonic()
-            await self.api.request("PUT", path, content=data, headers=headers, lost_once=True)
+            await self.api.request("PUT", path, content=data, headers=headers, safe=True, lost_once=True)
 
         while self._failure is None:
             is_alone = self._alone > 0

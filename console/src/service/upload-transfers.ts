@@ -7,7 +7,7 @@ import { whenUserLeaves } from './user.ts';
 export type Upload = components['schemas']['Upload'];
 
 /** Files that are sent into a model as one upload. */
-export interface Sending {
+export interface UploadTransfer {
   key: number;
   mid: string;
   parser: string;
@@ -26,19 +26,22 @@ export interface Sending {
   upload?: Upload;
 }
 
-export type NewSending = Pick<Sending, 'mid' | 'parser' | 'aids' | 'files' | 'parameters'>;
+export type NewUploadTransfer = Pick<
+  UploadTransfer,
+  'mid' | 'parser' | 'aids' | 'files' | 'parameters'
+>;
 
 /**
  * The uploads of this page. One is sent at a time, in parts of which several go at once; it goes on while other pages of the
  * console are looked at.
  */
-class Sendings {
-  #list: Sending[] = [];
+class UploadTransfers {
+  #list: UploadTransfer[] = [];
   #next = 1;
   readonly #running = new Map<number, AbortController>();
   readonly #listeners = new Set<() => void>();
 
-  get list(): readonly Sending[] {
+  get list(): readonly UploadTransfer[] {
     return this.#list;
   }
 
@@ -47,7 +50,7 @@ class Sendings {
     return () => this.#listeners.delete(listener);
   }
 
-  add(given: NewSending, uid?: string): void {
+  add(given: NewUploadTransfer, uid?: string): void {
     const total = given.files.reduce((sum, { size }) => sum + size, 0);
     this.#list.push({ ...given, key: this.#next++, uid, state: 'waits', sent: 0, total });
     this.#work();
@@ -66,14 +69,14 @@ class Sendings {
 
   /** Takes it from the list. What of it is begun is given up. */
   remove(key: number): void {
-    const sending = this.#list.find(each => each.key === key);
+    const transfer = this.#list.find(each => each.key === key);
     this.#running.get(key)?.abort();
     this.#list = this.#list.filter(each => each.key !== key);
     this.#tell();
     // What ended stays in the model's list of uploads.
-    const isEnded = sending?.state === 'done' || sending?.upload !== undefined;
-    if (sending?.uid && sending.state !== 'parses' && !isEnded)
-      void abandonUpload(sending.uid).catch(() => {});
+    const isEnded = transfer?.state === 'done' || transfer?.upload !== undefined;
+    if (transfer?.uid && transfer.state !== 'parses' && !isEnded)
+      void abandonUpload(transfer.uid).catch(() => {});
     this.#work();
   }
 
@@ -84,7 +87,7 @@ class Sendings {
     this.#tell();
   }
 
-  #change(key: number, changes: Partial<Sending>): void {
+  #change(key: number, changes: Partial<UploadTransfer>): void {
     this.#list = this.#list.map(each => (each.key === key ? { ...each, ...changes } : each));
     this.#tell();
   }
@@ -103,8 +106,8 @@ class Sendings {
     else this.#tell();
   }
 
-  async #send(sending: Sending): Promise<void> {
-    const { key, mid } = sending;
+  async #send(transfer: UploadTransfer): Promise<void> {
+    const { key, mid } = transfer;
     const stop = new AbortController();
     this.#running.set(key, stop);
     this.#change(key, { state: 'sends', sent: 0 });
@@ -117,7 +120,7 @@ class Sendings {
       this.#work();
     };
     try {
-      await this.#upload(sending, { onProgress, signal: stop.signal });
+      await this.#upload(transfer, { onProgress, signal: stop.signal });
       if (!stop.signal.aborted) this.#end(key);
     } catch (error) {
       if (!stop.signal.aborted) await this.#fail(key, error);
@@ -129,7 +132,7 @@ class Sendings {
   }
 
   #upload(
-    { key, mid, parser, aids, files, parameters, uid }: Sending,
+    { key, mid, parser, aids, files, parameters, uid }: UploadTransfer,
     how: { onProgress: (progress: { sent: number; total: number }) => void; signal: AbortSignal },
   ): Promise<Job> {
     if (uid !== undefined) return windlass.upload(files, { ...how, resume: uid });
@@ -174,6 +177,6 @@ export async function abandonUpload(uid: string): Promise<void> {
   forgetUpload(uid);
 }
 
-export const sendings = new Sendings();
+export const uploadTransfers = new UploadTransfers();
 // They are of the user that chose them, and would be sent as another one. What was begun can be gone on with.
-whenUserLeaves(() => sendings.forget());
+whenUserLeaves(() => uploadTransfers.forget());

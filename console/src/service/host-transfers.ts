@@ -1,12 +1,12 @@
 import { WindlassError } from '@windlass/client';
 import { useEffect, useReducer } from 'preact/hooks';
-import { windlass } from '../service/client.ts';
-import { refreshListings } from '../service/files.ts';
-import { whenUserLeaves } from '../service/user.ts';
+import { join } from '../files/paths.ts';
 import type { Dropped } from '../ui/dropped.ts';
-import { join } from './paths.ts';
+import { windlass } from './client.ts';
+import { refreshListings } from './files.ts';
+import { whenUserLeaves } from './user.ts';
 
-export interface Sending {
+export interface HostFileTransfer {
   id: number;
   sid: string;
   file: File;
@@ -24,7 +24,7 @@ export interface Sending {
 const REFRESH_MS = 2_000;
 
 /** Of this page, whichever part of the console is looked at meanwhile. */
-let all: Sending[] = [];
+let all: HostFileTransfer[] = [];
 const watchers = new Set<() => void>();
 let isBusy = false;
 let made = 0;
@@ -34,7 +34,7 @@ const changed = () => {
 };
 
 /** The files that are sent to the host of a session, or were. */
-export function useSendings(sid: string): Sending[] {
+export function useHostTransfers(sid: string): HostFileTransfer[] {
   const [, redraw] = useReducer((n: number) => n + 1, 0);
   useEffect(() => {
     const tell = () => redraw(undefined);
@@ -43,7 +43,7 @@ export function useSendings(sid: string): Sending[] {
       watchers.delete(tell);
     };
   }, []);
-  return all.filter(sending => sending.sid === sid);
+  return all.filter(transfer => transfer.sid === sid);
 }
 
 /** Files are written one after the other. Those that are `present` wait until the user says that they are replaced. */
@@ -62,29 +62,29 @@ export function sendFiles(
   void work();
 }
 
-export function sendAgain(sending: Sending, { replaces = sending.replaces } = {}): void {
-  Object.assign(sending, { state: 'waits', replaces, error: undefined });
-  sending.stop = new AbortController();
+export function sendAgain(transfer: HostFileTransfer, { replaces = transfer.replaces } = {}): void {
+  Object.assign(transfer, { state: 'waits', replaces, error: undefined });
+  transfer.stop = new AbortController();
   changed();
   void work();
 }
 
 /** Ends it, if it is under way, and forgets it. */
-export function dropSending(sending: Sending): void {
-  sending.stop.abort(new Error('It was stopped.'));
-  all = all.filter(one => one !== sending);
+export function dropTransfer(transfer: HostFileTransfer): void {
+  transfer.stop.abort(new Error('It was stopped.'));
+  all = all.filter(one => one !== transfer);
   changed();
 }
 
 /** Forgets what is over. */
-export function clearSendings(sid: string): void {
+export function clearTransfers(sid: string): void {
   all = all.filter(one => one.sid !== sid || !['done', 'failed'].includes(one.state));
   changed();
 }
 
 // They are of the user that chose them, and would be sent as another one.
 whenUserLeaves(() => {
-  for (const sending of all) dropSending(sending);
+  for (const transfer of all) dropTransfer(transfer);
 });
 
 async function work(): Promise<void> {
@@ -107,17 +107,17 @@ const findWaiting = () => all.find(({ state }) => state === 'waits');
 /** What is not sent yet would be lost with the page. */
 const askToStay = (event: Event) => event.preventDefault();
 
-async function send(sending: Sending): Promise<void> {
-  const { sid, path, name, file, replaces, stop } = sending;
-  sending.state = 'runs';
+async function send(transfer: HostFileTransfer): Promise<void> {
+  const { sid, path, name, file, replaces, stop } = transfer;
+  transfer.state = 'runs';
   changed();
   try {
     const options = { exclusive: !replaces, parents: name.includes('/'), signal: stop.signal };
     await windlass.session(sid).writeFile(path, file, options);
-    sending.state = 'done';
+    transfer.state = 'done';
   } catch (error) {
     const exists = error instanceof WindlassError && error.code === 'precondition_failed';
-    Object.assign(sending, { state: exists ? 'exists' : 'failed', error });
+    Object.assign(transfer, { state: exists ? 'exists' : 'failed', error });
   }
   changed();
 }

@@ -1,30 +1,36 @@
+import {
+  clearTransfers,
+  dropTransfer,
+  type HostFileTransfer,
+  sendAgain,
+  useHostTransfers,
+} from '../service/host-transfers.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Time } from '../ui/time.tsx';
 import { findEntry, type Listing } from './entries.ts';
 import { join } from './paths.ts';
-import { clearSendings, dropSending, type Sending, sendAgain, useSendings } from './sending.ts';
 
-const WORDS: Record<Sending['state'], string> = {
+const WORDS: Record<HostFileTransfer['state'], string> = {
   ...{ waits: 'waits', runs: 'is sent …', done: 'is there' },
   ...{ exists: 'is there already', failed: 'was not sent' },
 };
 
 /** What became of the files that are sent to a host. */
-export function SendingList({ sid, listing }: { sid: string; listing: Listing | undefined }) {
-  const sendings = useSendings(sid);
-  if (sendings.length === 0) return null;
-  const count = (...states: Sending['state'][]) =>
-    sendings.filter(({ state }) => states.includes(state)).length;
-  const existing = sendings.filter(({ state }) => state === 'exists');
+export function HostTransferList({ sid, listing }: { sid: string; listing: Listing | undefined }) {
+  const transfers = useHostTransfers(sid);
+  if (transfers.length === 0) return null;
+  const count = (...states: HostFileTransfer['state'][]) =>
+    transfers.filter(({ state }) => states.includes(state)).length;
+  const existing = transfers.filter(({ state }) => state === 'exists');
   return (
     <section class="card" aria-label="Files that are sent">
       <div class="card-head">
         <h2>
           <span role="status">
             {count('waits', 'runs') > 0
-              ? `${count('done')} of ${sendings.length} files are sent`
+              ? `${count('done')} of ${transfers.length} files are sent`
               : `${count('done')} ${count('done') === 1 ? 'file' : 'files'} sent`}
             {existing.length > 0 && `, ${existing.length} there already`}
           </span>
@@ -38,29 +44,35 @@ export function SendingList({ sid, listing }: { sid: string; listing: Listing | 
               >
                 Replace all {existing.length}
               </Button>
-              <Button size="small" look="quiet" onClick={() => existing.map(dropSending)}>
+              <Button size="small" look="quiet" onClick={() => existing.map(dropTransfer)}>
                 Keep all that are there
               </Button>
             </>
           )}
           {count('done', 'failed') > 0 && (
-            <Button size="small" look="quiet" onClick={() => clearSendings(sid)}>
+            <Button size="small" look="quiet" onClick={() => clearTransfers(sid)}>
               Clear what is over
             </Button>
           )}
         </div>
       </div>
       <ul class="sendings">
-        {sendings.map(sending => (
-          <SendingRow key={sending.id} sending={sending} listing={listing} />
+        {transfers.map(transfer => (
+          <HostTransferRow key={transfer.id} transfer={transfer} listing={listing} />
         ))}
       </ul>
     </section>
   );
 }
 
-function SendingRow({ sending, listing }: { sending: Sending; listing: Listing | undefined }) {
-  const { name, file, state, path, error } = sending;
+function HostTransferRow({
+  transfer,
+  listing,
+}: {
+  transfer: HostFileTransfer;
+  listing: Listing | undefined;
+}) {
+  const { name, file, state, path, error } = transfer;
   const isHere = listing !== undefined && join(listing.path, name) === path;
   const there = isHere && state === 'exists' ? findEntry(listing, name) : undefined;
   return (
@@ -79,21 +91,21 @@ function SendingRow({ sending, listing }: { sending: Sending; listing: Listing |
         </span>
         {state === 'exists' && (
           <>
-            <Button size="small" onClick={() => sendAgain(sending, { replaces: true })}>
+            <Button size="small" onClick={() => sendAgain(transfer, { replaces: true })}>
               Replace it
             </Button>
-            <Button size="small" look="quiet" onClick={() => dropSending(sending)}>
+            <Button size="small" look="quiet" onClick={() => dropTransfer(transfer)}>
               Keep that one
             </Button>
           </>
         )}
         {state === 'failed' && (
-          <Button size="small" onClick={() => sendAgain(sending)}>
+          <Button size="small" onClick={() => sendAgain(transfer)}>
             Send again
           </Button>
         )}
         {(state === 'waits' || state === 'runs') && (
-          <Button size="small" look="quiet" onClick={() => dropSending(sending)}>
+          <Button size="small" look="quiet" onClick={() => dropTransfer(transfer)}>
             Stop
           </Button>
         )}

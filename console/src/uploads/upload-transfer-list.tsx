@@ -1,12 +1,12 @@
 import { RowErrors } from '../projects/row-errors.tsx';
-import { sendings } from '../service/sendings.ts';
-import type { Sending } from '../service/uploads.ts';
+import { uploadTransfers } from '../service/upload-transfers.ts';
+import type { UploadTransfer } from '../service/uploads.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Problem } from '../ui/problem.tsx';
 import { TextAround } from './text-around.tsx';
 
-const WORDS: Record<Sending['state'], string> = {
+const WORDS: Record<UploadTransfer['state'], string> = {
   waits: 'Waits for the others',
   sends: 'Is sent',
   paused: 'Paused',
@@ -14,7 +14,7 @@ const WORDS: Record<Sending['state'], string> = {
   done: 'Is there',
   failed: 'Failed',
 };
-const STATES: Record<Sending['state'], string> = {
+const STATES: Record<UploadTransfer['state'], string> = {
   ...{ waits: 'queued', sends: 'running', paused: 'queued' },
   ...{ parses: 'running', done: 'succeeded', failed: 'failed' },
 };
@@ -22,23 +22,23 @@ const STATES: Record<Sending['state'], string> = {
 const NAMES = 3;
 
 /** The uploads of this page: how far they are, and what became of them. */
-export function SendingList({ list }: { list: Sending[] }) {
+export function UploadTransferList({ list }: { list: UploadTransfer[] }) {
   if (list.length === 0) return null;
   return (
     <section class="card" aria-label="Uploads of this page">
       <ul class="parses">
-        {list.map(sending => (
-          <SendingItem key={sending.key} sending={sending} />
+        {list.map(transfer => (
+          <UploadTransferItem key={transfer.key} transfer={transfer} />
         ))}
       </ul>
     </section>
   );
 }
 
-function SendingItem({ sending }: { sending: Sending }) {
-  const { key, aids, state, sent, total, error, upload } = sending;
+function UploadTransferItem({ transfer }: { transfer: UploadTransfer }) {
+  const { key, aids, state, sent, total, error, upload } = transfer;
   const name = namesOf(aids);
-  // What could not be read is not read by sending it again.
+  // What could not be read is not read by transfer it again.
   const canResume = state === 'paused' || (state === 'failed' && !upload);
   return (
     <li>
@@ -53,7 +53,11 @@ function SendingItem({ sending }: { sending: Sending }) {
           {sent < total ? `${formatBytes(sent)} of ${formatBytes(total)}` : formatBytes(total)}
         </span>
         {(state === 'sends' || state === 'waits') && (
-          <Button size="small" aria-label={`Pause ${name}`} onClick={() => sendings.pause(key)}>
+          <Button
+            size="small"
+            aria-label={`Pause ${name}`}
+            onClick={() => uploadTransfers.pause(key)}
+          >
             Pause
           </Button>
         )}
@@ -61,7 +65,7 @@ function SendingItem({ sending }: { sending: Sending }) {
           <Button
             size="small"
             aria-label={`Go on with ${name}`}
-            onClick={() => sendings.resume(key)}
+            onClick={() => uploadTransfers.resume(key)}
           >
             Go on
           </Button>
@@ -71,7 +75,7 @@ function SendingItem({ sending }: { sending: Sending }) {
             size="small"
             repeats={state === 'done' || upload !== undefined}
             aria-label={`${state === 'done' || upload ? 'Clear' : 'Give up'} ${name}`}
-            onClick={() => sendings.remove(key)}
+            onClick={() => uploadTransfers.remove(key)}
           >
             {state === 'done' || upload ? 'Clear' : 'Give up'}
           </Button>
@@ -86,13 +90,13 @@ function SendingItem({ sending }: { sending: Sending }) {
           errors={upload.error.errors}
           aids={aids}
           around={({ file = 0, row, ...rest }) => {
-            const source = sending.files[file];
+            const source = transfer.files[file];
             if (!source || row === undefined) return null;
             return (
               <TextAround
                 file={source}
                 error={{ ...rest, file, row }}
-                parameters={sending.parameters}
+                parameters={transfer.parameters}
               />
             );
           }}

@@ -1,0 +1,72 @@
+import type { Windlass } from '../../clients/typescript/src/windlass.ts';
+import { OUR_FAULT } from '../exit-status.ts';
+import { describe } from './describe-error.ts';
+import { printable } from './printable.ts';
+
+/** 128 and the number of the signal, as shells tell it. */
+const STATUS = { SIGINT: 130, SIGTERM: 143 } as const;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+export interface Interruption {
+  /** To end with, once there was a signal. */
+  readonly status: number | undefined;
+  /** As a signal that tells of this status. */
+  interrupt(status: number): Promise<void>;
+  /** From here on a signal ends the process, as ever. */
+  stop(): void;
+}
+
+/**
+ * The first signal cancels the job, also one that the service is just accepting, and its end is awaited; the second one
+ * leaves it to itself.
+ */
+export function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>): Interruption {
+  let status: number | undefined;
+  let id: string | undefined;
+  job.then(
+    accepted => {
+      id = accepted;
+    },
+    () => {},
+  );
+  const interrupt = async (given: number) => {
+    if (status !== undefined) {
+      leave(id);
+      process.exit(given);
+    }
+    status = given;
+    // Who waits for it tells why there is none.
+    const accepted = await job.catch(() => undefined);
+    if (accepted === undefined) return;
+    try {
+      await windlass.cancel(accepted);
+    } catch (error) {
+      tell(`the job could not be cancelled: ${describe(error) ?? String(error)}`);
+      leave(accepted);
+      process.exit(OUR_FAULT);
+    }
+  };
+  const onSignal = (signal: NodeJS.Signals) =>
+    void interrupt(STATUS[signal as keyof typeof STATUS]);
+  for (const signal of SIGNALS) process.on(signal, onSignal);
+  return {
+    interrupt,
+    get status() {
+      return status;
+    },
+    stop() {
+      for (const signal of SIGNALS) process.off(signal, onSignal);
+    },
+  };
+}
+
+/** What may go on without this process, and how it is ended. */
+function leave(id: string | undefined): void {
+  tell(
+    id === undefined
+      ? 'the job may have begun, and then goes on: windlass jobs'
+      : `the job ${id} may go on: windlass cancel ${id}`,
+  );
+}
+
+const tell = (said: string) => process.stderr.write(`windlass: ${printable(said)}\n`);

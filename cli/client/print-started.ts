@@ -1,0 +1,16 @@
+import type { Windlass } from '../../clients/typescript/src/windlass.ts';
+import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
+import { printRecord } from './print-records.ts';
+
+/** Prints the id of a job that goes on by itself. A signal before that cancels it: nobody would know of it. */
+export async function printStarted(
+  windlass: Windlass,
+  started: Promise<string>,
+  { json }: { json?: boolean },
+): Promise<void> {
+  const interruption = cancelWhenInterrupted(windlass, started);
+  const job = await started;
+  interruption.stop();
+  await printRecord({ job }, { sentence: job, json });
+  if (interruption.status !== undefined) process.exitCode = interruption.status;
+}
