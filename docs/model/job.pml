@@ -6,7 +6,7 @@
 #define FAULTS 2 /* how much goes wrong, in all */
 #endif
 #ifndef PINGS
-#define PINGS 2 /* how many pings there are, in all */
+#define PINGS 1 /* how many pings there are, in all */
 #endif
 #define SERVES 3
 
