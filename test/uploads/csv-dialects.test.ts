@@ -137,6 +137,55 @@ test('a first row without a text is data', async () => {
   ]);
 });
 
+test('a first row that may be data is data', async () => {
+  for (const rows of [
+    // Over columns of numbers, booleans and times.
+    ['nan 1.0', '2.0 3.0', '4.0 5.0'],
+    ...['NA', '--', 'inf', '<0.01', '5%', '#N/A', '(null)'].map(text => [text, '1', '2']),
+    ['24:00:00', '10:00:00', '11:00:00'],
+    ['2020-01-01T00:00:00.1234567', '2020-01-01T00:00:00', '2020-01-01T00:00:01'],
+    ['True', 'true', 'false'],
+    ['x,NaN', 'y,1', 'z,2'],
+    // Over texts.
+    ['12,foo', 'A3,bar', 'A4,baz'],
+    ['00123,00456', '00789,00111', '00222,00333'],
+    ['yes', 'no', 'yes'],
+    ['"",x', 'y,z', 'v,w'],
+    ['a,b,a', 'x,y,z', 'x,y,z'],
+    ['5%', '6%', '7%'],
+    ['2020-01-01,x', 'June,y', 'July,z'],
+  ]) {
+    const { rows: found, dialect, columns } = await read(`${rows.join('\n')}\n`);
+    const names = columns.map(({ name }) => name);
+    expect([rows, found, dialect?.header]).toEqual([rows, 3, false]);
+    expect(names).toEqual(names.map((_, i) => `column${i}`));
+  }
+  const kept = 'nan 1.0\n2.0 3.0\n';
+  expect(await look(kept)).toEqual(['column0 text "nan" "2.0"', 'column1 number 1 3']);
+});
+
+test('usual names make a header', async () => {
+  for (const names of [
+    'T (K),%,x',
+    '%,a,b',
+    '°C,1,2',
+    '(s),5,6',
+    '#,1,2',
+    '1st,2nd,3rd',
+    '_id,7,8',
+    'H2O,Δt,字',
+    'Na,NaCl,K',
+  ]) {
+    const { rows, dialect, columns } = await read(`${names}\n1,2,3\n`);
+    expect([names, rows, dialect?.header]).toEqual([names, 1, true]);
+    expect(columns.map(({ name }) => name).join()).toBe(names);
+  }
+  for (const names of ['Name,2nd name,% of all', 'a,b,']) {
+    const { rows, dialect } = await read(`${names}\nx,y,${names.endsWith(',') ? '' : 'z'}\n`);
+    expect([names, rows, dialect?.header]).toEqual([names, 1, true]);
+  }
+});
+
 test('what precedes the table: sep=, lines to skip, comments, blank lines', async () => {
   const expected = ['a integer 1', 'b text "x,y"'];
   expect(await look('sep=;\r\na;b\r\n1;x,y\r\n')).toEqual(expected);

@@ -37,6 +37,19 @@ test('texts of all kinds, rows and cells without places, gaps', async () => {
   });
 });
 
+test('a first row of nothing but texts for values is data', async () => {
+  for (const [type, text] of [
+    ['e', '#N/A'],
+    ['str', 'NA'],
+    ['str', '00123'],
+  ]) {
+    const sheet = `${cell(`<x:v>${text}</x:v>`, `t="${type}"`)}${cell('<x:v>x</x:v>', 't="str"')}`;
+    expect((await read(workbook({ sheet }))).S?.json).toEqual({
+      'column0 text': [`"${text}"`, '"x"'],
+    });
+  }
+});
+
 test('a cell without the number of its text is empty', async () => {
   const content = workbook({
     strings: '<x:si><x:t>first</x:t></x:si>',
