@@ -45,6 +45,14 @@ test('records are a table, each value as it is written', async () => {
   expect(await look('json', `\ufeff \n[\n${RECORDS.join('\n,\n')}\n]\n`)).toEqual(EXPECTED);
 });
 
+test('a value is in the column of its name, also where others differ by case alone', async () => {
+  expect(await look('ndjson', '{"T": 300, "t": 1, "t_1": 9}')).toEqual([
+    'T integer 300',
+    't_2 integer 1',
+    't_1 integer 9',
+  ]);
+});
+
 test('what is no array of records is an error with its place', async () => {
   for (const [content, row, reason] of [
     [' ', 1, 'never closed'],

@@ -115,18 +115,27 @@ print(json.dumps({name: [say(name, v) for v in back[name].to_pylist()] for name 
     expect((await read(writeColumns(exact)))?.json).toEqual({ 'c number': ['0.99', 'null'] });
   });
 
+  const writeNames = (...names: string[]) =>
+    write(`
+names = json.loads(${JSON.stringify(JSON.stringify(names))})
+pq.write_table(pa.Table.from_arrays([pa.array([i]) for i in range(len(names))], names=names), path)
+print('null')`).content;
+
   test('names are kept, and made unique', async () => {
-    const table = await read(
-      write(`
-table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=['a', 'A', ''])
-pq.write_table(table, path)
-print('null')`).content,
-    );
-    expect(table?.json).toEqual({
-      'a integer': ['1'],
-      'A_1 integer': ['2'],
-      'column2 integer': ['3'],
+    expect((await read(writeNames('a', 'A', '', 'A_1', 'b ', 'b')))?.json).toEqual({
+      'a integer': ['0'],
+      'A_2 integer': ['1'],
+      'column2 integer': ['2'],
+      'A_1 integer': ['3'],
+      'b_1 integer': ['4'],
+      'b integer': ['5'],
     });
+  });
+
+  test('a name that no table has is an error', async () => {
+    await expect(read(writeNames('a', 'b\0'))).rejects.toThrow(
+      'the name of column 2 has a NUL character',
+    );
   });
 
   test('what a table does not hold is an error with its place', async () => {

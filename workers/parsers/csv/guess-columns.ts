@@ -12,9 +12,9 @@ import {
   setOf,
   type TypeSet,
 } from './column-types.ts';
-import { nameColumns } from './dialect.ts';
 import { areAllTexts, looksLikeHeader, recurs } from './header.ts';
 import { isCommaNumber } from './infer-delimiter.ts';
+import { nameColumns } from './name-columns.ts';
 import { type CsvTable, nullsOf, readCsv } from './read-csv.ts';
 
 /** Rows and values of the sample that the first guess at the types is made from. */

@@ -1,5 +1,6 @@
 import type { SqlType } from '../csv/column-types.ts';
-import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
+import { MAX_COLUMNS, MAX_RECORD_BYTES } from '../csv/dialect.ts';
+import { nameColumns } from '../csv/name-columns.ts';
 import { quoteName } from '../table/duckdb.ts';
 import { TableError } from '../table/protocol.ts';
 
