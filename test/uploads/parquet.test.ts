@@ -176,6 +176,20 @@ print('null')`).content;
         "pa.array([[('k', 1)]], pa.map_(pa.string(), pa.int32()))",
         { reason: expect.stringContaining('MAP') },
       ],
+      ["[{'a': 1, 'A': 2}]", { reason: expect.stringContaining('two fields "A"') }],
+      [
+        "[[{'x': 1, 'o': {'b': 1, 'B': 2}}]]",
+        { reason: expect.stringContaining('two fields "B"') },
+      ],
+      // What DuckDB takes for infinity, and 45 B.C.
+      [
+        'pa.array([[d.date(2020, 1, 1)], [2**31 - 1]], pa.list_(pa.date32()))',
+        { row: 2, reason: expect.stringContaining('a date inside of it') },
+      ],
+      [
+        "pa.array([None, {'a,b': 'DATE', '': [{'(\"date': -735599}, None]}], pa.struct([('a,b', pa.string()), ('', pa.list_(pa.struct([('(\"date', pa.date32())])))]))",
+        { row: 2, reason: expect.stringContaining('a date inside of it') },
+      ],
     ] as const)
       await expect(read(writeColumns(`{'c': ${column}}`)), column).rejects.toMatchObject({
         problems: [{ column: 'c', ...problem }],
@@ -185,6 +199,13 @@ print('null')`).content;
       'c text': [['x,NaN,y', '\\",Infinity]'], ['[NaN]']].map(list =>
         JSON.stringify(JSON.stringify(list)),
       ),
+    });
+    const dates = "[[{'d': d.date(1, 1, 1), 'ä': 'x'}, {'d': d.date(9999, 12, 31)}], []]";
+    expect((await read(writeColumns(`{'c': ${dates}}`)))?.json).toEqual({
+      'c text': [
+        JSON.stringify('[{"d":"0001-01-01","ä":"x"},{"d":"9999-12-31","ä":null}]'),
+        '"[]"',
+      ],
     });
     // Names of fields are no types.
     const named = "[{'TIME': 1, 'BIT a': [{'MAP': 2.5, 'x\\n': 3}]}]";
