@@ -65,6 +65,32 @@ test('a byte order mark inside of the file is a part of a value', async () => {
   expect([columns[0]?.max, columns[0]?.top?.at(-1)?.value]).toEqual(['\ufeffy', '\ufeffy']);
 });
 
+test('byte order marks before the first record are none of its characters', async () => {
+  const expected = ['column0 number 1 3', 'column1 integer 2 4'];
+  const rows = '1,2\n3.0,4\n';
+  expect(await look(`\ufeff\ufeff${rows}`)).toEqual(expected);
+  expect(await look(utf16(`\ufeff\ufeff${rows}`))).toEqual(expected);
+  expect(await look(`x\n\ufeff${rows}`, { skip: 1 })).toEqual(expected);
+  expect(await look(`x\n\ufeff# y\n\ufeff${rows}`, { skip: 1, comment: '#' })).toEqual(expected);
+  expect(await look(`x\n\ufeff"a",b\n${rows}`, { skip: 1 })).toEqual([
+    'a number 1 3',
+    'b integer 2 4',
+  ]);
+  expect(await look('x\n\ufeffy\n', { skip: 1, header: false })).toEqual(['column0 text "y"']);
+});
+
+test('blank lines before a column without a name are missing values', async () => {
+  for (const given of [{}, { header: false }]) {
+    const { rows, json, dialect } = await read('\n\n1\n2\n', given);
+    expect([rows, json, dialect?.header, dialect?.skip]).toEqual([
+      ...[4, [['null', 'null', '1', '2']], false, 0],
+    ]);
+  }
+  expect(await look('\r\n# x\r\n\r\n1\n', { comment: '#' })).toEqual(['column0 integer null 1']);
+  expect(await look('\n\n1\n', { nulls: ['NA'] })).toEqual(['column0 text "" "" "1"']);
+  expect(await look('\n\nx\n1\n')).toEqual(['x integer 1']);
+});
+
 test('every character of an encoding is the one that it stands for', async () => {
   const bytes = Buffer.from(Array.from({ length: 96 }, (_, i) => 0xa0 + i));
   const text = String.fromCodePoint(...bytes);
