@@ -167,7 +167,20 @@ test('a first row that may be data is data', async () => {
   for (const rows of [
     // Over columns of numbers, booleans and times.
     ['nan 1.0', '2.0 3.0', '4.0 5.0'],
-    ...['NA', '--', 'inf', '<0.01', '5%', '#N/A', '(null)'].map(text => [text, '1', '2']),
+    ...[
+      'NA',
+      '--',
+      '-inf',
+      '<0.01',
+      '<LOD',
+      '5%',
+      '#N/A',
+      '#REF!',
+      '(null)',
+      '-nan(ind)',
+      '$5',
+      '\\N',
+    ].map(text => [text, '1', '2']),
     ['24:00:00', '10:00:00', '11:00:00'],
     ['2020-01-01T00:00:00.1234567', '2020-01-01T00:00:00', '2020-01-01T00:00:01'],
     ['True', 'true', 'false'],
@@ -201,6 +214,9 @@ test('usual names make a header', async () => {
     '_id,7,8',
     'H2O,Δt,字',
     'Na,NaCl,K',
+    '@timestamp,1,2',
+    '∆T,1,2',
+    '-log10(p),1,2',
   ]) {
     const { rows, dialect, columns } = await read(`${names}\n1,2,3\n`);
     expect([names, rows, dialect?.header]).toEqual([names, 1, true]);

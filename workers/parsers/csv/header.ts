@@ -2,11 +2,14 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { query, quoteText } from '../table/duckdb.ts';
 import { ALL_TYPES, narrowest, setOf, type TypeSet } from './column-types.ts';
 
-/** A letter or a sign of a unit, or an ordinal such as 1st. Numbers and what is measured (<0.01, 5%, -, 24:00) begin otherwise. */
-const NAME = /^[([]?(?:[\p{L}_]|[%‰°#](?!\d))|^\d+(?:st|nd|rd|th)\b/iu;
-/** What programs write for no value and for booleans. */
+/**
+ * A letter, also after signs (@timestamp, (s), ∆T), the sign of a unit, or an ordinal such as 1st. What is measured (<0.01, <LOD, 5%,
+ * 24:00) and \N, a missing value of databases, begin otherwise.
+ */
+const NAME = /^[^\p{L}\p{N}<>=~\\]{0,2}[\p{L}_]|^[([]?[%‰°#](?!\d)|^\d+(?:st|nd|rd|th)\b/iu;
+/** What programs write for no value and for booleans, between signs or not. */
 const NO_NAME =
-  /^[([]?(?:nan|nat|n\.?\/?a\.?|null|nil|none|missing|inf|infinity|true|false|#n\/a|#[a-z0/]+[!?])[)\]]?$/i;
+  /^[^\p{L}\p{N}]{0,2}(?:nan(?:\(\w*\))?|nat|n\.?\/?a\.?|null|nil|none|missing|inf|infinity|true|false)[^\p{L}\p{N}]{0,2}$|^#[a-z0/]+[!?]$/iu;
 const TEXT = setOf('VARCHAR');
 const NUMBERS = setOf('BIGINT', 'DOUBLE');
 const TIMES = setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ');
