@@ -119,7 +119,7 @@ export const PARSERS = {
     reads: 'an XLSX workbook',
     extensions: ['xlsx', 'xlsm'],
     parameters: z.strictObject({
-      /** Whether the first row of each sheet names the columns; by default where its values are texts. */
+      /** Whether the first row of each sheet names the columns; by default where its values are texts, and one looks like a name. */
       header: z.boolean().optional(),
     }),
   },

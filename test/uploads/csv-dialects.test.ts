@@ -65,6 +65,32 @@ test('a byte order mark inside of the file is a part of a value', async () => {
   expect([columns[0]?.max, columns[0]?.top?.at(-1)?.value]).toEqual(['\ufeffy', '\ufeffy']);
 });
 
+test('byte order marks before the first record are none of its characters', async () => {
+  const expected = ['column0 number 1 3', 'column1 integer 2 4'];
+  const rows = '1,2\n3.0,4\n';
+  expect(await look(`\ufeff\ufeff${rows}`)).toEqual(expected);
+  expect(await look(utf16(`\ufeff\ufeff${rows}`))).toEqual(expected);
+  expect(await look(`x\n\ufeff${rows}`, { skip: 1 })).toEqual(expected);
+  expect(await look(`x\n\ufeff# y\n\ufeff${rows}`, { skip: 1, comment: '#' })).toEqual(expected);
+  expect(await look(`x\n\ufeff"a",b\n${rows}`, { skip: 1 })).toEqual([
+    'a number 1 3',
+    'b integer 2 4',
+  ]);
+  expect(await look('x\n\ufeffy\n', { skip: 1, header: false })).toEqual(['column0 text "y"']);
+});
+
+test('blank lines before a column without a name are missing values', async () => {
+  for (const given of [{}, { header: false }]) {
+    const { rows, json, dialect } = await read('\n\n1\n2\n', given);
+    expect([rows, json, dialect?.header, dialect?.skip]).toEqual([
+      ...[4, [['null', 'null', '1', '2']], false, 0],
+    ]);
+  }
+  expect(await look('\r\n# x\r\n\r\n1\n', { comment: '#' })).toEqual(['column0 integer null 1']);
+  expect(await look('\n\n1\n', { nulls: ['NA'] })).toEqual(['column0 text "" "" "1"']);
+  expect(await look('\n\nx\n1\n')).toEqual(['x integer 1']);
+});
+
 test('every character of an encoding is the one that it stands for', async () => {
   const bytes = Buffer.from(Array.from({ length: 96 }, (_, i) => 0xa0 + i));
   const text = String.fromCodePoint(...bytes);
@@ -135,6 +161,71 @@ test('a first row without a text is data', async () => {
     'day date "2026-01-01" "2026-01-02"',
     'column1 integer 1 2',
   ]);
+});
+
+test('a first row that may be data is data', async () => {
+  for (const rows of [
+    // Over columns of numbers, booleans and times.
+    ['nan 1.0', '2.0 3.0', '4.0 5.0'],
+    ...[
+      'NA',
+      '--',
+      '-inf',
+      '<0.01',
+      '<LOD',
+      '5%',
+      '#N/A',
+      '#REF!',
+      '(null)',
+      '-nan(ind)',
+      '$5',
+      '\\N',
+    ].map(text => [text, '1', '2']),
+    ['24:00:00', '10:00:00', '11:00:00'],
+    ['2020-01-01T00:00:00.1234567', '2020-01-01T00:00:00', '2020-01-01T00:00:01'],
+    ['True', 'true', 'false'],
+    ['x,NaN', 'y,1', 'z,2'],
+    // Over texts.
+    ['12,foo', 'A3,bar', 'A4,baz'],
+    ['00123,00456', '00789,00111', '00222,00333'],
+    ['yes', 'no', 'yes'],
+    ['"",x', 'y,z', 'v,w'],
+    ['a,b,a', 'x,y,z', 'x,y,z'],
+    ['5%', '6%', '7%'],
+    ['2020-01-01,x', 'June,y', 'July,z'],
+  ]) {
+    const { rows: found, dialect, columns } = await read(`${rows.join('\n')}\n`);
+    const names = columns.map(({ name }) => name);
+    expect([rows, found, dialect?.header]).toEqual([rows, 3, false]);
+    expect(names).toEqual(names.map((_, i) => `column${i}`));
+  }
+  const kept = 'nan 1.0\n2.0 3.0\n';
+  expect(await look(kept)).toEqual(['column0 text "nan" "2.0"', 'column1 number 1 3']);
+});
+
+test('usual names make a header', async () => {
+  for (const names of [
+    'T (K),%,x',
+    '%,a,b',
+    '°C,1,2',
+    '(s),5,6',
+    '#,1,2',
+    '1st,2nd,3rd',
+    '_id,7,8',
+    'H2O,Δt,字',
+    'Na,NaCl,K',
+    '@timestamp,1,2',
+    '∆T,1,2',
+    '-log10(p),1,2',
+  ]) {
+    const { rows, dialect, columns } = await read(`${names}\n1,2,3\n`);
+    expect([names, rows, dialect?.header]).toEqual([names, 1, true]);
+    expect(columns.map(({ name }) => name).join()).toBe(names);
+  }
+  for (const names of ['Name,2nd name,% of all', 'a,b,']) {
+    const { rows, dialect } = await read(`${names}\nx,y,${names.endsWith(',') ? '' : 'z'}\n`);
+    expect([names, rows, dialect?.header]).toEqual([names, 1, true]);
+  }
 });
 
 test('what precedes the table: sep=, lines to skip, comments, blank lines', async () => {

@@ -156,6 +156,13 @@ print('null')`).content;
     });
   });
 
+  test('a long name of what is left out is cut between characters', async () => {
+    const path = `${`${'g'.repeat(249)}/`.repeat(3)}${'x'.repeat(248)}`;
+    const made = await read(build(`f['n'] = np.arange(2); f['${path}😀'] = np.zeros(3, 'f2')`));
+    // Half of one could not be stored.
+    expect(made['']?.skipped?.problems.map(({ column }) => column)).toEqual([path]);
+  });
+
   test('records of both byte orders, enumerations, texts with a NUL, foreign filters', async () => {
     const made = await read(
       build(`

@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { mkdtemp, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { isExact } from '../../api/tables/encode-value.ts';
 import { findProgram } from '../../scripts/programs.ts';
@@ -45,6 +47,14 @@ test('records are a table, each value as it is written', async () => {
   expect(await look('json', `\ufeff \n[\n${RECORDS.join('\n,\n')}\n]\n`)).toEqual(EXPECTED);
 });
 
+test('a value is in the column of its name, also where others differ by case alone', async () => {
+  expect(await look('ndjson', '{"T": 300, "t": 1, "t_1": 9}')).toEqual([
+    'T integer 300',
+    't_2 integer 1',
+    't_1 integer 9',
+  ]);
+});
+
 test('what is no array of records is an error with its place', async () => {
   for (const [content, row, reason] of [
     [' ', 1, 'never closed'],
@@ -83,6 +93,28 @@ test('bombs are refused in bounded memory', async () => {
   await expect(read('json', `[{"a": "${'x'.repeat(3_000_000)}"}]`)).rejects.toThrow('longer than');
   const wide = Array.from({ length: 3_000 }, (_, i) => `"c${i}": ${i}`).join(', ');
   await expect(read('ndjson', `{${wide}}`)).rejects.toThrow('more than 2,500 columns');
+});
+
+test('rows without values take no more of the disk than their file may', async () => {
+  const names = Array.from({ length: 2_500 }, (_, i) => `"c${i}": ${i}`).join(', ');
+  for (const [rows, expanded, limit] of [
+    [5_000, 10_000_000, 10_000_000],
+    // A hundred times the file is less.
+    [27_500, 1 << 30, 64 << 20],
+  ] as const) {
+    const scratch = await mkdtemp(join(directory.path, 'thin-'));
+    const input = join(scratch, 'upload');
+    const output = join(scratch, 'table.parquet');
+    await writeFile(input, `{${names}}\n${'{}\n'.repeat(rows)}`);
+    const resources = { scratch, input, output, memory: 2 ** 30, threads: 2 } as const;
+    await expect(
+      readFile(
+        { kind: 'file', parser: 'ndjson', parameters: {}, expanded, ...resources },
+        () => {},
+      ),
+    ).rejects.toThrow(`the table takes more than ${limit.toLocaleString('en')} bytes`);
+    expect((await stat(`${output}.csv`)).size).toBeLessThanOrEqual(limit);
+  }
 });
 
 const python = findProgram('python3');

@@ -43,6 +43,11 @@ print(json.dumps(${say}))`;
   return { content: readFileSync(path), said };
 }
 
+test('a name that no table has is an error', async () => {
+  const content = npy(header("[('a\\x00', '<i4')]", '(1,)'), Buffer.alloc(4));
+  await expect(read(content)).rejects.toThrow('the name of column 1 has a NUL character');
+});
+
 describeUnless(missingReaders, 'NumPy files', () => {
   test('records are a table, each value as NumPy reads it', async () => {
     const fields = [

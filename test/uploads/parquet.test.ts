@@ -115,18 +115,27 @@ print(json.dumps({name: [say(name, v) for v in back[name].to_pylist()] for name 
     expect((await read(writeColumns(exact)))?.json).toEqual({ 'c number': ['0.99', 'null'] });
   });
 
+  const writeNames = (...names: string[]) =>
+    write(`
+names = json.loads(${JSON.stringify(JSON.stringify(names))})
+pq.write_table(pa.Table.from_arrays([pa.array([i]) for i in range(len(names))], names=names), path)
+print('null')`).content;
+
   test('names are kept, and made unique', async () => {
-    const table = await read(
-      write(`
-table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=['a', 'A', ''])
-pq.write_table(table, path)
-print('null')`).content,
-    );
-    expect(table?.json).toEqual({
-      'a integer': ['1'],
-      'A_1 integer': ['2'],
-      'column2 integer': ['3'],
+    expect((await read(writeNames('a', 'A', '', 'A_1', 'b ', 'b')))?.json).toEqual({
+      'a integer': ['0'],
+      'A_2 integer': ['1'],
+      'column2 integer': ['2'],
+      'A_1 integer': ['3'],
+      'b_1 integer': ['4'],
+      'b integer': ['5'],
     });
+  });
+
+  test('a name that no table has is an error', async () => {
+    await expect(read(writeNames('a', 'b\0'))).rejects.toThrow(
+      'the name of column 2 has a NUL character',
+    );
   });
 
   test('what a table does not hold is an error with its place', async () => {
@@ -167,6 +176,20 @@ print('null')`).content,
         "pa.array([[('k', 1)]], pa.map_(pa.string(), pa.int32()))",
         { reason: expect.stringContaining('MAP') },
       ],
+      ["[{'a': 1, 'A': 2}]", { reason: expect.stringContaining('two fields "A"') }],
+      [
+        "[[{'x': 1, 'o': {'b': 1, 'B': 2}}]]",
+        { reason: expect.stringContaining('two fields "B"') },
+      ],
+      // What DuckDB takes for infinity, and 45 B.C.
+      [
+        'pa.array([[d.date(2020, 1, 1)], [2**31 - 1]], pa.list_(pa.date32()))',
+        { row: 2, reason: expect.stringContaining('a date inside of it') },
+      ],
+      [
+        "pa.array([None, {'a,b': 'DATE', '': [{'(\"date': -735599}, None]}], pa.struct([('a,b', pa.string()), ('', pa.list_(pa.struct([('(\"date', pa.date32())])))]))",
+        { row: 2, reason: expect.stringContaining('a date inside of it') },
+      ],
     ] as const)
       await expect(read(writeColumns(`{'c': ${column}}`)), column).rejects.toMatchObject({
         problems: [{ column: 'c', ...problem }],
@@ -176,6 +199,13 @@ print('null')`).content,
       'c text': [['x,NaN,y', '\\",Infinity]'], ['[NaN]']].map(list =>
         JSON.stringify(JSON.stringify(list)),
       ),
+    });
+    const dates = "[[{'d': d.date(1, 1, 1), 'ä': 'x'}, {'d': d.date(9999, 12, 31)}], []]";
+    expect((await read(writeColumns(`{'c': ${dates}}`)))?.json).toEqual({
+      'c text': [
+        JSON.stringify('[{"d":"0001-01-01","ä":"x"},{"d":"9999-12-31","ä":null}]'),
+        '"[]"',
+      ],
     });
     // Names of fields are no types.
     const named = "[{'TIME': 1, 'BIT a': [{'MAP': 2.5, 'x\\n': 3}]}]";

@@ -252,6 +252,17 @@ describeStack(undefined, 'series and groups of a table', form => {
     expect((await groupsOf(query)).rows).toEqual(groups);
     expect(await jobs()).toBe(before);
 
+    const csv = 'of,x\na,1e308\na,1.5e308\nb,-1e308\nb,-1e308\nc,1\nc,2.5\nd,\n';
+    const { mid } = await makeModel(client);
+    const large = await makeTable(client, { mid, aid: 'large', csv });
+    const means = await client.get<Groups>(`${large}/groupby?by=of&aggregate=mean:x`);
+    expect(means.rows).toEqual([
+      ['a', 1.25e308],
+      ['b', -1e308],
+      ['c', 1.75],
+      ['d', null],
+    ]);
+
     const some = await groupsOf('by=n,word&filter=n:lt:3');
     const pairs = new Map<string, number>();
     for (const { n, word } of rows)

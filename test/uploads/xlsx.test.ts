@@ -37,6 +37,19 @@ test('texts of all kinds, rows and cells without places, gaps', async () => {
   });
 });
 
+test('a first row of nothing but texts for values is data', async () => {
+  for (const [type, text] of [
+    ['e', '#N/A'],
+    ['str', 'NA'],
+    ['str', '00123'],
+  ]) {
+    const sheet = `${cell(`<x:v>${text}</x:v>`, `t="${type}"`)}${cell('<x:v>x</x:v>', 't="str"')}`;
+    expect((await read(workbook({ sheet }))).S?.json).toEqual({
+      'column0 text': [`"${text}"`, '"x"'],
+    });
+  }
+});
+
 test('a cell without the number of its text is empty', async () => {
   const content = workbook({
     strings: '<x:si><x:t>first</x:t></x:si>',
@@ -85,6 +98,12 @@ test('formats say what a number of days is', async () => {
   expect((await read(workbook({ styles, sheet, book }))).S?.json).toEqual(expected('2024-01-02'));
   const first = workbook({ styles, book, sheet: cell('<x:v>0</x:v>', 's="1"') });
   expect((await read(first)).S?.json).toEqual({ 'column0 date': ['"1904-01-01"'] });
+  // A time at the end of the day.
+  const late = ['0.5', '0.99999999999'].map(days => cell(`<x:v>${days}</x:v>`, 's="3"')).join('');
+  for (const system of ['', book])
+    expect((await read(workbook({ styles, book: system, sheet: late }))).S?.json).toEqual({
+      'column0 time': ['"12:00:00"', '"23:59:59.999"'],
+    });
   for (const days of ['60.5', '-1', '3000000'])
     await expect(
       read(workbook({ styles, sheet: cell(`<x:v>${days}</x:v>`, 's="1"') })),

@@ -3,12 +3,13 @@ import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import { ALL_TYPES, setOf, type TypeSet } from '../csv/column-types.ts';
-import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
+import { MAX_COLUMNS, MAX_RECORD_BYTES } from '../csv/dialect.ts';
 import { SAMPLE } from '../csv/guess-columns.ts';
+import { nameColumns } from '../csv/name-columns.ts';
 import type { CsvTable } from '../csv/read-csv.ts';
 import { checkRows, writeTable } from '../csv/write-table.ts';
 import { openDuckdb } from '../table/duckdb.ts';
-import { type MadeTable, type Resources, TableError } from '../table/protocol.ts';
+import { type FileRequest, type MadeTable, type Resources, TableError } from '../table/protocol.ts';
 
 /** A value as its file writes it, and what kind of value the file says it is; null if it is missing. */
 export type Cell = { kind: CellKind; text: string } | null;
@@ -21,10 +22,12 @@ const TYPES: Record<CellKind, TypeSet> = {
   text: setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ', 'VARCHAR'),
 };
 
-interface Files extends Resources {
-  input: string;
-  output: string;
-}
+/** Bytes of CSV for each byte of the file: a row without values is short, and has a comma for each column. */
+const MAX_CSV_RATIO = 100;
+/** A small file takes no disk, however thinly it is filled. */
+const ALWAYS_ALLOWED = 64 << 20;
+
+type Files = Resources & Pick<FileRequest, 'input' | 'output' | 'expanded'>;
 
 interface Rows {
   names: string[];
@@ -44,7 +47,9 @@ export async function makeCellTable(
     });
   const path = `${files.output}.csv`;
   const first = nameColumns(names);
-  const { count, types } = await writeCsv(path, { names: first, rows });
+  const inProportion = Math.max(ALWAYS_ALLOWED, (await stat(files.input)).size * MAX_CSV_RATIO);
+  const limit = Math.min(files.expanded, inProportion);
+  const { count, types } = await writeCsv(path, { names: first, rows, limit });
   const table: CsvTable = {
     request: { ...files, parameters: { header: true } },
     dialect: { delimiter: ',', quote: '"', comment: undefined, lineBreak: '\n', first },
@@ -63,7 +68,7 @@ export async function makeCellTable(
 
 async function writeCsv(
   path: string,
-  { names, rows }: { names: string[]; rows: AsyncIterable<Cell[]> },
+  { names, rows, limit }: { names: string[]; rows: AsyncIterable<Cell[]>; limit: number },
 ): Promise<{ count: number; types: TypeSet[] }> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600, highWaterMark: 1 << 20 });
   const closed = finished(file);
@@ -71,14 +76,24 @@ async function writeCsv(
   closed.catch(() => {});
   const types: TypeSet[] = names.map(() => ALL_TYPES);
   let count = 0;
-  file.write(`${names.map(quote).join(',')}\n`);
+  const header = `${names.map(quote).join(',')}\n`;
+  let bytes = Buffer.byteLength(header);
+  file.write(header);
   for await (const row of rows) {
     count++;
     const line = `${row.map(cell => (cell ? quote(cell.text) : '')).join(',')}\n`;
-    if (Buffer.byteLength(line) > MAX_RECORD_BYTES)
+    const length = Buffer.byteLength(line);
+    if (length > MAX_RECORD_BYTES)
       throw new TableError({
         row: count,
         reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
+      });
+    bytes += length;
+    if (bytes > limit)
+      throw new TableError({
+        row: count,
+        reason: `the table takes more than ${limit.toLocaleString('en')} bytes, most of it for columns without a value`,
+        hint: `LIMIT_EXPANDED_BYTES and ${MAX_CSV_RATIO} times the file are the limits. Split the table, or leave out columns.`,
       });
     for (const [i, cell] of row.entries()) if (cell) types[i] = (types[i] ?? 0) & TYPES[cell.kind];
     if (!file.write(line) && !(await waitForDrain(file))) await closed;

@@ -3,7 +3,8 @@ import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { SqlType } from '../csv/column-types.ts';
-import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
+import { MAX_COLUMNS, MAX_RECORD_BYTES } from '../csv/dialect.ts';
+import { nameColumns } from '../csv/name-columns.ts';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
 import {
   countRows,

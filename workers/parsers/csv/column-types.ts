@@ -111,9 +111,6 @@ export type TypeSet = number;
 export const ALL_TYPES: TypeSet = 2 ** SQL_TYPES.length - 1;
 export const setOf = (...types: SqlType[]): TypeSet =>
   types.reduce((set, type) => set | (1 << SQL_TYPES.indexOf(type)), 0);
-const TEXT = setOf('VARCHAR');
-const NUMBERS = setOf('BIGINT', 'DOUBLE');
-const TIMES = setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ');
 
 /** The narrowest type of a set; a column without values is of text. */
 export function narrowest(set: TypeSet): SqlType {
@@ -181,19 +178,4 @@ export async function findTypesOfFirst(
   );
   await connection.run('DROP TABLE first');
   return rows.map(row => Number(row.types));
-}
-
-/**
- * Whether the first record is a header: it has a text above a column without texts, or a date above a column of numbers, as files
- * with a column for each day have; or all columns are texts.
- */
-export function looksLikeHeader(first: TypeSet[], below: TypeSet[]): boolean {
-  if (below.every(set => set === ALL_TYPES))
-    return first.every(set => set === ALL_TYPES || set === TEXT);
-  if (below.every(set => narrowest(set) === 'VARCHAR')) return true;
-  return below.some((set, i) => {
-    const [type, above = ALL_TYPES] = [setOf(narrowest(set)), first[i]];
-    const isDay = (above & TIMES) !== 0 && (above & NUMBERS) === 0;
-    return type !== TEXT && (above === TEXT || (isDay && (type & NUMBERS) !== 0));
-  });
 }

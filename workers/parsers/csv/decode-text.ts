@@ -29,18 +29,27 @@ export function looksLikeUtf16(head: Buffer): 'utf-16le' | 'utf-16be' | undefine
   return odd > 0 ? 'utf-16le' : 'utf-16be';
 }
 
-/** A text file as UTF-8, without its byte order mark. What is UTF-8 is not checked: scanRecords() does. */
+const MARK = Buffer.from('\ufeff');
+
+/** Bytes of the byte order marks that a text in UTF-8 begins with: programs that join files, or mark them again, leave several. */
+export function lengthOfMarks(text: Buffer): number {
+  let length = 0;
+  while (text.subarray(length, length + MARK.length).equals(MARK)) length += MARK.length;
+  return length;
+}
+
+/** A text file as UTF-8, without the byte order marks at its beginning. What is UTF-8 is not checked: scanRecords() does. */
 export async function* decodeText(path: string, encoding: Encoding): AsyncGenerator<Buffer> {
   const bytes = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
-  if (encoding === 'utf-8') yield* withoutMark(bytes);
-  else if (encoding === 'utf-16') yield* decodeUtf16(bytes);
+  if (encoding === 'utf-8') yield* withoutMarks(bytes);
+  else if (encoding === 'utf-16') yield* withoutMarks(decodeUtf16(bytes));
   else for await (const piece of bytes) yield Buffer.from(decodeBytes(piece, encoding));
 }
 
-async function* withoutMark(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* withoutMarks(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFirst = true;
-  for await (const piece of bytes) {
-    yield isFirst && encodingOfMark(piece) === 'utf-8' ? piece.subarray(3) : piece;
+  for await (const piece of text) {
+    yield isFirst ? piece.subarray(lengthOfMarks(piece)) : piece;
     isFirst = false;
   }
 }

@@ -5,7 +5,6 @@ import { TableError } from '../table/protocol.ts';
 export const MAX_RECORD_BYTES = 2_000_000;
 /** DuckDB holds 2,048 rows of all columns in memory, as texts, as values and as a row group. */
 export const MAX_COLUMNS = 2_500;
-const MAX_NAME_LENGTH = 1_000;
 
 export type LineBreak = '\n' | '\r\n' | '\r';
 
@@ -42,28 +41,6 @@ export async function detectDialect(
       hint: 'Turn the table, or split it.',
     });
   return { delimiter, quote, comment, lineBreak, first };
-}
-
-/** Unique names for the columns. Empty and repeated names become column2 and name_1, as in DuckDB. */
-export function nameColumns(given: string[]): string[] {
-  const taken = new Set<string>();
-  const next = new Map<string, number>();
-  return given.map((text, i) => {
-    const wanted = text.trim() || `column${i}`;
-    if (wanted.length > MAX_NAME_LENGTH)
-      throw new TableError({
-        row: 1,
-        reason: `the name of column ${i + 1} is longer than ${MAX_NAME_LENGTH} characters`,
-      });
-    // Names are case-insensitive in SQL.
-    const key = wanted.toLowerCase();
-    let name = wanted;
-    let n = next.get(key) ?? 0;
-    while (taken.has(name.toLowerCase())) name = `${wanted}_${++n}`;
-    next.set(key, n);
-    taken.add(name.toLowerCase());
-    return name;
-  });
 }
 
 interface Head {

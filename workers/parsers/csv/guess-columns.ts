@@ -6,15 +6,15 @@ import {
   ASKED,
   findTypes,
   findTypesOfFirst,
-  looksLikeHeader,
   type Numerals,
   narrowest,
   type SqlType,
   setOf,
   type TypeSet,
 } from './column-types.ts';
-import { nameColumns } from './dialect.ts';
+import { areAllTexts, looksLikeHeader, recurs } from './header.ts';
 import { isCommaNumber } from './infer-delimiter.ts';
+import { nameColumns } from './name-columns.ts';
 import { type CsvTable, nullsOf, readCsv } from './read-csv.ts';
 
 /** Rows and values of the sample that the first guess at the types is made from. */
@@ -56,8 +56,14 @@ export async function guessColumns(
   const below = [...found.values()];
   const nulls = nullsOf(parameters);
   const own = await findTypesOfFirst(connection, { first, nulls, numerals });
+  const placed = (types: TypeSet[], under: TypeSet[]) =>
+    first.map((text, i) => ({ text, types: types[i] ?? ALL_TYPES, below: under[i] ?? ALL_TYPES }));
   const seemsHeader = async () => {
-    if (parameters.decimal || !first.some(isCommaNumber)) return looksLikeHeader(own, below);
+    if (parameters.decimal || !first.some(isCommaNumber)) {
+      const values = placed(own, below);
+      if (!looksLikeHeader(values)) return false;
+      return !areAllTexts(values) || !(await recurs(connection, { relation, texts: first }));
+    }
     // Texts such as 1,5 are no names: as numbers they are looked at for this alone, since they may be thousands.
     const commas: Numerals = { decimal: ',', fortran: true };
     const asNumbers = await findTypes(connection, {
@@ -66,7 +72,7 @@ export async function guessColumns(
       numerals: commas,
     });
     const ownAsNumbers = await findTypesOfFirst(connection, { first, nulls, numerals: commas });
-    return looksLikeHeader(ownAsNumbers, [...asNumbers.values()]);
+    return looksLikeHeader(placed(ownAsNumbers, [...asNumbers.values()]));
   };
   const hasHeader = parameters.header ?? (parameters.units || (await seemsHeader()));
   const names = nameColumns(hasHeader ? first : first.map(() => ''));

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { CsvDialect } from '../../../shared/database/schema.ts';
@@ -16,7 +16,7 @@ import { countLines } from './count-lines.ts';
 import { detectDialect, type LineBreak } from './dialect.ts';
 import { EarlyTable } from './early-table.ts';
 import { SAMPLE } from './guess-columns.ts';
-import { type PreparedText, prepareText } from './prepare-text.ts';
+import { type PreparedText, prepareText, textIn } from './prepare-text.ts';
 import { type CsvTable, nullsOf } from './read-csv.ts';
 import { readUnits, UNITS_RECORD } from './read-units.ts';
 import { type Scan, scanRecords } from './scan-records.ts';
@@ -48,12 +48,24 @@ export async function makeTable(
   const text = await prepareText(request, request.parameters);
   try {
     const made = await convert(request, { text, onProgress, sample });
+    if (text.hasBlankValues && made.dialect?.header === false) {
+      await removeMade(request);
+      const parameters = { ...request.parameters, header: false };
+      return await makeTable({ ...request, parameters }, onProgress, sample);
+    }
     moveDown(made.skipped?.problems, text.lines);
     return made;
   } catch (error) {
     if (error instanceof TableError) moveDown(error.problems, text.lines);
     throw error;
   }
+}
+
+const recordsIn = (scratch: string) => join(scratch, 'records.csv');
+
+/** Removes what a first attempt has written. */
+async function removeMade({ scratch, output }: CsvRequest): Promise<void> {
+  for (const path of [textIn(scratch), recordsIn(scratch), output]) await rm(path, { force: true });
 }
 
 /** DuckDB takes none. */
@@ -175,7 +187,7 @@ async function writeScanned(
   const { request, dialect, text, size } = source;
   let table = asItIs(source, size / scan.records);
   if (!isRegular(source, scan)) {
-    const records = join(request.scratch, 'records.csv');
+    const records = recordsIn(request.scratch);
     await copyRecords(dialect, {
       from: text,
       to: records,

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Encoding, ParserParameters } from '../../../shared/uploads/parsers.ts';
 import { TableError } from '../table/protocol.ts';
 import { collapseSpaces } from './collapse-spaces.ts';
-import { decodeText, encodingOfMark, looksLikeUtf16 } from './decode-text.ts';
+import { decodeText, encodingOfMark, lengthOfMarks, looksLikeUtf16 } from './decode-text.ts';
 import { MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';
 import { inferDelimiter } from './infer-delimiter.ts';
 
@@ -17,7 +17,12 @@ export interface PreparedText {
   delimiter: string;
   /** Lines before the first record. */
   lines: number;
+  /** Whether some of them are blank ones that are missing values if the first record is no header. */
+  hasBlankValues: boolean;
 }
+
+/** Where it is written. */
+export const textIn = (scratch: string): string => join(scratch, 'text.csv');
 
 /** Returns the file itself if there is nothing to change. */
 export async function prepareText(
@@ -37,23 +42,26 @@ export async function prepareText(
   const decoded = () => decodeText(input, encoding);
   const preamble = await findPreamble(decoded(), { comment, skip });
   const head = await takeBytes(dropBytes(decoded(), preamble.bytes), MAX_RECORD_BYTES);
+  // Where lines before it were put before a file that begins with a mark.
+  const marks = lengthOfMarks(head);
+  const record = head.subarray(marks);
   const delimiter =
     parameters.delimiter ??
     preamble.delimiter ??
-    inferDelimiter(head, { quote, decimal: parameters.decimal ?? '.' });
-  if (parameters.header === false && hasOneValue(head, { quote, delimiter })) {
-    // Blank lines are missing values.
-    preamble.bytes -= preamble.blank.bytes;
-    preamble.lines -= preamble.blank.lines;
-  }
-  const records = () => dropBytes(decoded(), preamble.bytes);
-  const isAsItIs = encoding === 'utf-8' && !mark && preamble.bytes === 0 && delimiter !== ' ';
-  const path = isAsItIs ? input : join(scratch, 'text.csv');
+    inferDelimiter(record, { quote, decimal: parameters.decimal ?? '.' });
+  const hasBlankValues =
+    preamble.blank.lines > 0 && marks === 0 && hasOneValue(record, { quote, delimiter });
+  const isBlankKept = hasBlankValues && parameters.header === false;
+  const begin = isBlankKept ? preamble.bytes - preamble.blank.bytes : preamble.bytes + marks;
+  const lines = preamble.lines - (isBlankKept ? preamble.blank.lines : 0);
+  const records = () => dropBytes(decoded(), begin);
+  const isAsItIs = encoding === 'utf-8' && !mark && begin === 0 && delimiter !== ' ';
+  const path = isAsItIs ? input : textIn(scratch);
   if (!isAsItIs) {
     const text = delimiter === ' ' ? collapseSpaces(records(), { quote, comment }) : records();
     await pipeline(Readable.from(text), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
   }
-  return { path, encoding, delimiter, lines: preamble.lines };
+  return { path, encoding, delimiter, lines, hasBlankValues: hasBlankValues && !isBlankKept };
 }
 
 async function readStart(path: string, length: number): Promise<Buffer> {
@@ -81,7 +89,8 @@ async function findPreamble(
   { comment, skip }: { comment: string | undefined; skip: number },
 ): Promise<Preamble> {
   const preamble: Preamble = { bytes: 0, lines: 0, blank: { bytes: 0, lines: 0 } };
-  const isPart = (line: string) => {
+  const isPart = (written: string) => {
+    const line = written.replace(/^\ufeff+/, '');
     const separator = preamble.lines === 0 ? /^"?sep=([\t -~])"?$/i.exec(line)?.[1] : undefined;
     preamble.delimiter ??= separator;
     return (

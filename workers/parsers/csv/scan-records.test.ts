@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { makeTempDir } from '../../../test/harness/temp-dir.ts';
 import { countLines } from './count-lines.ts';
-import { detectDialect, nameColumns } from './dialect.ts';
+import { detectDialect } from './dialect.ts';
 import { scanRecords } from './scan-records.ts';
 
 const directory = makeTempDir('scan');
@@ -70,15 +70,4 @@ test('characters and records may be split over chunks', async () => {
   const row = `${'€'.repeat(333)},"${'ü\n'.repeat(100)}"\n`;
   const content = `a,b\n${row.repeat(3_000)}`;
   expect(await scan(content)).toEqual({ records: 3_001, problems: [] });
-});
-
-test('column names are made unique', () => {
-  expect(nameColumns(['a', 'A', '', 'a_1', 'a', ' b '])).toEqual([
-    'a',
-    'A_1',
-    'column2',
-    'a_1_1',
-    'a_2',
-    'b',
-  ]);
 });

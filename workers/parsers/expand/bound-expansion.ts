@@ -3,13 +3,17 @@ import { TableError } from '../table/protocol.ts';
 /** No honest table shrinks more. */
 export const MAX_RATIO = 1_000;
 /** A small file of nothing but zeros is no bomb. */
-export const ALWAYS_ALLOWED = 1 << 20;
+const ALWAYS_ALLOWED = 1 << 20;
 
 interface Bounds {
   /** The compressed file's size in bytes. */
   compressed: number;
   limit: number;
 }
+
+/** The most bytes that are made of a compressed file. */
+export const largestExpansion = ({ compressed, limit }: Bounds): number =>
+  Math.min(limit, Math.max(ALWAYS_ALLOWED, compressed * MAX_RATIO));
 
 /** Passes bytes on until those of all calls are more than the limit, or than a thousand times the compressed ones. */
 export function boundExpansion({

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { boundExpansion } from './bound-expansion.ts';
+import { boundExpansion, largestExpansion } from './bound-expansion.ts';
 import { gzipMembers } from './gzip.ts';
 import { isZstd, zstdFrames } from './zstd.ts';
 
@@ -13,10 +13,17 @@ interface Files {
   expanded: number;
 }
 
-/** The file, or what a gzip or zstd file expands to, once. Throws TableError if that is damaged or too much. */
-export async function expandFile({ input, scratch, expanded }: Files): Promise<{ path: string }> {
+/**
+ * The file, or what a gzip or zstd file expands to, once, and how many bytes may be made of it. Throws TableError if that is damaged
+ * or too much.
+ */
+export async function expandFile({
+  input,
+  scratch,
+  expanded,
+}: Files): Promise<{ path: string; expanded: number }> {
   const compression = await compressionOf(input);
-  if (!compression) return { path: input };
+  if (!compression) return { path: input, expanded };
   const path = join(scratch, 'expanded');
   const { size } = await stat(input);
   const bytes =
@@ -28,7 +35,7 @@ export async function expandFile({ input, scratch, expanded }: Files): Promise<{
     boundExpansion({ compressed: size, limit: expanded }),
     createWriteStream(path, { flags: 'wx', mode: 0o600 }),
   );
-  return { path };
+  return { path, expanded: largestExpansion({ compressed: size, limit: expanded }) };
 }
 
 async function compressionOf(path: string): Promise<'gzip' | 'zstd' | undefined> {

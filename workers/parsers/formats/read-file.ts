@@ -10,9 +10,9 @@ export async function readFile(
   request: FileRequest,
   onProgress: (share: number) => void,
 ): Promise<MadeFile[]> {
-  const { path } = await expandFile(request);
+  const { path, expanded } = await expandFile(request);
   await checkKind(path, request.parser);
   const module = await import(new URL(`${request.parser}${extension}`, import.meta.url).href);
   const reader: Reader<FileRequest['parser']> = module.default;
-  return reader({ ...request, input: path }, onProgress);
+  return reader({ ...request, input: path, expanded }, onProgress);
 }

@@ -1,6 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Cell, makeCellTable } from '../cells/make-cell-table.ts';
+import { looksLikeName } from '../csv/header.ts';
 import { boundExpansion } from '../expand/bound-expansion.ts';
 import { type FileRequest, type MadeFile, type Reader, TableError } from '../table/protocol.ts';
 import { openWorkbook, type Sheet, type Workbook } from '../xlsx/open-workbook.ts';
@@ -48,9 +49,9 @@ async function makeSheetTable(
   request: FileRequest<'xlsx'>,
   { sheet, book, onProgress }: Reading,
 ): Promise<MadeFile | undefined> {
-  const { columns, first, hasTextsAlone, count } = await look(sheet, book);
+  const { columns, first, looksLikeNames, count } = await look(sheet, book);
   if (!first) return undefined;
-  const hasHeader = request.parameters.header ?? (hasTextsAlone && count > 1);
+  const hasHeader = request.parameters.header ?? (looksLikeNames && count > 1);
   const names = columns.map(column => (hasHeader ? (first.cells.get(column)?.text ?? '') : ''));
   async function* rows(): AsyncGenerator<Cell[]> {
     let isFirst = true;
@@ -67,8 +68,8 @@ interface Look {
   /** Those with a value. */
   columns: number[];
   first: SheetRow | undefined;
-  /** Whether the values of the first row are texts, as names are. */
-  hasTextsAlone: boolean;
+  /** Whether the values of the first row are texts, and not all of them such as stand for a value. */
+  looksLikeNames: boolean;
   /** Rows. */
   count: number;
 }
@@ -85,6 +86,8 @@ async function look(sheet: Sheet, book: Workbook): Promise<Look> {
   const cells = [...(first?.cells.values() ?? [])];
   return {
     ...{ columns: [...used].sort((a, b) => a - b), first, count },
-    hasTextsAlone: cells.every(({ kind, text }) => kind === 'text' && !DATE.test(text)),
+    looksLikeNames:
+      cells.every(({ kind, text }) => kind === 'text' && !DATE.test(text)) &&
+      cells.some(({ text }) => looksLikeName(text)),
   };
 }

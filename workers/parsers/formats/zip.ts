@@ -1,7 +1,7 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findParserOf, PARSERS } from '../../../shared/uploads/parsers.ts';
-import { ALWAYS_ALLOWED, boundExpansion, MAX_RATIO } from '../expand/bound-expansion.ts';
+import { boundExpansion, largestExpansion } from '../expand/bound-expansion.ts';
 import {
   type FileRequest,
   type MadeFile,
@@ -18,8 +18,9 @@ import { readFile } from './read-file.ts';
  */
 const zip: Reader<'zip'> = async (request, onProgress) => {
   const { size } = await stat(request.input);
-  const limit = Math.min(request.expanded, Math.max(ALWAYS_ALLOWED, size * MAX_RATIO));
-  const bound = boundExpansion({ compressed: size, limit: request.expanded });
+  const bounds = { compressed: size, limit: request.expanded };
+  const limit = largestExpansion(bounds);
+  const bound = boundExpansion(bounds);
   const { members, extract, close } = await openZip(request.input, bound);
   if (members.length === 0) throw new TableError({ reason: 'there is no file in it' });
   const made: MadeFile[] = [];

@@ -55,6 +55,7 @@ export function listDatasets(file: Hdf5File): Dataset[] {
 
 /** What a dataset is not kept for. */
 export const leftOut = (dataset: Dataset, why: string): TableProblem => ({
-  column: dataset.path.slice(1, 1_000),
+  // Half a character could not be stored.
+  column: dataset.path.slice(1, 1_000).replace(/\p{Surrogate}/u, ''),
   reason: `the dataset is left out: ${why}`,
 });

@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ARRAY_TYPES, type ArrayType } from '../../../shared/arrays/npy-header.ts';
-import { ALWAYS_ALLOWED, MAX_RATIO } from '../expand/bound-expansion.ts';
+import { largestExpansion, MAX_RATIO } from '../expand/bound-expansion.ts';
 import { makeArray } from '../npy/make-array.ts';
 import {
   type FileRequest,
@@ -127,7 +127,7 @@ function planArtifacts(file: Hdf5File, datasets: Dataset[]): Plan {
 
 /** A dataset may say that it is of any size, and have no values but its fill value. */
 async function checkSize({ input, expanded }: FileRequest, datasets: Dataset[]): Promise<void> {
-  const limit = Math.min(expanded, Math.max(ALWAYS_ALLOWED, (await stat(input)).size * MAX_RATIO));
+  const limit = largestExpansion({ compressed: (await stat(input)).size, limit: expanded });
   const bytes = datasets.reduce(
     (sum, { shape, metadata }) =>
       sum + shape.reduce((product, length) => product * length, 1) * metadata.size,

@@ -1,7 +1,9 @@
 import type { SqlType } from '../csv/column-types.ts';
-import { MAX_COLUMNS, MAX_RECORD_BYTES, nameColumns } from '../csv/dialect.ts';
+import { MAX_COLUMNS, MAX_RECORD_BYTES } from '../csv/dialect.ts';
+import { nameColumns } from '../csv/name-columns.ts';
 import { quoteName } from '../table/duckdb.ts';
 import { TableError } from '../table/protocol.ts';
+import { someDate } from './dates-inside.ts';
 
 /** How a column of a Parquet file becomes a column of a table, each value exactly. */
 export interface ColumnPlan {
@@ -116,8 +118,16 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
     const json = `CAST(to_json(${value}) AS VARCHAR)`;
     // A text may say so.
     const bare = `regexp_replace(${json}, '"(\\\\.|[^"\\\\])*"', '""', 'g')`;
+    // In a list, since DuckDB cannot read a single field of a record that has one without a name.
+    const date = someDate(`[${value}]`, {
+      type: `${type}[]`,
+      isBad: one => isOutside(one, 'DATE'),
+    });
     const nan = `regexp_matches(${bare}, '[\\[:,](NaN|-?Infinity)[\\]},]')`;
     return text(json, [
+      ...(date
+        ? [{ when: date, reason: 'a date inside of it is outside of the years 1 to 9999' }]
+        : []),
       { when: nan, reason: 'there is a NaN or an infinity inside of it' },
       // DuckDB writes decimals without digits before the point as `.1`.
       { when: `NOT json_valid(${json})`, reason: 'there is no JSON for what is inside of it' },

@@ -37,6 +37,7 @@ export async function readFooter(connection: DuckDBConnection, input: string): P
     input,
   );
   refuseLongDecimals(schema);
+  refuseSameNames(schema);
   const top = topLevel(schema);
   const isCut = ({ type, logical }: Record<string, unknown>) =>
     type === 'INT96' ||
@@ -58,6 +59,33 @@ function refuseLongDecimals(schema: Record<string, unknown>[]): void {
       hint: 'Leave the column out, or write its values as texts.',
     });
 }
+
+/** DuckDB renames fields of a record that differ by the case of A to Z alone, or not at all. */
+function refuseSameNames(schema: Record<string, unknown>[]): void {
+  let column = '';
+  /** Of the nodes above: how many children are still to come, and the names of those that came. */
+  const above: { left: number; names: Set<string> }[] = [];
+  for (const { name, children } of schema) {
+    while (above.at(-1)?.left === 0) above.pop();
+    const parent = above.at(-1);
+    // The columns are the root's children, and get other names where they have the same.
+    if (above.length === 1) column = String(name);
+    else if (parent) {
+      const key = String(name).replace(/[A-Z]/g, letter => letter.toLowerCase());
+      if (parent.names.has(key)) throw sameNames(column, String(name));
+      parent.names.add(key);
+    }
+    if (parent) parent.left--;
+    if (Number(children ?? 0) > 0) above.push({ left: Number(children), names: new Set() });
+  }
+}
+
+const sameNames = (column: string, field: string) =>
+  new TableError({
+    column: column.slice(0, 1_000),
+    reason: `records in it have two fields ${JSON.stringify(field.slice(0, 100))}, if case is disregarded`,
+    hint: 'Rename one of the fields, or write the records as texts.',
+  });
 
 /** The children of the root in a schema that is a list of nodes, each before its children. */
 function topLevel(schema: Record<string, unknown>[]): Record<string, unknown>[] {

@@ -85,10 +85,14 @@ function aggregate(
       // Exact, with any number of digits, which no type of Parquet holds.
       return type === 'DOUBLE' ? `sum(${value})` : `CAST(sum(${value}) AS VARCHAR)`;
     case 'mean':
-      return `avg(${value})`;
+      return type === 'DOUBLE' ? meanOfDoubles(value) : `avg(${value})`;
     case 'min':
     case 'max':
       // DuckDB takes NaN for the greatest number.
       return `${op}(${value})${type === 'DOUBLE' ? ` FILTER (NOT isnan(${value}))` : ''}`;
   }
 }
+
+/** The mean of finite numbers is finite, though their sum may not be: a power of two changes none of their digits. */
+const meanOfDoubles = (value: string) =>
+  `CASE WHEN isfinite(avg(${value})) THEN avg(${value}) ELSE avg(${value} * 2.0 ** -64) * 2.0 ** 64 END`;

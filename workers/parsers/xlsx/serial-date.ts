@@ -16,18 +16,23 @@ export function dateOfSerial(
   { format, system }: { format: DateFormat; system: 1900 | 1904 },
 ): string | undefined {
   let day = Math.floor(serial);
+  // By 1904, day 0 is a day, too.
+  const isTime = day === 0 && (system === 1900 || format === 'time');
   let ms = Math.round((serial - day) * MS_PER_DAY);
   if (ms === MS_PER_DAY) {
-    day++;
-    ms = 0;
+    // The end of a day is no other day's time.
+    if (isTime) ms--;
+    else {
+      day++;
+      ms = 0;
+    }
   }
   if (!(serial >= 0) || day > LAST_DAY[system]) return undefined;
   const time = new Date(ms)
     .toISOString()
     .slice(11, 23)
     .replace(/\.000$/, '');
-  // By 1904, day 0 is a day, too.
-  if (day === 0 && (system === 1900 || format === 'time')) return time;
+  if (isTime) return time;
   if (system === 1900 && day === LEAP_DAY) return undefined;
   if (system === 1900 && day < LEAP_DAY) day++;
   const date = new Date(DAY_0[system] + day * MS_PER_DAY).toISOString().slice(0, 10);
