@@ -4,6 +4,8 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -138,6 +140,54 @@ test('one that is found after it was not is followed as any other', async () => 
   expect(await visit()).toBeInstanceOf(ReleaseJob);
   expect(batch()).toMatchObject({ id: '12', overFor: 0 });
   expect(batch().phase).toBeUndefined();
+});
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
+
+test('one whose record of its end is seen a minute late has ended as that says', async () => {
+  const over = { id: '7', phase: 'ended', state: 'COMPLETED', overFor: 2 } as const;
+  stand(['asked', 'begun', 'answer.0'], { ...over, overSince: ago(60) });
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  writeFileSync(join(folder(), 'end.0.0.0'), '');
+  expect(await visit()).toMatchObject({ code: 0 });
+});
+
+test.each<[string, Partial<BatchState>, string]>([
+  ['for two minutes', { phase: 'ended', overSince: ago(130) }, 'batch_ended'],
+  ['for two minutes', { phase: 'absent', overSince: ago(130) }, 'outcome_unknown'],
+  ['and was ended from outside', { phase: 'stopped', overSince: ago(5) }, 'batch_ended'],
+])('one that is over %s, without a record of its end, has failed', async (_, state, code) => {
+  stand(['asked', 'begun', 'answer.0'], { id: '7', overFor: 2, ...state });
+  expect(await visit()).toMatchObject({ code });
+});
+
+test('a look changes the folder, by which a client of NFS learns what others did there', async () => {
+  stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
+  utimesSync(folder(), 1, 1);
+  await visit();
+  expect(statSync(folder()).mtimeMs).toBeGreaterThan(1_000);
+  expect(readdirSync(folder()).sort()).toEqual(['answer.0', 'asked', 'begun']);
+});
+
+test.each([
+  ['before its id is known', null],
+  ['whatever its batch system says', '7'],
+])('output that stays shorter than its job printed is told after a while, %s', async (_, id) => {
+  stand(['asked', 'begun', 'end.0.10.0'], {
+    id,
+    phase: id ? 'ended' : undefined,
+    overFor: id ? 2 : 0,
+  });
+  writeFileSync(join(folder(), 'out'), '01234');
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  job.batch = { ...batch(), overSince: ago(130) };
+  expect(await visit()).toMatchObject({
+    code: 'outcome_unknown',
+    message: expect.stringContaining('exit status 0, and 5 of the 10 bytes'),
+  });
+  expect(stdout).toBe('01234');
+  appendFileSync(join(folder(), 'out'), '56789');
+  expect(await visit()).toMatchObject({ code: 0 });
 });
 
 test('one that prints all the time holds no slot', async () => {

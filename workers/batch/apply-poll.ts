@@ -25,17 +25,23 @@ export interface Change {
 }
 
 /** What is new of a job; undefined where nothing is. */
-export function applyPoll(job: Followed, { looks, sizes, statuses }: Poll): Change | undefined {
+export function applyPoll(
+  job: Followed,
+  { looks, sizes, statuses }: Poll,
+  now = new Date(),
+): Change | undefined {
   const { folder, stored } = job;
   const look = looks.get(folder);
-  const batch = statuses ? withStatus(job, statuses) : job.batch;
+  const batch = statuses ? withStatus(job, statuses, now) : job.batch;
   const hasBegun = look?.go === 'begun' || batch.phase === 'running';
   const runs = hasBegun && job.state !== 'running';
   const size = sizes.get(folder);
   const hasOutput =
     size !== undefined && (size.stdout > stored.stdout || size.stderr > stored.stderr);
-  const isOver = look?.end !== undefined || look?.isGone === true || batch.overFor > 1;
-  const wakes = isOver || hasOutput;
+  // Once: its visit says when the next one is to be.
+  const isNowOver = batch.overFor > 1 && job.batch.overFor <= 1;
+  const hasEnded = look?.end !== undefined || look?.isGone === true;
+  const wakes = hasEnded || isNowOver || hasOutput;
   const isNew = !isDeepStrictEqual(batch, job.batch);
   return isNew || runs || wakes ? { folder, batch, runs, wakes } : undefined;
 }
@@ -44,14 +50,18 @@ export function applyPoll(job: Followed, { looks, sizes, statuses }: Poll): Chan
 function withStatus(
   { batch, folder }: Followed,
   statuses: NonNullable<Poll['statuses']>,
+  now: Date,
 ): BatchState {
   if (batch.id === null) return batch;
   const status = statuses.find(({ id, token }) => id === batch.id && token === tokenOf(folder));
   // Two in a row are enough.
-  const more = Math.min(batch.overFor + 1, 2);
-  if (!status) return { ...batch, phase: 'absent', overFor: more };
+  const overFor = Math.min(batch.overFor + 1, 2);
+  const since = batch.overFor > 0 ? batch.overSince : undefined;
+  const over = { overFor, overSince: since ?? now.toISOString() };
+  if (!status) return { ...batch, phase: 'absent', ...over };
   const { state, reason, nodes, phase } = status;
   const isOver = phase === 'ended' || phase === 'stopped';
-  const { phase: _, ...rest } = batch;
-  return { ...rest, state, reason, nodes, overFor: isOver ? more : 0, ...(phase ? { phase } : {}) };
+  const { phase: _, overSince: __, ...rest } = batch;
+  const its = { ...rest, state, reason, nodes, ...(phase ? { phase } : {}) };
+  return isOver ? { ...its, ...over } : { ...its, overFor: 0 };
 }

@@ -15,9 +15,9 @@ import { ReleaseJob } from '../engine/release-job.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { withSessionEnv } from '../runs/manner.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { type Action, decide } from './decide.ts';
+import { type Action, decide, LATE_SECONDS } from './decide.ts';
 import { ENGINE } from './engines.ts';
-import { describeFailure, exceeded, noEngine, notPrepared, refused } from './errors.ts';
+import { cutOutput, describeFailure, exceeded, noEngine, notPrepared, refused } from './errors.ts';
 import { LoginNode } from './login-node.ts';
 import type { JobEnd, Look } from './look.ts';
 import { followHost } from './polls.ts';
@@ -59,8 +59,8 @@ export class BatchRun {
       if (look.go === 'begun') await this.#takeOutput();
       const before = this.#batch;
       const { id, phase, overFor } = before;
-      const known = { look, id, phase, overFor, isUnwanted: this.#isUnwanted };
-      const next = await this.#act(decide(known), look);
+      const known = { look, id, phase, overFor, overSeconds: this.#overSeconds };
+      const next = await this.#act(decide({ ...known, isUnwanted: this.#isUnwanted }), look);
       if ('code' in next) return next;
       // In a home that is read-only nothing is decided.
       const isSame = isDeepStrictEqual([next, this.#batch], [look, before]);
@@ -95,6 +95,11 @@ export class BatchRun {
     return this.#job.batch?.submissions ?? 0;
   }
 
+  get #overSeconds(): number {
+    const { overSince } = this.#batch;
+    return overSince === undefined ? 0 : (Date.now() - Date.parse(overSince)) / 1_000;
+  }
+
   get #isUnwanted(): boolean {
     return wasCancelled(this.#context) || this.#limit !== undefined;
   }
@@ -117,7 +122,7 @@ export class BatchRun {
         // It may have ended before anyone read the answer of the submit command.
         if (this.#batch.id === null) await this.#readId();
         if (this.#isWhole(action.end)) return action.end;
-        return this.#release(look, LOOK_AGAIN_SECONDS);
+        return this.#awaitOutput(action.end, look);
       case 'cancel':
         await node.cancel(this.#batch.engine, this.#batch.id ?? '', this.#folder);
         return this.#release(look, LOOK_AGAIN_SECONDS);
@@ -177,7 +182,7 @@ export class BatchRun {
 
   /** What was answered before was not of this id. */
   async #follow(id: string): Promise<void> {
-    const { phase: _, ...rest } = this.#batch;
+    const { phase: _, overSince: __, ...rest } = this.#batch;
     await this.#update({ batch: { ...rest, id, overFor: 0 } });
   }
 
@@ -242,12 +247,19 @@ export class BatchRun {
     return this.#limit !== undefined;
   }
 
-  /** A node's last bytes may be seen later here than the record of its end. */
-  #isWhole({ stdout, stderr }: JobEnd): boolean {
+  #isWhole({ code, stdout, stderr }: JobEnd): boolean {
     const { stdout: out, stderr: err } = this.#taken;
-    return (
-      (out >= stdout && err >= stderr) || this.#batch.overFor >= 2 || this.#limit !== undefined
-    );
+    const isRead = out >= stdout && err >= stderr;
+    return isRead || code === 'cwd' || this.#limit !== undefined;
+  }
+
+  /** A node's last bytes may be seen later here than the record of its end. */
+  async #awaitOutput(end: JobEnd, look: Look): Promise<never> {
+    if (this.#overSeconds >= LATE_SECONDS) throw cutOutput(end, this.#taken, this.#folder);
+    // No poll notes it of a job whose id is not known, or whose batch system does not answer.
+    if (this.#batch.overSince === undefined)
+      await this.#update({ batch: { ...this.#batch, overSince: new Date().toISOString() } });
+    return this.#release(look, LOOK_AGAIN_SECONDS);
   }
 
   async #release(look: Look, seconds: number): Promise<never> {

@@ -1,7 +1,9 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
+import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import type { Failure } from './decide.ts';
 import type { PrepareFailure } from './login-node.ts';
+import type { JobEnd } from './look.ts';
 
 export const noEngine = () =>
   new WindlassError('batch_unavailable', {
@@ -36,6 +38,15 @@ export const exceeded = (bytes: number) =>
     detail: `Output limit reached: the job wrote more than ${bytes} bytes and was stopped.`,
     hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
   });
+
+/** Its files stay on the host, as of every unknown outcome. */
+export function cutOutput(end: JobEnd, taken: OutputOffsets, folder: string): WindlassError {
+  const read = Math.min(taken.stdout, end.stdout) + Math.min(taken.stderr, end.stderr);
+  return new WindlassError('outcome_unknown', {
+    detail: `The job ended with exit status ${end.code}, and ${read} of the ${end.stdout + end.stderr} bytes that it printed can be read.`,
+    hint: `Look in ~/.windlass/batch/${folder} on the host, and whether a disk or a quota there is full.`,
+  });
+}
 
 const LOOK = 'Look on the host what the job did before you submit it again.';
 

@@ -162,7 +162,7 @@ export class LoginNode {
   }
 
   async #look(name: string, before: string): Promise<Look> {
-    const look = parseLooks(await this.#ask(`${before}\nlook ${name}`)).get(name);
+    const look = parseLooks(await this.#ask(`${before}\nrefresh ${name}\nlook ${name}`)).get(name);
     // A home on the network may be away for a moment, and the job goes on.
     if (!look)
       throw new WindlassError('remote_connection_failed', {

@@ -65,6 +65,10 @@ withdraw() {
   void "$1"
 }
 
+# refresh NAME: has a client of NFS see what nodes did in the directory. It may go by names that it has read a minute ago until it
+# changes the directory itself: the answer tells that others have.
+refresh() { { true >"$windlass_base/$1/seen" && rm -f "$windlass_base/$1/seen"; } 2>/dev/null; }
+
 # look NAME: prints `at NAME DIRECTORY ASK GO END ANSWER`.
 look() {
   windlass_dir=$windlass_base/$1
