@@ -111,19 +111,58 @@ test('what a site refuses is a refusal in its words, whatever sbatch adds', asyn
 test('what may pass is tried again less and less often, and is in the end a refusal in its words', async () => {
   offer('sbatch', 'echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1');
   offer('squeue', 'exit 0');
-  const pauses: number[] = [];
-  let end: unknown;
-  for (let n = 0; n < 30; n++) {
-    end = await visit();
-    if (!(end instanceof ReleaseJob)) break;
-    pauses.push(end.forSeconds);
-  }
+  const { end, pauses } = await visitToItsEnd({});
   expect(end).toMatchObject({
     code: 'batch_refused',
     message: expect.stringContaining('Socket timed out on send/recv operation'),
   });
   expect(pauses).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
   expect(submissions()).toBe(12);
+});
+
+/** Visits the job until it ends, each time after its batch system has said this of what it took. */
+async function visitToItsEnd(says: Partial<BatchState>) {
+  const pauses: number[] = [];
+  for (let n = 0; n < 50; n++) {
+    const end = await visit();
+    if (!(end instanceof ReleaseJob)) return { end, pauses };
+    pauses.push(end.forSeconds);
+    if (batch().id !== null) job.batch = { ...batch(), ...says };
+  }
+  throw new Error('the job does not end');
+}
+
+test('one that its batch system forgets each time before it begins is not submitted for ever', async () => {
+  offer('sbatch', 'echo 7');
+  const { end, pauses } = await visitToItsEnd({ phase: 'absent', overFor: 2 });
+  expect(end).toMatchObject({
+    code: 'batch_ended',
+    message: expect.stringMatching(/forgot the job 12 times .* nothing ran/),
+    hint: expect.stringContaining('~/.windlass/batch is there on the compute nodes'),
+  });
+  expect(pauses.filter(pause => pause < 60)).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
+  expect(submissions()).toBe(12);
+});
+
+test('one that is over before it has begun is told so, with where to look', async () => {
+  offer('sbatch', 'echo 7');
+  const { end } = await visitToItsEnd({ phase: 'ended', state: 'FAILED', overFor: 2 });
+  expect(end).toMatchObject({
+    code: 'batch_ended',
+    message: expect.stringContaining('job 7 (FAILED) was over before it had begun; nothing ran'),
+    hint: expect.stringContaining('~/.windlass/batch is there on the compute nodes'),
+  });
+  expect(submissions()).toBe(1);
+});
+
+test('one whose submit command never answers is not submitted for ever', async () => {
+  offer('squeue', 'exit 0');
+  stand(['asked', 'void'], { submissions: 12 });
+  utimesSync(join(folder(), 'asked'), 1, 1);
+  expect(await visit()).toMatchObject({
+    code: 'batch_refused',
+    message: expect.stringContaining('did not answer'),
+  });
 });
 
 test('one that a signal ended before its id was known is asked for, and ends', async () => {

@@ -17,7 +17,16 @@ import { withSessionEnv } from '../runs/manner.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { type Action, decide, LATE_SECONDS } from './decide.ts';
 import { ENGINE } from './engines.ts';
-import { cutOutput, describeFailure, exceeded, noEngine, notPrepared, refused } from './errors.ts';
+import {
+  cutOutput,
+  describeFailure,
+  exceeded,
+  forgotten,
+  noEngine,
+  notPrepared,
+  refused,
+  unanswered,
+} from './errors.ts';
 import { LoginNode } from './login-node.ts';
 import type { JobEnd, Look } from './look.ts';
 import { followHost } from './polls.ts';
@@ -26,7 +35,7 @@ import { followHost } from './polls.ts';
 const LOOK_AGAIN_SECONDS = 60;
 /** What a poll cannot tell is asked for again after so long. */
 const ASK_AGAIN_SECONDS = 5;
-/** A job that the batch system never takes, for reasons that may pass, is refused after so many submissions. */
+/** A job that the batch system does not take, or forgets before it begins, for reasons that may pass, is submitted so often. */
 const MOST_SUBMISSIONS = 12;
 
 /**
@@ -116,8 +125,9 @@ export class BatchRun {
       case 'withdraw':
         return node.withdraw(this.#folder);
       case 'again':
-        await this.#prepare();
-        return this.#submit();
+        return this.#submitAgain(
+          this.#batch.id === null ? unanswered() : forgotten(MOST_SUBMISSIONS),
+        );
       case 'finish':
         // It may have ended before anyone read the answer of the submit command.
         if (this.#batch.id === null) await this.#readId();
@@ -222,7 +232,13 @@ export class BatchRun {
   async #judgeRefusal(look: Look): Promise<Look> {
     const { complained } = await this.#node.readAnswer(this.#folder);
     const isFinal = look.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained);
-    if (isFinal || this.#submissions >= MOST_SUBMISSIONS) throw refused(complained);
+    if (isFinal) throw refused(complained);
+    return this.#submitAgain(refused(complained));
+  }
+
+  /** Later, less and less often, and in the end not again: nothing ran. */
+  async #submitAgain(failure: WindlassError): Promise<Look> {
+    if (this.#submissions >= MOST_SUBMISSIONS) throw failure;
     const seconds = ASK_AGAIN_SECONDS * this.#submissions;
     await this.#prepare();
     return this.#release(await this.#node.look(this.#folder), seconds);

@@ -94,6 +94,10 @@ describe('following', () => {
   test('one that its batch system lost before it began is voided, then submitted again', () => {
     expect(type({ phase: 'absent', overFor: 2 })).toBe('void');
     expect(type({ phase: 'absent', overFor: 2, look: { go: 'void' } })).toBe('again');
+    expect(next({ phase: 'ended', overFor: 2, look: { go: 'void' } })).toEqual({
+      type: 'fail',
+      why: 'unbegun',
+    });
     expect(next({ phase: 'stopped', overFor: 2, look: { go: 'void' } })).toEqual({
       type: 'fail',
       why: 'ended',

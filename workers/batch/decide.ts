@@ -27,8 +27,11 @@ export type Action =
   | { type: 'stopped' }
   | { type: 'fail'; why: Failure };
 
-/** `gone`: its directory. `ended`: by its batch system or from outside. `forgotten`: begun, and nobody knows its end. */
-export type Failure = 'gone' | 'ended' | 'forgotten' | 'refused';
+/**
+ * `gone`: its directory. `ended`: by its batch system or from outside. `unbegun`: over by itself, before its fence. `forgotten`:
+ * begun, and nobody knows its end.
+ */
+export type Failure = 'gone' | 'ended' | 'unbegun' | 'forgotten' | 'refused';
 
 /** Files of a node may be seen later here than the word of the batch system. */
 const SETTLED = 2;
@@ -86,5 +89,6 @@ function decideUnwanted({ look, id, phase, overFor }: Known): Action {
 function decideVoid({ id, phase, look }: Known): Action {
   if (id === null)
     return look.answer === 'overdue' ? { type: 'again' } : { type: 'fail', why: 'refused' };
-  return phase === 'absent' ? { type: 'again' } : { type: 'fail', why: 'ended' };
+  if (phase === 'absent') return { type: 'again' };
+  return { type: 'fail', why: phase === 'ended' ? 'unbegun' : 'ended' };
 }

@@ -33,6 +33,23 @@ export const refused = (complained: string) =>
     hint: 'Correct what it names, and submit the job again.',
   });
 
+export const unanswered = () =>
+  new WindlassError('batch_refused', {
+    detail:
+      'The submit command of the batch system did not answer within a minute, several times; nothing ran.',
+    hint: 'See on the host whether its controller answers, and submit the job again.',
+  });
+
+/** Elsewhere a job does not find its fence. */
+const SHARE_HOME =
+  "See that ~/.windlass/batch is there on the compute nodes, and can be written: the account's home must be that of the login node.";
+
+export const forgotten = (times: number) =>
+  new WindlassError('batch_ended', {
+    detail: `The batch system forgot the job ${times} times before it had begun; nothing ran.`,
+    hint: SHARE_HOME,
+  });
+
 export const exceeded = (bytes: number) =>
   new WindlassError('output_limit', {
     detail: `Output limit reached: the job wrote more than ${bytes} bytes and was stopped.`,
@@ -56,13 +73,18 @@ export function describeFailure(
   isCancelled: boolean,
 ): WindlassError {
   const named = `job ${id ?? '?'}`;
-  if (why === 'ended') {
-    const words = [state, reason].filter(word => word !== null).join(', ');
+  const words = [state, reason].filter(word => word !== null).join(', ');
+  const ended = words ? `${named} (${words})` : named;
+  if (why === 'unbegun')
     return new WindlassError('batch_ended', {
-      detail: `The batch system ended ${named}${words ? ` (${words})` : ''}; it did not end by itself.`,
+      detail: `The batch system says that ${ended} was over before it had begun; nothing ran.`,
+      hint: SHARE_HOME,
+    });
+  if (why === 'ended')
+    return new WindlassError('batch_ended', {
+      detail: `The batch system ended ${ended}; it did not end by itself.`,
       hint: 'Look at the end of its output; ask for more time or memory where it says so.',
     });
-  }
   const what =
     why === 'gone'
       ? `the files of ${named} are gone from ~/.windlass/batch on the host`
