@@ -62,7 +62,7 @@ export class BatchRun {
   }
 
   async visit(): Promise<JobEnd> {
-    if (!this.#job.runAt) await this.#prepare();
+    if (!this.#job.batch) await this.#prepare();
     for (let look = await this.#node.look(this.#folder); ; ) {
       this.#hasLooked = true;
       if (look.go === 'begun') await this.#takeOutput();
@@ -152,6 +152,7 @@ export class BatchRun {
   async #prepare(): Promise<void> {
     const payload = withSessionEnv(this.#context.payload, this.#session.manner);
     const engine = this.#job.batch?.engine ?? (await this.#chooseEngine());
+    await this.#intend();
     const folder = `${this.#job.id}-${newId().slice(-8)}`;
     const failure = await this.#node.prepare(folder, payload, engine);
     if (failure) throw notPrepared(failure, folderOf(payload));
@@ -164,9 +165,15 @@ export class BatchRun {
       overFor: 0,
       submissions: this.#submissions + 1,
     };
-    await this.#update({ runAt: new Date(), runPlace: folder, batch });
-    // Also of a job that ends in this visit the directory is removed by who polls the host.
-    await this.#followHost();
+    await this.#update({ runPlace: folder, batch });
+  }
+
+  /** Before a directory is made: it is removed by who polls the host, also where this worker is lost before it has recorded it. */
+  async #intend(): Promise<void> {
+    // Of an earlier worker that was lost.
+    if (this.#job.runAt && !this.#job.batch) await this.#node.remove([this.#job.id], []);
+    if (!this.#job.runAt) await this.#update({ runAt: new Date() });
+    await followHost(this.#context.worker.database.db, this.#job.session ?? '');
   }
 
   async #chooseEngine(): Promise<EngineName> {
@@ -280,7 +287,6 @@ export class BatchRun {
 
   async #release(look: Look, seconds: number): Promise<never> {
     await this.#output.flush();
-    await this.#followHost();
     const isRunning = this.#job.state === 'running' || look.go === 'begun';
     const started = isRunning && !this.#job.started ? { started: new Date() } : {};
     throw new ReleaseJob('its batch system has the job', seconds, {
@@ -288,10 +294,6 @@ export class BatchRun {
       state: isRunning ? 'running' : 'queued',
       consecutiveLosses: 0,
     });
-  }
-
-  async #followHost(): Promise<void> {
-    await followHost(this.#context.worker.database.db, this.#job.session ?? '');
   }
 
   async #update(set: Partial<JobRow>): Promise<void> {

@@ -56,8 +56,12 @@ submit() {
   fi
 }
 
-# void NAME: it never runs, unless it has begun.
-void() { mv "$windlass_base/$1/go" "$windlass_base/$1/void" 2>/dev/null; }
+# void NAME: it never runs, unless it has begun, and needs no variables.
+void() {
+  mv "$windlass_base/$1/go" "$windlass_base/$1/void" 2>/dev/null || return
+  true >"$windlass_base/$1/request"
+  true >"$windlass_base/$1/variables"
+}
 
 # withdraw NAME: nor is it submitted, unless it was.
 withdraw() {
