@@ -2,6 +2,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -161,6 +162,17 @@ test('many that have ended are ended on their host in one request, each by its n
   );
   expect(ids.some(id => existsSync(join(home, '.windlass/batch', `${id}-1`)))).toBe(false);
   expect(channels).toBeLessThan(5);
+});
+
+test('one that its batch system never ends keeps no other’s files on the host', async () => {
+  writeFileSync(join(home, 'hangs'), '');
+  offer('case $* in *" 7") while [ -e "$HOME/hangs" ]; do sleep 0.1; done ;; esac');
+  const ids = Array.from({ length: 3 }, newId);
+  for (const [n, id] of ids.entries()) await makeJob(id, { hasEnded: true, number: String(n + 7) });
+  await poll(newId(), { cancelSeconds: 1 });
+  for (const id of ids)
+    await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: `the end of ${id}` });
+  expect(readdirSync(join(home, '.windlass/batch'))).toEqual([]);
 });
 
 test('the record of a job stays while its files are on its host', async () => {

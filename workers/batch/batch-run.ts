@@ -171,7 +171,7 @@ export class BatchRun {
   /** Before a directory is made: it is removed by who polls the host, also where this worker is lost before it has recorded it. */
   async #intend(): Promise<void> {
     // Of an earlier worker that was lost.
-    if (this.#job.runAt && !this.#job.batch) await this.#node.remove([this.#job.id], []);
+    if (this.#job.runAt && !this.#job.batch) await this.#node.remove([{ job: this.#job.id }]);
     if (!this.#job.runAt) await this.#update({ runAt: new Date() });
     await followHost(this.#context.worker.database.db, this.#job.session ?? '');
   }

@@ -30,8 +30,10 @@ export interface PollLimits {
   jobs: number;
   /** Polls in a row that find an account's home away, until what it had there was removed by its user: those of a day or more. */
   awayPolls: number;
+  /** For ending what has ended here and not there, in one poll: its batch system may not answer. */
+  cancelSeconds: number;
 }
-const LIMITS: PollLimits = { jobs: 5_000, awayPolls: 17_280 };
+const LIMITS: PollLimits = { jobs: 5_000, awayPolls: 17_280, cancelSeconds: 20 };
 
 /** What this worker remembers of a host. */
 interface HostMemory {
@@ -205,21 +207,24 @@ async function write(
  * may come back, with a job in it that may begin; unless it `isForgone`.
  */
 async function removeEnded(
-  { database }: Context,
+  { database, limits }: Context,
   node: LoginNode,
   { ended, isForgone }: { ended: FollowedRow[]; isForgone: boolean },
 ): Promise<boolean> {
   // Of an unknown outcome the files say more than nothing: they stay.
   const gone = ended.filter(row => !row.isUnknown);
-  const unended = gone.flatMap(({ state, folder, batch }) =>
-    state === 'succeeded' || !folder || !batch ? [] : [{ ...batch, name: folder }],
-  );
-  const ids = gone.map(row => row.id);
-  const isThere = gone.length === 0 || (await node.remove(ids, unended));
-  if (isThere || isForgone)
+  const removals = gone.map(({ id, state, folder, batch }) => ({
+    job: id,
+    unended: state === 'succeeded' || !folder || !batch ? undefined : { ...batch, name: folder },
+  }));
+  const removed = gone.length === 0 ? [] : await node.remove(removals, limits.cancelSeconds);
+  const isDone = (row: FollowedRow) =>
+    isForgone || (removed && (row.isUnknown || removed.includes(row.id)));
+  const done = ended.filter(isDone).map(row => row.id);
+  if (done.length > 0)
     await database.db
       .update(jobs)
       .set({ runRemoved: true })
-      .where(sql`${jobs.id} = ${anyOf(ended.map(row => row.id))}`);
-  return isThere;
+      .where(sql`${jobs.id} = ${anyOf(done)}`);
+  return removed !== undefined;
 }

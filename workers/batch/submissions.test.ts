@@ -150,10 +150,10 @@ test('a home that is away for a moment is no end of the job', async () => {
   const folder = join(home, '.windlass');
   renameSync(folder, `${folder}-away`);
   await expect(node.look('job-1')).rejects.toMatchObject({ code: 'remote_connection_failed' });
-  expect(await node.remove(['job'], [])).toBe(false);
+  expect(await node.remove([{ job: 'job' }])).toBeUndefined();
   renameSync(`${folder}-away`, folder);
   expect((await node.look('job-1')).end?.code).toBe(0);
-  expect(await node.remove(['job'], [])).toBe(true);
+  expect(await node.remove([{ job: 'job' }])).toEqual(['job']);
   expect(existsSync(join(folder, 'batch/job-1'))).toBe(false);
 });
 

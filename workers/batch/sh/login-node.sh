@@ -125,7 +125,19 @@ read_output() {
 }
 
 # remove JOB: all of its submissions. A job that begins later finds no fence, and so runs nothing.
-remove() { rm -rf "$windlass_base/$1"-*; }
+remove() {
+  rm -rf "$windlass_base/$1"-*
+  echo "removed $1"
+}
+
+# within SECONDS COMMAND…: ended after that where it hangs, and the host has what ends it.
+within() {
+  if command -v timeout >/dev/null; then timeout "$@"; else shift && "$@"; fi
+}
+
+# begin_time SECONDS, has_time: whether they have not passed since.
+begin_time() { windlass_until=$(($(date +%s) + $1)); }
+has_time() { [ "$(date +%s)" -lt "$windlass_until" ]; }
 
 # say_home: whether what the functions above did was done in the home, and not where it will be again.
 say_home() { if [ -d "$windlass_base/." ]; then echo home; fi; }
