@@ -165,13 +165,12 @@ export class BatchRun {
       overFor: 0,
       submissions: this.#submissions + 1,
     };
-    await this.#update({ runPlace: folder, batch });
+    // With the time: what comes before a submission is to be on the disk of the database.
+    await this.#update({ runAt: new Date(), runPlace: folder, batch });
   }
 
   /** Before a directory is made: it is removed by who polls the host, also where this worker is lost before it has recorded it. */
   async #intend(): Promise<void> {
-    // Of an earlier worker that was lost.
-    if (this.#job.runAt && !this.#job.batch) await this.#node.remove([{ job: this.#job.id }]);
     if (!this.#job.runAt) await this.#update({ runAt: new Date() });
     await followHost(this.#context.worker.database.db, this.#job.session ?? '');
   }
