@@ -175,6 +175,18 @@ test('one that its batch system never ends keeps no other’s files on the host'
   expect(readdirSync(join(home, '.windlass/batch'))).toEqual([]);
 });
 
+test('of an unknown outcome the files of its own submission stay, and no others', async () => {
+  const id = newId();
+  await makeJob(id, { hasEnded: true });
+  const error = { code: 'outcome_unknown', detail: 'Unknown.' } as const;
+  await db().update(jobs).set({ state: 'failed', error }).where(eq(jobs.id, id));
+  // Of a worker that was lost before it had recorded it.
+  mkdirSync(join(home, '.windlass/batch', `${id}-0`));
+  await poll();
+  await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: `the end of ${id}` });
+  expect(readdirSync(join(home, '.windlass/batch'))).toEqual([`${id}-1`]);
+});
+
 test('the record of a job stays while its files are on its host', async () => {
   offer('');
   const id = newId();

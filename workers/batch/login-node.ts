@@ -155,10 +155,10 @@ export class LoginNode {
    */
   async remove(jobs: Removal[], seconds = 0): Promise<string[] | undefined> {
     const unended = jobs.flatMap(job => job.unended ?? []);
-    const removals = jobs.map(({ job, unended: one }) =>
+    const removals = jobs.map(({ job, kept = '', unended: one }) =>
       one?.id
         ? `if has_time; then within ${seconds} /bin/sh -c ${quoteWord(cancelling(one))}; remove ${job}; fi`
-        : `remove ${job}`,
+        : `remove ${job} ${kept}`,
     );
     const answer = await this.#ask(
       [
@@ -198,9 +198,10 @@ export interface Poll {
   statuses: BatchStatus[] | undefined;
 }
 
-/** A job that has ended; `unended` is what its batch system may still have of it. */
+/** A job that has ended; `kept` is a submission that stays, `unended` what its batch system may still have of it. */
 export interface Removal {
   job: string;
+  kept?: string | undefined;
   unended?: Submission | undefined;
 }
 

@@ -7,7 +7,7 @@ import { limitTime } from '../../shared/process/limit-time.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';
 import { accountOf, type Cursors, type FollowedRow, readFollowed } from './followed-jobs.ts';
-import { LoginNode } from './login-node.ts';
+import { LoginNode, type Removal } from './login-node.ts';
 import { endPoll, type HostPoll, passPoll, takePolls } from './polls.ts';
 
 const ROUND_MS = 1_000;
@@ -211,16 +211,14 @@ async function removeEnded(
   node: LoginNode,
   { ended, isForgone }: { ended: FollowedRow[]; isForgone: boolean },
 ): Promise<boolean> {
-  // Of an unknown outcome the files say more than nothing: they stay.
-  const gone = ended.filter(row => !row.isUnknown);
-  const removals = gone.map(({ id, state, folder, batch }) => ({
-    job: id,
-    unended: state === 'succeeded' || !folder || !batch ? undefined : { ...batch, name: folder },
-  }));
-  const removed = gone.length === 0 ? [] : await node.remove(removals, limits.cancelSeconds);
-  const isDone = (row: FollowedRow) =>
-    isForgone || (removed && (row.isUnknown || removed.includes(row.id)));
-  const done = ended.filter(isDone).map(row => row.id);
+  const removals = ended.map(({ id, isUnknown, state, folder, batch }): Removal => {
+    // Of an unknown outcome the files say more than nothing: they stay.
+    if (isUnknown) return { job: id, kept: folder ?? undefined };
+    if (state === 'succeeded' || !folder || !batch) return { job: id };
+    return { job: id, unended: { ...batch, name: folder } };
+  });
+  const removed = await node.remove(removals, limits.cancelSeconds);
+  const done = ended.map(({ id }) => id).filter(id => isForgone || removed?.includes(id));
   if (done.length > 0)
     await database.db
       .update(jobs)

@@ -124,9 +124,11 @@ read_output() {
   if [ "$err" -gt 0 ]; then tail -c "+$(($3 + 1))" "$windlass_dir/err" | head -c "$err"; fi
 }
 
-# remove JOB: all of its submissions. A job that begins later finds no fence, and so runs nothing.
+# remove JOB [NAME]: all of its submissions but that one. A job that begins later finds no fence, and so runs nothing.
 remove() {
-  rm -rf "$windlass_base/$1"-*
+  for windlass_dir in "$windlass_base/$1"-*; do
+    if [ "$windlass_dir" != "$windlass_base/${2-}" ]; then rm -rf "$windlass_dir"; fi
+  done
   echo "removed $1"
 }
 
