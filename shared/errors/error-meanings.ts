@@ -121,7 +121,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   batch_ended: {
     meaning:
-      'The batch system ended the job, for its time limit, its memory or its node, or someone did there.',
+      'The batch system ended the job, for its time limit, its memory or its node, or someone did there; or it was over before it had begun.',
     remedy: "Read the end of its output, and the state in the record's `batch`.",
   },
   wrong_node: {

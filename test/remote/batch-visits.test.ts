@@ -4,6 +4,8 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -109,19 +111,58 @@ test('what a site refuses is a refusal in its words, whatever sbatch adds', asyn
 test('what may pass is tried again less and less often, and is in the end a refusal in its words', async () => {
   offer('sbatch', 'echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1');
   offer('squeue', 'exit 0');
-  const pauses: number[] = [];
-  let end: unknown;
-  for (let n = 0; n < 30; n++) {
-    end = await visit();
-    if (!(end instanceof ReleaseJob)) break;
-    pauses.push(end.forSeconds);
-  }
+  const { end, pauses } = await visitToItsEnd({});
   expect(end).toMatchObject({
     code: 'batch_refused',
     message: expect.stringContaining('Socket timed out on send/recv operation'),
   });
   expect(pauses).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
   expect(submissions()).toBe(12);
+});
+
+/** Visits the job until it ends, each time after its batch system has said this of what it took. */
+async function visitToItsEnd(says: Partial<BatchState>) {
+  const pauses: number[] = [];
+  for (let n = 0; n < 50; n++) {
+    const end = await visit();
+    if (!(end instanceof ReleaseJob)) return { end, pauses };
+    pauses.push(end.forSeconds);
+    if (batch().id !== null) job.batch = { ...batch(), ...says };
+  }
+  throw new Error('the job does not end');
+}
+
+test('one that its batch system forgets each time before it begins is not submitted for ever', async () => {
+  offer('sbatch', 'echo 7');
+  const { end, pauses } = await visitToItsEnd({ phase: 'absent', overFor: 2 });
+  expect(end).toMatchObject({
+    code: 'batch_ended',
+    message: expect.stringMatching(/forgot the job 12 times .* nothing ran/),
+    hint: expect.stringContaining('~/.windlass/batch is there on the compute nodes'),
+  });
+  expect(pauses.filter(pause => pause < 60)).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
+  expect(submissions()).toBe(12);
+});
+
+test('one that is over before it has begun is told so, with where to look', async () => {
+  offer('sbatch', 'echo 7');
+  const { end } = await visitToItsEnd({ phase: 'ended', state: 'FAILED', overFor: 2 });
+  expect(end).toMatchObject({
+    code: 'batch_ended',
+    message: expect.stringContaining('job 7 (FAILED) was over before it had begun; nothing ran'),
+    hint: expect.stringContaining('~/.windlass/batch is there on the compute nodes'),
+  });
+  expect(submissions()).toBe(1);
+});
+
+test('one whose submit command never answers is not submitted for ever', async () => {
+  offer('squeue', 'exit 0');
+  stand(['asked', 'void'], { submissions: 12 });
+  utimesSync(join(folder(), 'asked'), 1, 1);
+  expect(await visit()).toMatchObject({
+    code: 'batch_refused',
+    message: expect.stringContaining('did not answer'),
+  });
 });
 
 test('one that a signal ended before its id was known is asked for, and ends', async () => {
@@ -138,6 +179,54 @@ test('one that is found after it was not is followed as any other', async () => 
   expect(await visit()).toBeInstanceOf(ReleaseJob);
   expect(batch()).toMatchObject({ id: '12', overFor: 0 });
   expect(batch().phase).toBeUndefined();
+});
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
+
+test('one whose record of its end is seen a minute late has ended as that says', async () => {
+  const over = { id: '7', phase: 'ended', state: 'COMPLETED', overFor: 2 } as const;
+  stand(['asked', 'begun', 'answer.0'], { ...over, overSince: ago(60) });
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  writeFileSync(join(folder(), 'end.0.0.0'), '');
+  expect(await visit()).toMatchObject({ code: 0 });
+});
+
+test.each<[string, Partial<BatchState>, string]>([
+  ['for two minutes', { phase: 'ended', overSince: ago(130) }, 'batch_ended'],
+  ['for two minutes', { phase: 'absent', overSince: ago(130) }, 'outcome_unknown'],
+  ['and was ended from outside', { phase: 'stopped', overSince: ago(5) }, 'batch_ended'],
+])('one that is over %s, without a record of its end, has failed', async (_, state, code) => {
+  stand(['asked', 'begun', 'answer.0'], { id: '7', overFor: 2, ...state });
+  expect(await visit()).toMatchObject({ code });
+});
+
+test('a look changes the folder, by which a client of NFS learns what others did there', async () => {
+  stand(['asked', 'begun', 'answer.0'], { id: '7', phase: 'running' });
+  utimesSync(folder(), 1, 1);
+  await visit();
+  expect(statSync(folder()).mtimeMs).toBeGreaterThan(1_000);
+  expect(readdirSync(folder()).sort()).toEqual(['answer.0', 'asked', 'begun']);
+});
+
+test.each([
+  ['before its id is known', null],
+  ['whatever its batch system says', '7'],
+])('output that stays shorter than its job printed is told after a while, %s', async (_, id) => {
+  stand(['asked', 'begun', 'end.0.10.0'], {
+    id,
+    phase: id ? 'ended' : undefined,
+    overFor: id ? 2 : 0,
+  });
+  writeFileSync(join(folder(), 'out'), '01234');
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  job.batch = { ...batch(), overSince: ago(130) };
+  expect(await visit()).toMatchObject({
+    code: 'outcome_unknown',
+    message: expect.stringContaining('exit status 0, and 5 of the 10 bytes'),
+  });
+  expect(stdout).toBe('01234');
+  appendFileSync(join(folder(), 'out'), '56789');
+  expect(await visit()).toMatchObject({ code: 0 });
 });
 
 test('one that prints all the time holds no slot', async () => {

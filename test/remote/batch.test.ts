@@ -1,7 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { startCommandLine } from '../harness/command-line.ts';
 import { describeStack } from '../harness/forms.ts';
 import { type Job, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
@@ -239,6 +249,32 @@ describeStack(missing, 'jobs of a Slurm', form => {
     await waitForEnd(client, id);
     await waitUntilRemoved(id);
   });
+
+  test('one that is cancelled after its worker was lost while it made the directory leaves nothing', async () => {
+    const { path, until } = hangIn('wc');
+    const { id } = await submit({ command: 'true', env: { TOKEN: 'secret' } });
+    const batch = join(sshd.home, '.windlass/batch');
+    const find = () => readdirSync(batch).find(name => name.startsWith(id));
+    const folder = await waitFor(find, { what: 'its directory', timeoutMs: 60_000 });
+    process.kill(pidOfWorker((await read(id)).worker ?? ''), 'SIGKILL');
+    until();
+    await waitFor(() => existsSync(join(batch, folder, 'ask')), { what: 'all of it' });
+    rmSync(path);
+    expect((await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' })).ok).toBe(true);
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
+    await waitUntilRemoved(id);
+  });
+
+  /** Has this program, as the service calls it on the host, wait. */
+  function hangIn(program: string): { path: string; until: () => void } {
+    const [path, hangs] = [join(sshd.home, 'bin', program), join(sshd.home, 'hangs')];
+    mkdirSync(join(sshd.home, 'bin'), { recursive: true });
+    appendFileSync(join(sshd.home, '.bashrc'), 'export PATH="$HOME/bin:$PATH"\n');
+    writeFileSync(hangs, '');
+    const wait = `while [ -e ${hangs} ]; do sleep 0.1; done`;
+    writeFileSync(path, `#!/bin/sh\n${wait}\nexec ${findProgram(program)} "$@"\n`, { mode: 0o755 });
+    return { path, until: () => rmSync(hangs) };
+  }
 
   test('one that is cancelled and cannot be ended for half a day is given up as cancelled', async () => {
     const { id } = await submit({ command: 'true', options: ['--hold'] });

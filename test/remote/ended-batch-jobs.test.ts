@@ -2,6 +2,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -161,6 +162,29 @@ test('many that have ended are ended on their host in one request, each by its n
   );
   expect(ids.some(id => existsSync(join(home, '.windlass/batch', `${id}-1`)))).toBe(false);
   expect(channels).toBeLessThan(5);
+});
+
+test('one that its batch system never ends keeps no other’s files on the host', async () => {
+  writeFileSync(join(home, 'hangs'), '');
+  offer('case $* in *" 7") while [ -e "$HOME/hangs" ]; do sleep 0.1; done ;; esac');
+  const ids = Array.from({ length: 3 }, newId);
+  for (const [n, id] of ids.entries()) await makeJob(id, { hasEnded: true, number: String(n + 7) });
+  await poll(newId(), { cancelSeconds: 1 });
+  for (const id of ids)
+    await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: `the end of ${id}` });
+  expect(readdirSync(join(home, '.windlass/batch'))).toEqual([]);
+});
+
+test('of an unknown outcome the files of its own submission stay, and no others', async () => {
+  const id = newId();
+  await makeJob(id, { hasEnded: true });
+  const error = { code: 'outcome_unknown', detail: 'Unknown.' } as const;
+  await db().update(jobs).set({ state: 'failed', error }).where(eq(jobs.id, id));
+  // Of a worker that was lost before it had recorded it.
+  mkdirSync(join(home, '.windlass/batch', `${id}-0`));
+  await poll();
+  await waitFor(async () => (await rowOf(id))?.runRemoved === true, { what: `the end of ${id}` });
+  expect(readdirSync(join(home, '.windlass/batch'))).toEqual([`${id}-1`]);
 });
 
 test('the record of a job stays while its files are on its host', async () => {

@@ -43,6 +43,19 @@ test('where the batch system does not answer, nothing it said before changes', (
   expect(applyPoll(over, poll({}))).toBeUndefined();
 });
 
+test('since when it is over is kept from the first word of it to the last', () => {
+  const since = (overFor: number, overSince?: string) => {
+    const its = { ...job, batch: { ...job.batch, overFor, ...(overSince ? { overSince } : {}) } };
+    return applyPoll(its, poll({ statuses: [] }), new Date(1_000))?.batch.overSince;
+  };
+  expect(since(0)).toBe(new Date(1_000).toISOString());
+  expect(since(1, 'before')).toBe('before');
+  // Written by a release that did not note it.
+  expect(since(1)).toBe(new Date(1_000).toISOString());
+  const wasOver = { ...job, batch: { ...job.batch, overFor: 2, overSince: 'before' } };
+  expect(applyPoll(wasOver, poll({ statuses: [status] }))?.batch).toEqual(job.batch);
+});
+
 test('its words are kept as they are, and a state that is not known says nothing', () => {
   const odd = { ...status, state: 'SHINY', reason: 'Why', phase: undefined };
   const { batch, wakes } = applyPoll(job, poll({ statuses: [odd] })) ?? {};
@@ -73,5 +86,11 @@ test('a worker is woken by output, by an end, and by the second word that it is 
   expect(wakes({ lines: 'at job-1 there asked begun 0.5.0 0\n' })).toBe(true);
   expect(wakes({ lines: 'at job-1 gone - - - -\n' })).toBe(true);
   expect(wakes({ statuses: [] })).toBe(false);
-  expect(wakes({ statuses: [] }, { ...job, batch: { ...job.batch, overFor: 1 } })).toBe(true);
+  const over = { phase: 'absent', overSince: 'before' } as const;
+  expect(wakes({ statuses: [] }, { ...job, batch: { ...job.batch, ...over, overFor: 1 } })).toBe(
+    true,
+  );
+  expect(wakes({ statuses: [] }, { ...job, batch: { ...job.batch, ...over, overFor: 2 } })).toBe(
+    false,
+  );
 });

@@ -29,20 +29,20 @@ export interface Change {
 export function applyPoll(
   job: Followed,
   { submissions, sizes, statuses }: Poll,
+  now = new Date(),
 ): Change | undefined {
   const { folder, stored } = job;
   const submission = submissions.get(folder);
-  const batch = statuses ? withStatus(job, statuses) : job.batch;
+  const batch = statuses ? withStatus(job, statuses, now) : job.batch;
   const hasBegun = submission?.go === 'begun' || batch.phase === 'running';
   const runs = hasBegun && job.state !== 'running';
   const size = sizes.get(folder);
   const hasOutput =
     size !== undefined && (size.stdout > stored.stdout || size.stderr > stored.stderr);
-  const isOver =
-    submission?.end !== undefined ||
-    submission?.isGone === true ||
-    batch.overFor >= SETTLED_ANSWERS;
-  const wakes = isOver || hasOutput;
+  // Once: its visit says when the next one is to be.
+  const isNowOver = batch.overFor >= SETTLED_ANSWERS && job.batch.overFor < SETTLED_ANSWERS;
+  const hasEnded = submission?.end !== undefined || submission?.isGone === true;
+  const wakes = hasEnded || isNowOver || hasOutput;
   const isNew = !isDeepStrictEqual(batch, job.batch);
   return isNew || runs || wakes ? { folder, batch, runs, wakes } : undefined;
 }
@@ -51,13 +51,18 @@ export function applyPoll(
 function withStatus(
   { batch, folder }: Followed,
   statuses: NonNullable<Poll['statuses']>,
+  now: Date,
 ): BatchState {
   if (batch.id === null) return batch;
   const status = statuses.find(({ id, token }) => id === batch.id && token === tokenOf(folder));
-  const more = Math.min(batch.overFor + 1, SETTLED_ANSWERS);
-  if (!status) return { ...batch, phase: 'absent', overFor: more };
+  // Two in a row are enough.
+  const overFor = Math.min(batch.overFor + 1, SETTLED_ANSWERS);
+  const since = batch.overFor > 0 ? batch.overSince : undefined;
+  const over = { overFor, overSince: since ?? now.toISOString() };
+  if (!status) return { ...batch, phase: 'absent', ...over };
   const { state, reason, nodes, phase } = status;
   const isOver = phase === 'ended' || phase === 'stopped';
-  const { phase: _, ...rest } = batch;
-  return { ...rest, state, reason, nodes, overFor: isOver ? more : 0, ...(phase ? { phase } : {}) };
+  const { phase: _, overSince: __, ...rest } = batch;
+  const its = { ...rest, state, reason, nodes, ...(phase ? { phase } : {}) };
+  return isOver ? { ...its, ...over } : { ...its, overFor: 0 };
 }

@@ -15,9 +15,18 @@ import { ReleaseJob } from '../engine/release-job.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { withSessionEnv } from '../runs/command-defaults.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { type Action, decide, SETTLED_ANSWERS } from './decide.ts';
+import { type Action, decide, LATE_SECONDS } from './decide.ts';
 import { ENGINE } from './engines.ts';
-import { describeFailure, exceeded, noEngine, notPrepared, refused } from './errors.ts';
+import {
+  cutOutput,
+  describeFailure,
+  exceeded,
+  forgotten,
+  noEngine,
+  notPrepared,
+  refused,
+  unanswered,
+} from './errors.ts';
 import { LoginNode } from './login-node.ts';
 import { followHost } from './polls.ts';
 import type { ExitRecord, SubmissionState } from './submission-state.ts';
@@ -26,7 +35,7 @@ import type { ExitRecord, SubmissionState } from './submission-state.ts';
 const LOOK_AGAIN_SECONDS = 60;
 /** What a poll cannot tell is asked for again after so long. */
 const ASK_AGAIN_SECONDS = 5;
-/** A job that the batch system never takes, for reasons that may pass, is refused after so many submissions. */
+/** A job that the batch system does not take, or forgets before it begins, for reasons that may pass, is submitted so often. */
 const MOST_SUBMISSIONS = 12;
 
 /**
@@ -53,14 +62,14 @@ export class BatchRun {
   }
 
   async visit(): Promise<ExitRecord> {
-    if (!this.#job.runAt) await this.#prepare();
+    if (!this.#job.batch) await this.#prepare();
     for (let submission = await this.#node.look(this.#folder); ; ) {
       this.#hasLooked = true;
       if (submission.go === 'begun') await this.#takeOutput();
       const before = this.#batch;
       const { id, phase, overFor } = before;
-      const known = { submission, id, phase, overFor, isUnwanted: this.#isUnwanted };
-      const next = await this.#act(decide(known), submission);
+      const known = { submission, id, phase, overFor, overSeconds: this.#overSeconds };
+      const next = await this.#act(decide({ ...known, isUnwanted: this.#isUnwanted }), submission);
       if ('code' in next) return next;
       // In a home that is read-only nothing is decided.
       const isSame = isDeepStrictEqual([next, this.#batch], [submission, before]);
@@ -95,6 +104,11 @@ export class BatchRun {
     return this.#job.batch?.submissions ?? 0;
   }
 
+  get #overSeconds(): number {
+    const { overSince } = this.#batch;
+    return overSince === undefined ? 0 : (Date.now() - Date.parse(overSince)) / 1_000;
+  }
+
   get #isUnwanted(): boolean {
     return wasCancelled(this.#context) || this.#limit !== undefined;
   }
@@ -111,13 +125,14 @@ export class BatchRun {
       case 'withdraw':
         return node.withdraw(this.#folder);
       case 'again':
-        await this.#prepare();
-        return this.#submit();
+        return this.#submitAgain(
+          this.#batch.id === null ? unanswered() : forgotten(MOST_SUBMISSIONS),
+        );
       case 'finish':
         // It may have ended before anyone read the answer of the submit command.
         if (this.#batch.id === null) await this.#readId();
         if (this.#isWhole(action.end)) return action.end;
-        return this.#release(submission, LOOK_AGAIN_SECONDS);
+        return this.#awaitOutput(action.end, submission);
       case 'cancel':
         await node.cancel(this.#batch.engine, this.#batch.id ?? '', this.#folder);
         return this.#release(submission, LOOK_AGAIN_SECONDS);
@@ -137,6 +152,7 @@ export class BatchRun {
   async #prepare(): Promise<void> {
     const payload = withSessionEnv(this.#context.payload, this.#session.defaults);
     const engine = this.#job.batch?.engine ?? (await this.#chooseEngine());
+    await this.#intend();
     const folder = `${this.#job.id}-${newId().slice(-8)}`;
     const failure = await this.#node.prepare(folder, payload, engine);
     if (failure) throw notPrepared(failure, folderOf(payload));
@@ -149,9 +165,14 @@ export class BatchRun {
       overFor: 0,
       submissions: this.#submissions + 1,
     };
+    // With the time: what comes before a submission is to be on the disk of the database.
     await this.#update({ runAt: new Date(), runPlace: folder, batch });
-    // Also of a job that ends in this visit the directory is removed by who polls the host.
-    await this.#followHost();
+  }
+
+  /** Before a directory is made: it is removed by who polls the host, also where this worker is lost before it has recorded it. */
+  async #intend(): Promise<void> {
+    if (!this.#job.runAt) await this.#update({ runAt: new Date() });
+    await followHost(this.#context.worker.database.db, this.#job.session ?? '');
   }
 
   async #chooseEngine(): Promise<EngineName> {
@@ -181,7 +202,7 @@ export class BatchRun {
 
   /** What was answered before was not of this id. */
   async #follow(id: string): Promise<void> {
-    const { phase: _, ...rest } = this.#batch;
+    const { phase: _, overSince: __, ...rest } = this.#batch;
     await this.#update({ batch: { ...rest, id, overFor: 0 } });
   }
 
@@ -222,7 +243,13 @@ export class BatchRun {
   async #judgeRefusal(submission: SubmissionState): Promise<SubmissionState> {
     const { complained } = await this.#node.readAnswer(this.#folder);
     const isFinal = submission.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained);
-    if (isFinal || this.#submissions >= MOST_SUBMISSIONS) throw refused(complained);
+    if (isFinal) throw refused(complained);
+    return this.#submitAgain(refused(complained));
+  }
+
+  /** Later, less and less often, and in the end not again: nothing ran. */
+  async #submitAgain(failure: WindlassError): Promise<SubmissionState> {
+    if (this.#submissions >= MOST_SUBMISSIONS) throw failure;
     const seconds = ASK_AGAIN_SECONDS * this.#submissions;
     await this.#prepare();
     return this.#release(await this.#node.look(this.#folder), seconds);
@@ -247,19 +274,23 @@ export class BatchRun {
     return this.#limit !== undefined;
   }
 
-  /** A node's last bytes may be seen later here than the record of its end. */
-  #isWhole({ stdout, stderr }: ExitRecord): boolean {
+  #isWhole({ code, stdout, stderr }: ExitRecord): boolean {
     const { stdout: out, stderr: err } = this.#taken;
-    return (
-      (out >= stdout && err >= stderr) ||
-      this.#batch.overFor >= SETTLED_ANSWERS ||
-      this.#limit !== undefined
-    );
+    const isRead = out >= stdout && err >= stderr;
+    return isRead || code === 'cwd' || this.#limit !== undefined;
+  }
+
+  /** A node's last bytes may be seen later here than the record of its end. */
+  async #awaitOutput(end: ExitRecord, submission: SubmissionState): Promise<never> {
+    if (this.#overSeconds >= LATE_SECONDS) throw cutOutput(end, this.#taken, this.#folder);
+    // No poll notes it of a job whose id is not known, or whose batch system does not answer.
+    if (this.#batch.overSince === undefined)
+      await this.#update({ batch: { ...this.#batch, overSince: new Date().toISOString() } });
+    return this.#release(submission, LOOK_AGAIN_SECONDS);
   }
 
   async #release(submission: SubmissionState, seconds: number): Promise<never> {
     await this.#output.flush();
-    await this.#followHost();
     const isRunning = this.#job.state === 'running' || submission.go === 'begun';
     const started = isRunning && !this.#job.started ? { started: new Date() } : {};
     throw new ReleaseJob('its batch system has the job', seconds, {
@@ -267,10 +298,6 @@ export class BatchRun {
       state: isRunning ? 'running' : 'queued',
       consecutiveLosses: 0,
     });
-  }
-
-  async #followHost(): Promise<void> {
-    await followHost(this.#context.worker.database.db, this.#job.session ?? '');
   }
 
   async #update(set: Partial<JobRow>): Promise<void> {

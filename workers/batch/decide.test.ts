@@ -3,7 +3,14 @@ import { type Action, decide, type Known } from './decide.ts';
 import type { ExitRecord, SubmissionState } from './submission-state.ts';
 
 const submission: SubmissionState = { isGone: false, ask: 'asked', go: 'go', answer: 0 };
-const known: Known = { submission, id: '7', phase: undefined, overFor: 0, isUnwanted: false };
+const known: Known = {
+  submission,
+  id: '7',
+  phase: undefined,
+  overFor: 0,
+  overSeconds: 0,
+  isUnwanted: false,
+};
 const end: ExitRecord = { code: 0, stdout: 1, stderr: 2, wasToldToEnd: false };
 
 type Change = Partial<Omit<Known, 'submission'>> & { submission?: Partial<SubmissionState> };
@@ -73,20 +80,25 @@ describe('following', () => {
   });
 
   test('without a record its batch system says how it ended, or nobody knows', () => {
+    const its = { overFor: 2, overSeconds: 120, submission: { go: 'begun' } } as const;
     for (const phase of ['ended', 'stopped'] as const)
-      expect(next({ phase, overFor: 2, submission: { go: 'begun' } })).toEqual({
-        type: 'fail',
-        why: 'ended',
-      });
-    expect(next({ phase: 'absent', overFor: 2, submission: { go: 'begun' } })).toEqual({
-      type: 'fail',
-      why: 'forgotten',
-    });
+      expect(next({ ...its, phase })).toEqual({ type: 'fail', why: 'ended' });
+    expect(next({ ...its, phase: 'absent' })).toEqual({ type: 'fail', why: 'forgotten' });
+  });
+
+  test('for a record that may be seen late it waits, and not where the batch system ended it', () => {
+    const its = { overFor: 2, overSeconds: 119, submission: { go: 'begun' } } as const;
+    for (const phase of ['ended', 'absent'] as const) expect(type({ ...its, phase })).toBe('wait');
+    expect(next({ ...its, phase: 'stopped' })).toEqual({ type: 'fail', why: 'ended' });
   });
 
   test('one that its batch system lost before it began is voided, then submitted again', () => {
     expect(type({ phase: 'absent', overFor: 2 })).toBe('void');
     expect(type({ phase: 'absent', overFor: 2, submission: { go: 'void' } })).toBe('again');
+    expect(next({ phase: 'ended', overFor: 2, submission: { go: 'void' } })).toEqual({
+      type: 'fail',
+      why: 'unbegun',
+    });
     expect(next({ phase: 'stopped', overFor: 2, submission: { go: 'void' } })).toEqual({
       type: 'fail',
       why: 'ended',

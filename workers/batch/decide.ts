@@ -9,6 +9,8 @@ export interface Known {
   phase: BatchPhase | undefined;
   /** Answers in a row by which it is over, or absent. */
   overFor: number;
+  /** Since the first of these. */
+  overSeconds: number;
   /** It was cancelled, or exceeded a limit. */
   isUnwanted: boolean;
 }
@@ -25,13 +27,21 @@ export type Action =
   | { type: 'stopped' }
   | { type: 'fail'; why: Failure };
 
-/** `gone`: its directory. `ended`: by its batch system or from outside. `forgotten`: begun, and nobody knows its end. */
-export type Failure = 'gone' | 'ended' | 'forgotten' | 'refused';
+/**
+ * `gone`: its directory. `ended`: by its batch system or from outside. `unbegun`: over by itself, before its fence. `forgotten`:
+ * begun, and nobody knows its end.
+ */
+export type Failure = 'gone' | 'ended' | 'unbegun' | 'forgotten' | 'refused';
 
 /** Files of a node may be seen later here than the word of the batch system. */
 export const SETTLED_ANSWERS = 2;
-/** A job that has begun is in no queue: it is looked for so often. */
-const UNFOUND = 12;
+/**
+ * A client of NFS may go by what it has read of a folder for a minute (acdirmax). A look refreshes that, where a file can be
+ * made; so long a record that is not seen may come.
+ */
+export const LATE_SECONDS = 120;
+/** A job that has begun is in no queue: it is looked for so often, every 5 s. */
+const UNFOUND = LATE_SECONDS / 5;
 
 /**
  * What to do next, by what is known and nothing else. The word of the job's own files comes first: what it did is done. A
@@ -50,6 +60,8 @@ export function decide(known: Known): Action {
   }
   if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
   if (submission.go === 'go') return { type: 'void' };
+  // What was ended from outside leaves no record, as a rule.
+  if (known.phase !== 'stopped' && known.overSeconds < LATE_SECONDS) return { type: 'wait' };
   return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
 }
 
@@ -78,5 +90,6 @@ function decideUnwanted({ submission, id, phase, overFor }: Known): Action {
 function decideVoid({ id, phase, submission }: Known): Action {
   if (id === null)
     return submission.answer === 'overdue' ? { type: 'again' } : { type: 'fail', why: 'refused' };
-  return phase === 'absent' ? { type: 'again' } : { type: 'fail', why: 'ended' };
+  if (phase === 'absent') return { type: 'again' };
+  return { type: 'fail', why: phase === 'ended' ? 'unbegun' : 'ended' };
 }

@@ -1,8 +1,10 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
+import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { folderNotFound } from '../runs/folder-not-found.ts';
 import type { Failure } from './decide.ts';
 import type { PrepareFailure } from './login-node.ts';
+import type { ExitRecord } from './submission-state.ts';
 
 export const noEngine = () =>
   new WindlassError('batch_unavailable', {
@@ -26,11 +28,37 @@ export const refused = (complained: string) =>
     hint: 'Correct what it names, and submit the job again.',
   });
 
+export const unanswered = () =>
+  new WindlassError('batch_refused', {
+    detail:
+      'The submit command of the batch system did not answer within a minute, several times; nothing ran.',
+    hint: 'See on the host whether its controller answers, and submit the job again.',
+  });
+
+/** Elsewhere a job does not find its fence. */
+const SHARE_HOME =
+  "See that ~/.windlass/batch is there on the compute nodes, and can be written: the account's home must be that of the login node.";
+
+export const forgotten = (times: number) =>
+  new WindlassError('batch_ended', {
+    detail: `The batch system forgot the job ${times} times before it had begun; nothing ran.`,
+    hint: SHARE_HOME,
+  });
+
 export const exceeded = (bytes: number) =>
   new WindlassError('output_limit', {
     detail: `Output limit reached: the job wrote more than ${bytes} bytes and was stopped.`,
     hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
   });
+
+/** Its files stay on the host, as of every unknown outcome. */
+export function cutOutput(end: ExitRecord, taken: OutputOffsets, folder: string): WindlassError {
+  const read = Math.min(taken.stdout, end.stdout) + Math.min(taken.stderr, end.stderr);
+  return new WindlassError('outcome_unknown', {
+    detail: `The job ended with exit status ${end.code}, and ${read} of the ${end.stdout + end.stderr} bytes that it printed can be read.`,
+    hint: `Look in ~/.windlass/batch/${folder} on the host, and whether a disk or a quota there is full.`,
+  });
+}
 
 const LOOK_FIRST = 'Look on the host what the job did before you submit it again.';
 
@@ -40,13 +68,18 @@ export function describeFailure(
   isCancelled: boolean,
 ): WindlassError {
   const named = `job ${id ?? '?'}`;
-  if (why === 'ended') {
-    const words = [state, reason].filter(word => word !== null).join(', ');
+  const words = [state, reason].filter(word => word !== null).join(', ');
+  const ended = words ? `${named} (${words})` : named;
+  if (why === 'unbegun')
     return new WindlassError('batch_ended', {
-      detail: `The batch system ended ${named}${words ? ` (${words})` : ''}; it did not end by itself.`,
+      detail: `The batch system says that ${ended} was over before it had begun; nothing ran.`,
+      hint: SHARE_HOME,
+    });
+  if (why === 'ended')
+    return new WindlassError('batch_ended', {
+      detail: `The batch system ended ${ended}; it did not end by itself.`,
       hint: 'Look at the end of its output; ask for more time or memory where it says so.',
     });
-  }
   const what =
     why === 'gone'
       ? `the files of ${named} are gone from ~/.windlass/batch on the host`

@@ -150,19 +150,32 @@ export class LoginNode {
   }
 
   /**
-   * Removes all submissions of these jobs, once those that are `unended` are ended. False where the home is away: they may be
-   * there still.
+   * Removes all submissions of these jobs, once what is unended of them is ended; no more of these after so many seconds. The
+   * jobs of which nothing is left; undefined where the home is away: it may be there still.
    */
-  async remove(jobs: string[], unended: Submission[]): Promise<boolean> {
-    const ends = unended.flatMap(one => [`withdraw ${one.name}`, one.id ? cancelling(one) : '']);
-    const answer = await this.#ask(
-      [...ends, ...jobs.map(id => `remove ${id}`), 'say_home'].join('\n'),
+  async remove(jobs: Removal[], seconds = 0): Promise<string[] | undefined> {
+    const unended = jobs.flatMap(job => job.unended ?? []);
+    const removals = jobs.map(({ job, kept = '', unended: one }) =>
+      one?.id
+        ? `if has_time; then within ${seconds} /bin/sh -c ${quoteWord(cancelling(one))}; remove ${job}; fi`
+        : `remove ${job} ${kept}`,
     );
-    return /^home$/m.test(answer);
+    const answer = await this.#ask(
+      [
+        ...unended.map(({ name }) => `withdraw ${name}`),
+        `begin_time ${seconds}`,
+        ...removals,
+        'say_home',
+      ].join('\n'),
+    );
+    if (!/^home$/m.test(answer)) return undefined;
+    return [...answer.matchAll(/^removed (\S+)$/gm)].map(([, job = '']) => job);
   }
 
   async #look(name: string, before: string): Promise<SubmissionState> {
-    const submission = parseStates(await this.#ask(`${before}\nlook ${name}`)).get(name);
+    const submission = parseStates(await this.#ask(`${before}\nrefresh ${name}\nlook ${name}`)).get(
+      name,
+    );
     // A home on the network may be away for a moment, and the job goes on.
     if (!submission)
       throw new WindlassError('remote_connection_failed', {
@@ -185,6 +198,13 @@ export interface Poll {
   sizes: Map<string, OutputOffsets>;
   /** Undefined: not asked for, or the batch system did not answer. */
   statuses: BatchStatus[] | undefined;
+}
+
+/** A job that has ended; `kept` is a submission that stays, `unended` what its batch system may still have of it. */
+export interface Removal {
+  job: string;
+  kept?: string | undefined;
+  unended?: Submission | undefined;
 }
 
 /** Whose `id` its batch system may not have told yet. */

@@ -7,7 +7,7 @@ import { limitTime } from '../../shared/process/limit-time.ts';
 import type { WorkerContext } from '../context.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';
 import { accountOf, type Cursors, type FollowedRow, readFollowed } from './followed-jobs.ts';
-import { LoginNode } from './login-node.ts';
+import { LoginNode, type Removal } from './login-node.ts';
 import { endPoll, type HostPoll, passPoll, takePolls } from './polls.ts';
 
 const ROUND_MS = 1_000;
@@ -30,8 +30,10 @@ export interface PollLimits {
   jobs: number;
   /** Polls in a row that find an account's home away, until what it had there was removed by its user: those of a day or more. */
   awayPolls: number;
+  /** For ending what has ended here and not there, in one poll: its batch system may not answer. */
+  cancelSeconds: number;
 }
-const LIMITS: PollLimits = { jobs: 5_000, awayPolls: 17_280 };
+const LIMITS: PollLimits = { jobs: 5_000, awayPolls: 17_280, cancelSeconds: 20 };
 
 /** What this worker remembers of a host. */
 interface HostMemory {
@@ -205,21 +207,22 @@ async function write(
  * may come back, with a job in it that may begin; unless it `isForgone`.
  */
 async function removeEnded(
-  { database }: Context,
+  { database, limits }: Context,
   node: LoginNode,
   { ended, isForgone }: { ended: FollowedRow[]; isForgone: boolean },
 ): Promise<boolean> {
-  // Of an unknown outcome the files say more than nothing: they stay.
-  const gone = ended.filter(row => !row.isUnknown);
-  const unended = gone.flatMap(({ state, folder, batch }) =>
-    state === 'succeeded' || !folder || !batch ? [] : [{ ...batch, name: folder }],
-  );
-  const ids = gone.map(row => row.id);
-  const isThere = gone.length === 0 || (await node.remove(ids, unended));
-  if (isThere || isForgone)
+  const removals = ended.map(({ id, isUnknown, state, folder, batch }): Removal => {
+    // Of an unknown outcome the files say more than nothing: they stay.
+    if (isUnknown) return { job: id, kept: folder ?? undefined };
+    if (state === 'succeeded' || !folder || !batch) return { job: id };
+    return { job: id, unended: { ...batch, name: folder } };
+  });
+  const removed = await node.remove(removals, limits.cancelSeconds);
+  const done = ended.map(({ id }) => id).filter(id => isForgone || removed?.includes(id));
+  if (done.length > 0)
     await database.db
       .update(jobs)
       .set({ runRemoved: true })
-      .where(sql`${jobs.id} = ${anyOf(ended.map(row => row.id))}`);
-  return isThere;
+      .where(sql`${jobs.id} = ${anyOf(done)}`);
+  return removed !== undefined;
 }

@@ -9,7 +9,10 @@ const JOB = readFileSync(new URL('sh/job.sh', import.meta.url), 'utf8');
 export const jobFile = ({ script = '' }: BatchRequest): string =>
   ['#!/bin/sh', ...directiveLines(script), JOB].join('\n');
 
-/** What job.sh reads: sets the folder, and defines `run`, whose argument is the directory of the submission. */
+/**
+ * What job.sh reads: sets the folder, and defines `run`, whose argument is the directory of the submission. Both this file and that
+ * of the variables are empty when they have been read: nobody may ever remove them.
+ */
 export function requestFile(request: BatchRequest): string {
   const { command, script, env = {} } = request;
   const cwd = folderOf(request);
@@ -23,6 +26,7 @@ export function requestFile(request: BatchRequest): string {
     `windlass_cwd=${cwd === undefined ? '$HOME' : quoteWord(cwd)}`,
     'windlass_again=',
     'run() {',
+    EMPTY_REQUEST,
     ...(needsAgain ? [SET_AGAIN] : []),
     ...before,
     ['exec', ...words, program].join(' '),
@@ -31,6 +35,8 @@ export function requestFile(request: BatchRequest): string {
   ].join('\n');
 }
 
+const EMPTY_REQUEST = '{ true >"$1/request"; } 2>/dev/null';
+
 /**
  * Has bash set the variables again before the command: under SSH, whose variables the job has, Debian's and Red Hat's read
  * .bashrc for each `-c`, which may set what the request has set. From a file, as arguments are for every account to read.
@@ -38,15 +44,18 @@ export function requestFile(request: BatchRequest): string {
 const SET_AGAIN = `case $windlass_shell in
 */bash)
   export windlass_variables="$1/variables"
-  windlass_again='{ . "$windlass_variables"; unset windlass_variables; } 2>/dev/null; '
+  windlass_again='{ . "$windlass_variables"; true >| "$windlass_variables"; unset windlass_variables; } 2>/dev/null; '
   ;;
+*) { true >"$1/variables"; } 2>/dev/null ;;
 esac`;
 
-/** What bash reads there. Some are read-only to it, which it says. */
-export const variablesFile = ({ env = {} }: BatchRequest): string =>
-  Object.entries(env)
-    .map(([name, value]) => `export ${name}=${quoteWord(value)}\n`)
-    .join('');
+/** What bash reads there, before a command alone. Some are read-only to it, which it says. */
+export const variablesFile = ({ script, env = {} }: BatchRequest): string =>
+  script === undefined
+    ? Object.entries(env)
+        .map(([name, value]) => `export ${name}=${quoteWord(value)}\n`)
+        .join('')
+    : '';
 
 /** What the first line names, with one argument, as a kernel reads it. The home may be on a disk from which nothing is executed. */
 function interpreterOf(script: string): string[] {

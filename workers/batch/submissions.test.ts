@@ -106,6 +106,37 @@ test.each(['/bin/sh', '/bin/bash'])(
   },
 );
 
+test.each<[string, string, Partial<BatchRequest>]>([
+  ['sh', '', {}],
+  ['bash', '', {}],
+  ['bash', 'set -C', {}],
+  ['sh', '', { script: '#!/bin/sh\ngrep -l hid[d]en -r "$HOME/.windlass"; echo "$TOKEN" | rev' }],
+])(
+  'once it runs, no file of it has its variables, under %s after %j, given %j',
+  async (shell, BASHRC, given) => {
+    const env = { SHELL: `/bin/${shell}`, SSH_CLIENT: '127.0.0.1 1 2', BASHRC };
+    const command = 'grep -l hid[d]en -r "$HOME/.windlass"; echo "$TOKEN" | rev';
+    const request = {
+      ...(given.script ? given : { command }),
+      env: { TOKEN: 'hidden', LC_ALL: 'C' },
+    };
+    expect(await submit(request, { env })).toEqual({ code: 0, out: 'neddih\n', err: '' });
+  },
+);
+
+test('one that never runs has no variables left on the host', async () => {
+  const home = join(directory.path, 'void');
+  mkdirSync(home);
+  const env = { PATH: `${bin}:${process.env.PATH}` };
+  const host = new LocalExec({ home, shell: '/bin/sh', env });
+  const node = new LoginNode(host, new AbortController().signal);
+  await node.prepare('job-1', { command: 'true', env: { TOKEN: 'hidden' } }, 'slurm');
+  const read = () => readFileSync(join(home, '.windlass/batch/job-1/request'), 'utf8');
+  expect(read()).toContain('hidden');
+  expect(await node.void('job-1')).toMatchObject({ go: 'void' });
+  expect(read()).toBe('');
+});
+
 test('a home that is away for a moment is no end of the job', async () => {
   const home = join(directory.path, 'away');
   mkdirSync(home);
@@ -119,10 +150,10 @@ test('a home that is away for a moment is no end of the job', async () => {
   const folder = join(home, '.windlass');
   renameSync(folder, `${folder}-away`);
   await expect(node.look('job-1')).rejects.toMatchObject({ code: 'remote_connection_failed' });
-  expect(await node.remove(['job'], [])).toBe(false);
+  expect(await node.remove([{ job: 'job' }])).toBeUndefined();
   renameSync(`${folder}-away`, folder);
   expect((await node.look('job-1')).end?.code).toBe(0);
-  expect(await node.remove(['job'], [])).toBe(true);
+  expect(await node.remove([{ job: 'job' }])).toEqual(['job']);
   expect(existsSync(join(folder, 'batch/job-1'))).toBe(false);
 });
 
@@ -194,15 +225,15 @@ describe.each(['dash', 'bash --posix', 'busybox sh'])('under %s', shell => {
   });
 });
 
-test('without Perl on the node a job runs to its end', async () => {
+test('without Perl on the node a job runs to its end, and no file of it has its variables', async () => {
   const folder = join(directory.path, 'few');
   mkdirSync(folder);
-  for (const name of ['mv', 'wc', 'env', 'mkdir', 'rm', 'touch', 'find', 'setsid'])
+  for (const name of ['mv', 'wc', 'env', 'mkdir', 'rm', 'touch', 'find', 'setsid', 'grep'])
     symlinkSync(findProgram(name) ?? name, join(folder, name));
   const env = { PATH: `${bin}:${folder}`, JOB_SHELL: '/bin/sh' };
-  expect(await submit({ command: 'echo out; exit 5' }, { env, limit: 'PATH=$PATH' })).toMatchObject(
-    {
-      ...{ code: 5, out: 'out\n' },
-    },
-  );
+  const command = 'grep -l hid[d]en -r "$HOME/.windlass"; echo out; exit 5';
+  const request = { command, env: { TOKEN: 'hidden' } };
+  expect(await submit(request, { env, limit: 'PATH=$PATH' })).toMatchObject({
+    ...{ code: 5, out: 'out\n' },
+  });
 });

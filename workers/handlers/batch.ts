@@ -1,6 +1,7 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { folderOf } from '../../shared/jobs/payloads/batch.ts';
 import { BatchRun } from '../batch/batch-run.ts';
+import { followHost } from '../batch/polls.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
@@ -20,7 +21,9 @@ const UNREACHABLE_RETRY_SECONDS = 30;
 /** Submits a job to the batch system of the session's host exactly once, and follows it to its end in many short visits. */
 const batch: Handler<'batch'> = async context => {
   const { job, payload } = context;
-  if (!job.runAt) context.signal.throwIfAborted();
+  // Also of one that ends now a directory may be there, which is removed by who polls the host.
+  if (job.runAt) await followHost(context.worker.database.db, job.session ?? '');
+  if (!job.batch) context.signal.throwIfAborted();
   const output = await context.output();
   // A connection ends it, and the home may be away all the same.
   let { unreachableSince } = job;
@@ -36,10 +39,10 @@ const batch: Handler<'batch'> = async context => {
     return end;
   };
   const { code } = await withSession(context, visit, {
-    signal: () => (job.runAt ? context.cleanupSignal : context.signal),
+    signal: () => (job.batch ? context.cleanupSignal : context.signal),
   }).catch(async (error: unknown) => {
     await output.flush();
-    if (job.runAt && isUnreachable(error)) throw toLater(context, unreachableSince, error);
+    if (job.batch && isUnreachable(error)) throw toLater(context, unreachableSince, error);
     throw explainAccessDenied(context, error);
   });
   if (code === 'cwd') throw folderNotFound(folderOf(payload));

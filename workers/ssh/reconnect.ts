@@ -85,7 +85,9 @@ export async function withSession<T>(
 export const isReconnectRequired = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'reconnect_required';
 
-const isRunning = ({ runAt, runRemoved }: JobRow) => runAt !== null && !runRemoved;
+/** A batch job is on its host from the directory on that was recorded. */
+const isRunning = ({ kind, runAt, runPlace, runRemoved }: JobRow) =>
+  runAt !== null && !runRemoved && (kind !== 'batch' || runPlace !== null);
 
 /** What a job of a session is to throw whose connection only its user can make again. */
 async function awaitReconnect(context: JobContext, error: WindlassError): Promise<Error> {

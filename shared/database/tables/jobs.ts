@@ -76,8 +76,8 @@ export const jobs = pgTable(
     outputStreamed: boolean().notNull().default(false),
 
     /**
-     * Committed before the host is first asked to run the command: the time, and the host's boot and folder of fences; of a
-     * batch job the folder of its present submission.
+     * Committed before the host is first asked to run the command, or to make the directory of a batch job: the time, and the
+     * host's boot and folder of fences; of a batch job the folder of its present submission, once it is made.
      */
     runAt: time(),
     runPlace: text(),

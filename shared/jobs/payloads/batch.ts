@@ -94,6 +94,8 @@ export interface BatchState extends z.output<typeof batchView> {
   phase?: BatchPhase;
   /** Answers in a row by which it is over or absent. A file of its node may come later than these. */
   overFor: number;
+  /** When the first of these came, or a record of its end: ISO 8601, by the clock of a worker. */
+  overSince?: string;
   /** Directories that were made for it on the host, each to be submitted once. */
   submissions?: number;
 }

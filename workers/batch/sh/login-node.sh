@@ -56,14 +56,22 @@ submit() {
   fi
 }
 
-# void NAME: it never runs, unless it has begun.
-void() { mv "$windlass_base/$1/go" "$windlass_base/$1/void" 2>/dev/null; }
+# void NAME: it never runs, unless it has begun, and needs no variables.
+void() {
+  mv "$windlass_base/$1/go" "$windlass_base/$1/void" 2>/dev/null || return
+  true >"$windlass_base/$1/request"
+  true >"$windlass_base/$1/variables"
+}
 
 # withdraw NAME: nor is it submitted, unless it was.
 withdraw() {
   mv "$windlass_base/$1/ask" "$windlass_base/$1/withdrawn" 2>/dev/null
   void "$1"
 }
+
+# refresh NAME: has a client of NFS see what nodes did in the directory. It may go by names that it has read a minute ago until it
+# changes the directory itself: the answer tells that others have.
+refresh() { { true >"$windlass_base/$1/seen" && rm -f "$windlass_base/$1/seen"; } 2>/dev/null; }
 
 # look NAME: prints `at NAME DIRECTORY ASK GO END ANSWER`.
 look() {
@@ -116,8 +124,22 @@ read_output() {
   if [ "$err" -gt 0 ]; then tail -c "+$(($3 + 1))" "$windlass_dir/err" | head -c "$err"; fi
 }
 
-# remove JOB: all of its submissions. A job that begins later finds no fence, and so runs nothing.
-remove() { rm -rf "$windlass_base/$1"-*; }
+# remove JOB [NAME]: all of its submissions but that one. A job that begins later finds no fence, and so runs nothing.
+remove() {
+  for windlass_dir in "$windlass_base/$1"-*; do
+    if [ "$windlass_dir" != "$windlass_base/${2-}" ]; then rm -rf "$windlass_dir"; fi
+  done
+  echo "removed $1"
+}
+
+# within SECONDS COMMAND…: ended after that where it hangs, and the host has what ends it.
+within() {
+  if command -v timeout >/dev/null; then timeout "$@"; else shift && "$@"; fi
+}
+
+# begin_time SECONDS, has_time: whether they have not passed since.
+begin_time() { windlass_until=$(($(date +%s) + $1)); }
+has_time() { [ "$(date +%s)" -lt "$windlass_until" ]; }
 
 # say_home: whether what the functions above did was done in the home, and not where it will be again.
 say_home() { if [ -d "$windlass_base/." ]; then echo home; fi; }
