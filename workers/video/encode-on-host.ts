@@ -11,6 +11,7 @@ import { withSession } from '../ssh/reconnect.ts';
 import { chooseEncoder, DEFAULT_FPS, planVideoSize } from './ffmpeg-arguments.ts';
 import type { Pictures, Size } from './frame-info.ts';
 import { planLabels } from './frame-labels.ts';
+import { dropErrors } from './frame-stream.ts';
 import type { FrameValidator, Place } from './frame-validator.ts';
 import { HOST_STILLS, HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { HostOutput, MAX_STDERR_BYTES } from './host-output.ts';
@@ -159,6 +160,7 @@ function fetchVideo(
       await rm(path, { force: true });
       const paths = names.map(name => quoteWord(`${output.directory}/${name}`));
       const channel = await session.exec(`cat ${paths.join(' ')}`, signal);
+      dropErrors(channel);
       channel.stdin.end();
       try {
         await writeScratch(path, channel.stdout, { signal, keepFree, size: total });
