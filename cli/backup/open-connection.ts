@@ -2,6 +2,15 @@ import pg from 'pg';
 import { clientOf, finderOf } from '../../shared/database/primary.ts';
 import { socketErrors } from '../../shared/database/socket.ts';
 
+/** A statement takes as long as it takes, and a disk may stand for a while. A process that is cut off or suspended keeps no locks. */
+const SETTINGS = `
+  set statement_timeout = 0;
+  set idle_in_transaction_session_timeout = '5min';
+  set tcp_keepalives_idle = 10;
+  set tcp_keepalives_interval = 5;
+  set tcp_keepalives_count = 3;
+  set tcp_user_timeout = '5min';`;
+
 /**
  * A connection of its own, for statements of any length. Not one of the pool's driver: after a COPY that its reader held up,
  * that one waits for ever (postgres.js 3.4.9).
@@ -17,7 +26,7 @@ export async function openConnection(url: string, name: string): Promise<pg.Clie
   // Without a listener a broken connection would end the process; the query rejects as well.
   client.on('error', error => socketErrors.add(error));
   await client.connect();
-  await client.query('set statement_timeout = 0; set idle_in_transaction_session_timeout = 0');
+  await client.query(SETTINGS);
   return client;
 }
 

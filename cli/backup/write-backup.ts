@@ -5,19 +5,17 @@ import { createInterface } from 'node:readline';
 import { createGzip } from 'node:zlib';
 import type pg from 'pg';
 import { to } from 'pg-copy-streams';
-import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
-import { sqlState } from '../../shared/database/connect.ts';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { RELEASE } from '../../shared/process/release.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { CommandError } from '../command-error.ts';
 import { SummedFolder } from './checksums.ts';
+import { holdDeletions, whileHeld } from './hold-deletions.ts';
 import { MANIFEST, type Manifest, objectFile, tableFile } from './manifest.ts';
 import { identifiers, inTransaction, openConnection } from './open-connection.ts';
 import { listReferences, listTables } from './tables.ts';
 
-const LOCK_NOT_AVAILABLE = '55P03';
 const CONCURRENT_OBJECTS = 4;
 /** The keys of the objects that are to be copied, a line each. */
 const KEYS = 'objects.txt';
@@ -30,6 +28,8 @@ interface BackupOptions {
   signal: AbortSignal;
   /** Told of progress, many times. */
   onProgress(line: string): void;
+  /** How long the database keeps the lock of a process that is suspended. Default 60. */
+  idleSeconds?: number;
 }
 
 /**
@@ -45,7 +45,9 @@ export async function writeBackup(options: BackupOptions): Promise<Manifest> {
     const manifest = await inTransaction(client, 'isolation level repeatable read, read only', () =>
       copyTables(client, files, options),
     );
-    await copyObjects(files, options, manifest.objects);
+    await whileHeld(client, options, held =>
+      copyObjects(files, { ...options, signal: held }, manifest.objects),
+    );
     await files.close();
     await rm(join(folder, KEYS));
     const file = await open(join(folder, MANIFEST), 'wx', 0o600);
@@ -55,20 +57,6 @@ export async function writeBackup(options: BackupOptions): Promise<Manifest> {
   } finally {
     // With it the lock goes.
     await client.end().catch(() => {});
-  }
-}
-
-/** Waits for the statements that ask for the lock now and then. */
-async function holdDeletions(client: pg.Client): Promise<void> {
-  await client.query(`set lock_timeout = '5s'`);
-  try {
-    await client.query('select pg_advisory_lock($1)', [ADVISORY_LOCKS.deletions]);
-  } catch (cause) {
-    if (sqlState(cause) !== LOCK_NOT_AVAILABLE) throw cause;
-    throw new CommandError('Another backup of this database is under way.', {
-      hint: 'Wait for its end.',
-      cause,
-    });
   }
 }
 

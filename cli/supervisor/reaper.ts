@@ -3,6 +3,8 @@ import type { Logger } from '../../shared/process/log.ts';
 import { readScript } from '../shell-script.ts';
 
 const RESTART_MS = 100;
+/** Whatever is lacking, such as memory or file descriptors, does not come back at once. */
+const FAILED_START_MS = 1_000;
 
 /** Kills orphaned children: those that still run when this process has died. */
 export interface Reaper {
@@ -17,18 +19,23 @@ export interface Reaper {
  * reaper is for those that are frozen or busy and for other programs. It is restarted when it is killed.
  */
 export function startReaper(log: Logger): Reaper {
+  // Read once: where descriptors are lacking it could not be read again.
+  const script = readScript(new URL('./reaper.sh', import.meta.url));
   const known = new Set<number>();
   let reaper: ChildProcess | undefined;
   let closed = false;
 
   const start = () => {
-    reaper = spawnReaper();
+    reaper = spawnReaper(script);
     for (const pid of known) send(`+${pid}`);
-    reaper.on('error', error =>
-      log.warn({ error: error.message }, 'The reaper could not be started'),
-    );
-    reaper.on('exit', () => {
-      if (!closed) setTimeout(() => closed || start(), RESTART_MS).unref();
+    const startAgain = (ms: number) => {
+      if (!closed) setTimeout(() => closed || start(), ms).unref();
+    };
+    reaper.once('exit', () => startAgain(RESTART_MS));
+    // One that could not be started does not exit.
+    reaper.once('error', error => {
+      log.warn({ error: error.message }, 'The reaper could not be started');
+      startAgain(FAILED_START_MS);
     });
   };
   const send = (line: string) => reaper?.stdin?.write(`${line}\n`);
@@ -50,17 +57,13 @@ export function startReaper(log: Logger): Reaper {
   };
 }
 
-function spawnReaper(): ChildProcess {
-  const reaper = spawn(
-    '/bin/sh',
-    ['-c', readScript(new URL('./reaper.sh', import.meta.url)), 'windlass-reaper'],
-    {
-      cwd: '/',
-      detached: true,
-      env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
-      stdio: ['pipe', 'ignore', 'ignore'],
-    },
-  );
+function spawnReaper(script: string): ChildProcess {
+  const reaper = spawn('/bin/sh', ['-c', script, 'windlass-reaper'], {
+    cwd: '/',
+    detached: true,
+    env: { PATH: '/usr/local/bin:/usr/bin:/bin' },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   reaper.stdin?.on('error', () => {
     // The exit of a killed reaper starts another.
   });

@@ -51,8 +51,8 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   time_limit: {
     meaning:
-      'The command ran longer than its `timeout`, or than `LIMIT_COMMAND_SECONDS`, and was stopped.',
-    remedy: 'Split the work.',
+      'The command ran longer than its `timeout`, or than `LIMIT_COMMAND_SECONDS`, and was stopped; or the host did not answer about a file, as where its disk hangs.',
+    remedy: 'Split the work; have the disk looked at.',
   },
   cwd_not_found: {
     meaning: 'The account cannot enter the folder that `cwd` names; nothing ran.',

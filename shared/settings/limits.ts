@@ -36,7 +36,8 @@ export const LIMITS = {
   LIMIT_VIDEO_SECONDS: {
     schema: whole(1, 2_000_000),
     default: '86400',
-    meaning: 'longest time in seconds for encoding one video',
+    meaning:
+      'longest time in seconds for encoding one video, and for each look at its frames before',
   },
   LIMIT_PARSE_BYTES: {
     schema: whole(256 << 20),

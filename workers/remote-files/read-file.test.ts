@@ -10,6 +10,7 @@ import {
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
+import { signalProcess } from '../../servers/processes.ts';
 import { AgentHarness } from '../../test/harness/agent-harness.ts';
 import { openRemoteFile } from './read-file.ts';
 
@@ -109,6 +110,28 @@ test.each<[string, (path: string) => void]>([
   change(path);
   expect([size, (await buffer(bytes)).equals(content)]).toEqual([LARGE, true]);
 });
+
+test.each([
+  ['standard error', 'exec sleep 60 >/dev/null &'],
+  ['both streams', 'exec sleep 60 &'],
+])(
+  'a file is read though what start-up files left running holds %s',
+  async (_, line) => {
+    const host = harness.makeHost('/bin/bash');
+    writeFileSync(join(host.account.home, '.bashrc'), `${line}\n`);
+    const path = join(host.account.home, 'file');
+    try {
+      for (const content of ['text', 'a'.repeat(LARGE)]) {
+        writeFileSync(path, content);
+        const { size, bytes } = await openRemoteFile(host, { path });
+        expect([size, (await text(bytes)) === content]).toEqual([content.length, true]);
+      }
+    } finally {
+      for (const pid of host.pids) signalProcess(-pid, 'SIGKILL');
+    }
+  },
+  15_000,
+);
 
 test('a file that a kernel makes up, of no size or of one that is too large, is read to its end', async () => {
   const host = harness.makeHost('/bin/sh');

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
-import { abortableOpen } from '../../shared/process/abort.ts';
+import { abortable, abortableOpen } from '../../shared/process/abort.ts';
+import { limitTime } from '../../shared/process/limit-time.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
 import { ByteReader } from './byte-reader.ts';
 import {
@@ -33,6 +35,10 @@ interface RemoteFile {
 
 /** Of what start-up files may print before the stream. */
 const MAX_PRINTED_BYTES = 1 << 20;
+/** How long a script may take to end after its last byte, which takes it one call of stat, or its bytes to come after its end. */
+const END_MS = 20_000;
+/** ssh2 closes the channels of a lost connection at once. */
+const LOST_MS = 1_000;
 /** Read before the size is told, which a short file may belie. */
 const AHEAD_BYTES = 65_536;
 
@@ -62,7 +68,8 @@ export async function openRemoteFile(
     const { bytes: state, isWhole } = await reader.readUntil(Buffer.from('\n'), 4_096);
     if (!isWhole) throw new Error('its stat prints too much');
     const before = readState(state.toString('latin1'));
-    const opened = { path, said: Number(found), before, reader, ending };
+    const { closed } = channel;
+    const opened = { path, said: Number(found), before, reader, ending, closed, signal };
     const { size, pieces } = await readSized(opened, options);
     const bytes = Readable.from(pieces, { objectMode: false });
     // Not in the generator's `finally`, which does not run if the stream is destroyed before the first read.
@@ -87,25 +94,29 @@ interface OpenedFile {
   before: FileState | undefined;
   reader: ByteReader;
   ending: Promise<Ending>;
+  closed: ExecChannel['closed'];
+  signal: AbortSignal | undefined;
 }
 
 interface Ending {
-  /** Of the script; null where the connection was lost. */
+  /** Of the script; null where the connection was lost before it. */
   code: number | null;
   /** The file's state after the last byte, where the host tells it. */
   after: FileState | undefined;
 }
 
-/** How the script ended, and what it printed to standard error at last. */
-async function awaitEnding({ stderr, closed }: ExecChannel, mark: string): Promise<Ending> {
-  let printed: Buffer = Buffer.alloc(0);
+/** How the script ended, as it says itself at last, or else as the host says of its channel. */
+function awaitEnding({ stderr, closed }: ExecChannel, mark: string): Promise<Ending> {
+  let printed = '';
   stderr.on('error', () => {});
-  stderr.on('data', (bytes: Buffer) => {
-    printed = Buffer.concat([printed, bytes]).subarray(-4_096);
+  return new Promise(resolve => {
+    stderr.on('data', (bytes: Buffer) => {
+      printed = `${printed}${bytes.toString('latin1')}`.slice(-4_096);
+      const said = new RegExp(`\\n${mark} (\\d+) ?(.*)\\n`).exec(printed);
+      if (said) resolve({ code: Number(said[1]), after: readState(said[2] ?? '') });
+    });
+    void closed.then(({ code }) => resolve({ code, after: undefined }));
   });
-  const { code } = await closed;
-  const [, state = ''] = printed.toString('latin1').split(`\n${mark} `);
-  return { code, after: readState(state.trimEnd()) };
 }
 
 /**
@@ -120,10 +131,13 @@ async function readSized(
   const isUnsized = said === 0;
   const asked = isUnsized ? Infinity : Math.max(0, Math.min(length, said - offset));
   const limit = isUnsized ? MAX_UNSIZED_BYTES + 1 : Math.min(asked, AHEAD_BYTES);
-  const { bytes, isEnd } = await readAhead(file.reader, limit);
+  const ahead = readAhead(file.reader, limit);
+  // Its end may not come, either.
+  const ended = file.ending.then(() => soon(file, ahead));
+  const { bytes, isEnd } = await Promise.race([ahead, ended]);
   if (!isEnd && isUnsized) throw unsized(file);
   if (!isEnd) return { size: said, pieces: readWhole(file, bytes, asked) };
-  await assertUnchanged(file);
+  await assertWhole(file);
   if (isUnsized) {
     const range = bytes.subarray(offset, offset + length);
     return { size: bytes.length, pieces: readWhole(file, range, range.length) };
@@ -160,16 +174,18 @@ async function* readWhole(
   try {
     for (let bytes: Buffer | undefined = ahead; left > 0; bytes = await reader.read()) {
       if (!bytes) {
-        await assertUnchanged(file);
+        await assertWhole(file);
         throw belied(file);
       }
       if (bytes.length >= left) {
-        const isLonger = bytes.length > left || (await reader.read()) !== undefined;
+        const isLonger = bytes.length > left || (await isFollowed(file));
         if (!isLonger) await assertUnchanged(file);
       }
       const wanted = bytes.subarray(0, left);
       left -= wanted.length;
       if (wanted.length > 0) yield wanted;
+      // What was left running may hold the stream open: it is not read again.
+      if (left === 0) return;
     }
   } catch (error) {
     const isAborted = error instanceof Error && error.name === 'AbortError';
@@ -177,9 +193,16 @@ async function* readWhole(
   }
 }
 
-/** Waits until the script has ended. Only its exit status distinguishes the end of the file from a lost connection. */
-async function assertUnchanged({ path, before, ending }: OpenedFile): Promise<void> {
-  const { code, after } = await ending;
+/** Whether more bytes come. The end of the stream may not, where what start-up files have left running holds it open. */
+async function isFollowed(file: OpenedFile): Promise<boolean> {
+  const next = await soon(file, Promise.race([file.reader.read(), file.ending]));
+  return Buffer.isBuffer(next);
+}
+
+/** Waits until the script has ended. Only its status distinguishes the end of the file from a lost connection. */
+async function assertUnchanged(file: OpenedFile): Promise<void> {
+  const { path, before } = file;
+  const { code, after } = await soon(file, file.ending);
   if (code === null) throw connectionLost(path);
   if (code !== 0) throw toError(path, 'broken');
   if (isChanged(before, after))
@@ -188,6 +211,24 @@ async function assertUnchanged({ path, before, ending }: OpenedFile): Promise<vo
       'Read it again when nothing writes to it.',
     );
 }
+
+/** The same where the stream has ended before the bytes that were asked for: those may have been lost behind the status. */
+async function assertWhole(file: OpenedFile): Promise<void> {
+  await assertUnchanged(file);
+  const stillOpen = delay(LOST_MS, undefined, { ref: false });
+  const closed = await Promise.race([file.closed, stillOpen]);
+  if (closed?.code === null) throw connectionLost(file.path);
+}
+
+/** What comes soon after the last byte. */
+async function soon<T>({ path, signal = PATIENT }: OpenedFile, work: Promise<T>): Promise<T> {
+  return limitTime(signal, END_MS, limited => abortable(work, limited)).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw error instanceof Error && error.name === 'TimeoutError' ? neverEnds(path) : error;
+  });
+}
+
+const PATIENT = new AbortController().signal;
 
 async function readHeader(reader: ByteReader, mark: string): Promise<string> {
   const { isWhole } = await reader.readUntil(Buffer.from(`\n${mark} `), MAX_PRINTED_BYTES);
@@ -232,6 +273,13 @@ const belied = ({ path, said }: OpenedFile) =>
     `${path} has fewer bytes than the ${said} that its host tells.`,
     'Read it by a command, such as cat.',
   );
+
+/** Not `remote_connection_failed`: whoever tries that again would wait as long again. */
+const neverEnds = (path: string) =>
+  new WindlassError('time_limit', {
+    detail: `Time limit reached: the host did not end the reading of ${path} within ${END_MS / 1_000} s.`,
+    hint: "Have the account's start-up files leave nothing running that holds its standard output, or read it by a command.",
+  });
 
 function connectionLost(path: string, cause?: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', {

@@ -18,7 +18,8 @@ export const MAX_UNSIZED_BYTES = 1 << 20;
 export const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
 
 /**
- * Prints the size, the state and the bytes, and the state after them to standard error. The size comes from `ls -n`, whose
+ * Prints the size, the state and the bytes, and its status and the state after them to standard error: what start-up files have
+ * left running may hold the channel open for ever, so that the host does not tell the status. The size comes from `ls -n`, whose
  * fields POSIX defines, without reading the file; the state from `stat`, which GNU, BusyBox and BSD have: inode, size and the
  * times of the last changes, as fine as they are kept. Both are of the file that was opened: where another one has taken its
  * place meanwhile, it looks again. `dd` seeks to the block of the offset, because `tail -c +N` may read the file up to there.
@@ -56,7 +57,7 @@ elif [ ${offset} -lt "$z" ]; then ${offset === 0 ? whole : from}
 fi
 e=$?
 set -- $(state)
-printf '\\n%s %s\\n' ${mark} "$*" >&2
+printf '\\n%s %s %s\\n' ${mark} $e "$*" >&2
 exit $e
 `;
 }

@@ -3,6 +3,12 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortableOpen } from '../../shared/process/abort.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
+/**
+ * A server that answers no request for so long does not answer any more. Longer than an NFS server that starts again makes its
+ * clients wait, or than a disk takes for what the host's memory holds of a file.
+ */
+const ANSWER_MS = 300_000;
+
 /** Status codes of draft-ietf-secsh-filexfer-02, section 7. */
 export const STATUS = {
   ...{ endOfFile: 1, noSuchFile: 2, permissionDenied: 3, failure: 4, unsupported: 8 },
@@ -30,12 +36,13 @@ export interface Sftp {
 }
 
 /** Opens an SFTP channel on the session. Close it with `sftp.end()`. */
-export async function openSftp(session: RemoteSession, signal: AbortSignal): Promise<Sftp> {
+export async function openSftp(
+  session: RemoteSession,
+  signal: AbortSignal,
+  { answerMs = ANSWER_MS } = {},
+): Promise<Sftp> {
   const sftp = await abortableOpen(session.sftp(signal), signal, late => late.end());
-  const close = () => sftp.end();
-  signal.addEventListener('abort', close, { once: true });
-  sftp.once('close', () => signal.removeEventListener('abort', close));
-  const request = makeRequester(sftp, signal);
+  const request = makeRequester(sftp, { signal, answerMs });
   return {
     ...{ sftp, request },
     act: send => request<void>(done => send(error => done(error ?? undefined))),
@@ -56,27 +63,56 @@ export async function withSftp<T>(
   }
 }
 
-/** Sends requests over the channel; rejects them, and all later ones, when it closes. */
-function makeRequester(sftp: ssh2.SFTPWrapper, signal: AbortSignal): Request {
+/**
+ * Sends requests over the channel. When that closes, the signal is aborted or the host answers none for too long, these and
+ * all later ones are rejected, at once: sshd may leave the channel open for as long as its SFTP server waits for a disk.
+ */
+function makeRequester(
+  sftp: ssh2.SFTPWrapper,
+  { signal, answerMs }: { signal: AbortSignal; answerMs: number },
+): Request {
   const pending = new Set<(error: unknown) => void>();
   let lost: unknown;
-  sftp.once('close', () => {
-    lost = whyLost(signal);
+  let silence: NodeJS.Timeout | undefined;
+  const rejectAll = (error: unknown) => {
+    lost ??= error;
+    clearTimeout(silence);
     for (const reject of pending) reject(lost);
+    pending.clear();
+  };
+  const giveUp = (error: unknown) => {
+    rejectAll(error);
+    sftp.end();
+  };
+  const onAbort = () => giveUp(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  sftp.once('close', () => {
+    signal.removeEventListener('abort', onAbort);
+    rejectAll(whyLost(signal));
   });
   return send =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
       if (lost) throw lost;
+      if (pending.size === 0) silence = setTimeout(() => giveUp(tooSilent(answerMs)), answerMs);
       pending.add(reject);
       send((error, value) => {
         pending.delete(reject);
+        if (pending.size === 0) clearTimeout(silence);
+        else silence?.refresh();
         // Before it closes, ssh2 answers what is under way with errors of its own.
         if (error) reject(statusOf(error) === undefined ? whyLost(signal) : error);
         else resolve(value);
       });
     });
 }
+
+/** Not `remote_connection_failed`: whoever tries that again would wait as long again. */
+const tooSilent = (ms: number) =>
+  new WindlassError('time_limit', {
+    detail: `Time limit reached: the host's SFTP server did not answer for ${ms / 1_000} s; it may still do what it was asked for.`,
+    hint: 'Check that the disk of the path answers on the host, and what is there; then try again.',
+  });
 
 const whyLost = (signal: AbortSignal): unknown =>
   signal.aborted

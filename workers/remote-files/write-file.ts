@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { limitTime } from '../../shared/process/limit-time.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { isOther } from './require-state.ts';
 import {
@@ -45,6 +46,7 @@ export interface WriteFileOptions {
 
 /** Bytes of one request: what every server takes. */
 const CHUNK_BYTES = 32_768;
+const CLEANUP_MS = 10_000;
 /** Requests in flight: 2 MiB, for links with much delay. */
 const PIPELINED = 64;
 
@@ -165,12 +167,14 @@ async function findPlace(channel: Sftp, given: string) {
 
 const temporaryName = (end: string) => `.windlass-${end}`;
 
-/** Of a write whose channel was closed because its job was cancelled. */
+/** Of a write whose channel was closed because its job was cancelled, which the cancel of a write to a hung disk does not wait for. */
 async function removeTemporary(session: RemoteSession, options: WriteFileOptions): Promise<void> {
-  await withSftp(session, options.cleanupSignal, async channel => {
-    const { folder } = await findPlace(channel, options.path);
-    await remove(channel, posix.join(folder, temporaryName(options.temporary)));
-  });
+  await limitTime(options.cleanupSignal, CLEANUP_MS, signal =>
+    withSftp(session, signal, async channel => {
+      const { folder } = await findPlace(channel, options.path);
+      await remove(channel, posix.join(folder, temporaryName(options.temporary)));
+    }),
+  );
 }
 
 /** Whether the file has the bytes that are to be written. */

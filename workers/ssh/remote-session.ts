@@ -11,6 +11,7 @@ import type { CommandDefaults } from '../runs/command-defaults.ts';
 import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
 import type { Connection } from './log-in.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
+import { UnclosedChannels } from './unclosed-channels.ts';
 
 /** Channels of one connection; sshd's MaxSessions is 10 by default. A refusal lowers the limit for a while. */
 const MAX_CHANNELS = 9;
@@ -42,6 +43,8 @@ export interface SessionSettings {
   openMs?: number;
   /** How long a refusal lowers the limit of channels. Default 10,000. */
   loweredMs?: number;
+  /** How long the host may take to close a channel. Default 10,000. */
+  closeMs?: number;
 }
 
 /** One SSH connection of a session: plain exec channels, and the agent's control channel where the session has one. */
@@ -49,6 +52,9 @@ export class RemoteSession implements RemoteExec {
   readonly #client: ssh2.Client;
   readonly #settings: SessionSettings;
   readonly closed: Promise<void>;
+  /** Resolves when the host leaves a channel open that was given up: who needs a channel is to have another connection. */
+  readonly hung: Promise<void>;
+  readonly #unclosed: UnclosedChannels;
   #agent: Promise<AgentClient> | undefined;
   #channelLimit = MAX_CHANNELS;
   #openChannels = 0;
@@ -78,6 +84,15 @@ export class RemoteSession implements RemoteExec {
         resolve();
       });
     });
+    let onHung = () => {};
+    this.hung = new Promise(resolve => {
+      onHung = resolve;
+    });
+    const onUnclosed = () => {
+      onHung();
+      this.#wakeAll();
+    };
+    this.#unclosed = new UnclosedChannels(onUnclosed, settings.closeMs);
     client.on('error', () => client.destroy());
   }
 
@@ -127,6 +142,7 @@ export class RemoteSession implements RemoteExec {
         this.#client.exec(command, (error, channel) => {
           if (error)
             return done(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
+          this.#unclosed.watch(channel);
           const exec = toExecChannel(channel, () => this.#releaseChannel());
           done(undefined, exec);
         });
@@ -140,6 +156,7 @@ export class RemoteSession implements RemoteExec {
       this.#awaitChannel({ sent: false }, done => {
         this.#client.sftp((error, sftp) => {
           if (error) return done(new SftpError(error.message, { sent: false, cause: error }));
+          this.#unclosed.watch(sftp);
           sftp.on('error', () => sftp.end());
           sftp.once('close', () => this.#releaseChannel());
           done(undefined, sftp);
@@ -238,6 +255,8 @@ export class RemoteSession implements RemoteExec {
 
   async #reserveChannel(signal?: AbortSignal): Promise<void> {
     while (!this.#hasFreeChannel() && !this.#isClosed && !signal?.aborted) {
+      const { count } = this.#unclosed;
+      if (count >= this.#openChannels - this.#lastingChannels) throw channelsHang(count);
       await new Promise<void>(resolve => {
         const wake = () => {
           signal?.removeEventListener('abort', wake);
@@ -339,6 +358,13 @@ function bytesReceived(client: ssh2.Client): number {
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && /open failure|channel open/i.test(error.message);
 }
+
+/** No channel becomes free: each one was given up. */
+const channelsHang = (count: number) =>
+  new WindlassError('remote_connection_failed', {
+    detail: `The host does not close ${count} channels, and opens no more.`,
+    hint: 'Programs hang there, such as on a disk that does not answer. Try again, or log in again.',
+  });
 
 function connectionLost(cause?: SshError): WindlassError {
   return new WindlassError('remote_connection_failed', {

@@ -209,6 +209,7 @@ export class SessionPool {
     pooled.session.then(session => {
       pooled.isConnected = true;
       void session.closed.then(forget);
+      void session.hung.then(() => this.#retire(sid, pooled));
     }, forget);
     pooled.hasAgent.catch(() => {});
     pooled.shared.catch(() => {});
@@ -217,6 +218,14 @@ export class SessionPool {
     };
     found.then(setEntry, () => {});
     return pooled;
+  }
+
+  /** Its users keep it, and the next ones have another connection. */
+  #retire(sid: string, pooled: Pooled): void {
+    if (livesWithConnection(pooled) || this.#pooled.get(sid) !== pooled) return;
+    pooled.isRetired = true;
+    this.#pooled.delete(sid);
+    if (pooled.users === 0) close(pooled);
   }
 
   async #sweep(): Promise<void> {
@@ -261,14 +270,13 @@ export class SessionPool {
         ended.push(row.session);
         continue;
       }
-      // Only its user could open it again.
-      const livesWithConnection = pooled.dialogue?.wasAsked === true;
-      const idle = !livesWithConnection && performance.now() - pooled.usedAt > IDLE_MS;
+      const isOnlyOne = livesWithConnection(pooled);
+      const idle = !isOnlyOne && performance.now() - pooled.usedAt > IDLE_MS;
       const isAlive = row !== undefined && !row.session.ended;
       const { entry } = pooled;
       pooled.isRetired =
         isAlive &&
-        !livesWithConnection &&
+        !isOnlyOne &&
         entry !== undefined &&
         row.hops !== undefined &&
         entry.versions !== versionsOf(row.hops);
@@ -280,6 +288,9 @@ export class SessionPool {
     for (const session of ended) await this.#connector.endForChangedHost(session);
   }
 }
+
+/** Whether only its user could open the connection again. */
+const livesWithConnection = ({ dialogue }: Pooled) => dialogue?.wasAsked === true;
 
 const versionsOf = (hops: Hops) => hops.map(({ version }) => version).join();
 

@@ -1,6 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { abortable } from '../../shared/process/abort.ts';
 import type { JobContext } from '../context.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
@@ -8,13 +9,16 @@ import { isAway } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
 import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
 import { chooseEncoder, DEFAULT_FPS, planVideoSize } from './ffmpeg-arguments.ts';
 import type { Pictures, Size } from './frame-info.ts';
 import { planLabels } from './frame-labels.ts';
+import { dropErrors } from './frame-stream.ts';
 import type { Frame, FrameValidator } from './frame-validator.ts';
 import { HOST_STILLS, HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { HostOutput, MAX_STDERR_BYTES } from './host-output.ts';
 import { inspectFrames } from './inspect-frames.ts';
+import { limitLook } from './limit-look.ts';
 import { planTiles } from './plan-stills.ts';
 import { type StoredVideo, storeVideo } from './store-video.ts';
 import { fileTooLarge, tooSlow, videoLimits } from './video-limits.ts';
@@ -23,7 +27,8 @@ type VideoContext = JobContext<'video'>;
 
 /** The host's ffmpeg, if that has an encoder for this video. */
 export async function findHostEncoder(context: VideoContext): Promise<HostEncoder | undefined> {
-  const found = await withSession(context, async session => askOnce(await session.agent()));
+  const ask = async (session: RemoteSession) => askOnce(await session.agent());
+  const found = await withSession(context, session => abortable(ask(session), context.signal));
   if (!found || !chooseEncoder(found.encoders, context.payload)) return undefined;
   return { ffmpeg: found.path, encoders: found.encoders };
 }
@@ -67,7 +72,8 @@ export async function encodeOnHost(
   const made = { pictures, ffmpeg, encoder, images, limits, labels };
   const script = reportFile(hostEncodeScript({ ...payload, ...made }));
   const unusable = new AbortController();
-  const validating = inspectFrames(context, frames).then(validator => {
+  const signal = AbortSignal.any([context.signal, unusable.signal]);
+  const validating = inspectFrames({ ...context, signal }, frames).then(validator => {
     const problem = findProblem(validator);
     if (problem) unusable.abort(problem);
     return validator;
@@ -93,9 +99,12 @@ export async function encodeOnHost(
   clearTimeout(overdue);
   // Of two errors that of the run also says what becomes of it.
   if (validated.status === 'rejected' && ran.status === 'rejected') throw ran.reason;
+  if (validated.status === 'rejected') unusable.signal.throwIfAborted();
   // What was lost with the host for a while is read now that it is back.
   const validator =
-    validated.status === 'fulfilled' ? validated.value : await inspectFrames(context, frames);
+    validated.status === 'fulfilled'
+      ? validated.value
+      : await limitLook(context, limited => inspectFrames(limited, frames));
   validator.assertUsable();
   if (validator.needsDecode) return undefined;
   if (ran.status === 'rejected') throw ran.reason;
@@ -142,7 +151,7 @@ function fetchVideo(
     varies,
   }: { object: string; output: HostOutput; frames: number; size: Size; varies: boolean },
 ): Promise<StoredVideo> {
-  const { payload, signal } = context;
+  const { payload } = context;
   context.progress(0.96, 'storing the video: fetching it from the host');
   const { tiles } = planTiles(size, { frames, fps: payload.fps ?? DEFAULT_FPS });
   // Of frames whose pixels differ ffmpeg has lost pictures.
@@ -155,10 +164,11 @@ function fetchVideo(
   if (sizes.some(bytes => bytes > fileBytes)) throw fileTooLarge(fileBytes);
   return withScratch('video', async directory => {
     const path = join(directory, 'video');
-    await withSession(context, async session => {
+    const fetch = async (session: RemoteSession, signal: AbortSignal) => {
       await rm(path, { force: true });
       const paths = names.map(name => quoteWord(`${output.directory}/${name}`));
       const channel = await session.exec(`cat ${paths.join(' ')}`, signal);
+      dropErrors(channel);
       channel.stdin.end();
       try {
         await writeScratch(path, channel.stdout, { signal, keepFree, size: total });
@@ -170,7 +180,10 @@ function fetchVideo(
       throw new WindlassError('remote_connection_failed', {
         detail: `Only ${arrived} of the video's ${total} bytes arrived.`,
       });
-    });
+    };
+    await limitLook(context, limited =>
+      withSession(limited, session => fetch(session, limited.signal)),
+    );
     if (!stills) return storeVideo(context, { video: { path }, object, frames, size });
     const [poster, sprite] = stills;
     const partOf = (start: number, bytes: number) => ({ path, part: { start, bytes } });

@@ -7,7 +7,7 @@ import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { RemoteSession } from '../ssh/remote-session.ts';
-import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';
+import { FRAME_STREAM_COMMAND, frameStreamScript, openFrameStream } from './frame-stream.ts';
 import { readFrames } from './read-frames.ts';
 
 const FRAME_BYTES = 5_000_000;
@@ -78,6 +78,22 @@ describeUnless(missingPrograms('sshd'), 'frames over an SSH connection', () => {
     abort.abort(new Error('enough'));
     await expect(next).rejects.toThrow('enough');
     await channel.closed;
+  });
+
+  it('take no memory for what the host writes to standard error beside them', async () => {
+    const script = `i=0
+while [ $i -lt 40 ]; do head -c 1000000 /dev/zero >&2; head -c 100000 /dev/zero; i=$((i + 1)); done
+`;
+    const stdout = await openFrameStream(session, script, new AbortController().signal);
+    const { stderr } = stdout as ssh2.ClientChannel;
+    let most = 0;
+    let bytes = 0;
+    for await (const piece of stdout) {
+      bytes += (piece as Buffer).length;
+      most = Math.max(most, stderr.readableLength);
+    }
+    expect(bytes).toBe(4_000_000);
+    expect(most).toBeLessThan(4 << 20);
   });
 
   it('fail when the connection is lost', async () => {

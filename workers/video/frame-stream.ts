@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
-import type { RemoteExec } from '../host-agent/exec-channel.ts';
+import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
 import { quotePath } from './frame-path.ts';
 import type { Frame } from './frame-validator.ts';
 
@@ -16,6 +16,9 @@ export const STREAM_MAGIC = 'windlass-frames';
  */
 export const FRAME_STREAM_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
 
+/** Bytes that nobody reads would fill the memory: in ssh2 each byte that is read of one stream makes room for the other, too. */
+export const dropErrors = ({ stderr }: ExecChannel) => stderr.on('error', () => {}).resume();
+
 /** Runs a script of frameStreamScript() on the host and returns its standard output. */
 export async function openFrameStream(
   session: RemoteExec,
@@ -23,6 +26,7 @@ export async function openFrameStream(
   signal: AbortSignal,
 ): Promise<Readable> {
   const channel = await session.exec(FRAME_STREAM_COMMAND, signal);
+  dropErrors(channel);
   channel.stdin.end(script);
   return channel.stdout;
 }

@@ -7,6 +7,7 @@ import { encodeOnHost, findHostEncoder } from './encode-on-host.ts';
 import { nameEncoders } from './ffmpeg-arguments.ts';
 import type { Frame } from './frame-validator.ts';
 import { examineFrames, inspectFirstFrame } from './inspect-frames.ts';
+import { limitLook } from './limit-look.ts';
 import type { StoredVideo } from './store-video.ts';
 import { isForFrames } from './video-error.ts';
 
@@ -25,7 +26,7 @@ interface MadeVideo extends StoredVideo, Omit<ChosenFrames, 'frames'> {
  */
 export async function makeVideo(context: VideoContext, object: string): Promise<MadeVideo> {
   context.progress(0, 'checking frames');
-  const { frames, ...skipped } = await chooseFrames(context);
+  const { frames, ...skipped } = await limitLook(context, chooseFrames);
   return { ...(await encode(context, { object, frames })), ...skipped };
 }
 
@@ -55,13 +56,16 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
     } catch (error) {
       if (context.signal.aborted || !isForFrames(error)) throw error;
       failure ??= error;
-      if (!isExamined) (await examineFrames(context, video.frames)).assertUsable(error.extra);
+      if (!isExamined) (await examine(context, video)).assertUsable(error.extra);
       isExamined = true;
       context.log.info({ err: error }, 'the frames are whole, and this way of encoding failed');
     }
   }
   throw failure;
 }
+
+const examine = (context: VideoContext, { frames }: Frames) =>
+  limitLook(context, limited => examineFrames(limited, frames));
 
 /** A host that is away while it encodes, or has encoded, is waited for. */
 async function followOnHost(context: VideoContext, video: Frames): ReturnType<Way> {
@@ -74,10 +78,9 @@ async function followOnHost(context: VideoContext, video: Frames): ReturnType<Wa
 }
 
 async function onHost(context: VideoContext, video: Frames): ReturnType<Way> {
-  const [pictures, encoder] = await Promise.all([
-    inspectFirstFrame(context, video.frames),
-    findHostEncoder(context),
-  ]);
+  const [pictures, encoder] = await limitLook(context, limited =>
+    Promise.all([inspectFirstFrame(limited, video.frames), findHostEncoder(limited)]),
+  );
   const stored =
     pictures && encoder && (await encodeOnHost(context, { ...video, pictures, ...encoder }));
   if (stored) return { ...stored, encoded: 'host' };
