@@ -39,7 +39,7 @@ const dialectRecord = z
     delimiter: z.string(),
     quote: z.string(),
     decimal: z.enum(['.', ',']),
-    header: z.boolean(),
+    header: z.boolean().describe('Whether the first row is the names of the columns.'),
     lineBreak: z.enum(['LF', 'CRLF', 'CR', 'mixed']),
     comment: z.string().nullable(),
     skip: z.number().int().describe('Lines before the first row.'),

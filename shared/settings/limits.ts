@@ -48,7 +48,7 @@ export const LIMITS = {
     schema: whole(1 << 20),
     default: String(100 * 2 ** 30),
     meaning:
-      'largest size in bytes that a compressed upload expands to; at most a thousand times its own',
+      'largest size in bytes that a compressed upload expands to, at most a thousand times its own, or that rows of JSON and workbooks take as CSV',
   },
   LIMIT_PARSE_SECONDS: {
     schema: whole(1),

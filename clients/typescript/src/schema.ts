@@ -1977,6 +1977,7 @@ export interface components {
             quote: string;
             /** @enum {string} */
             decimal: "." | ",";
+            /** @description Whether the first row is the names of the columns. */
             header: boolean;
             /** @enum {string} */
             lineBreak: "LF" | "CRLF" | "CR" | "mixed";
