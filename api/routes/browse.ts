@@ -42,6 +42,7 @@ export default routes('json-body', (router, api) => {
         'not_found',
         'forbidden',
         'sftp_unavailable',
+        'time_limit',
         'output_limit',
       ],
       handle: async ({ req, res }) => {

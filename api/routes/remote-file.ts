@@ -52,6 +52,7 @@ const HOST_FILE_ERRORS = [
   'not_found',
   'forbidden',
   'sftp_unavailable',
+  'time_limit',
 ] satisfies ErrorCode[];
 
 /** Files of the host: read, or a range of them; written; removed. */

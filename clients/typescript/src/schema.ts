@@ -13854,7 +13854,7 @@ export interface operations {
                     "application/json": components["schemas"]["DirectoryListing"];
                 };
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `output_limit`: Output limit reached. */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `time_limit`: Time limit reached.; `output_limit`: Output limit reached. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14001,7 +14001,7 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `time_limit`: Time limit reached. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14168,7 +14168,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrittenFile"];
                 };
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `digest_mismatch`: Content digest does not match.; `remote_disk_full`: Remote disk full. */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `time_limit`: Time limit reached.; `digest_mismatch`: Content digest does not match.; `remote_disk_full`: Remote disk full. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14322,7 +14322,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `time_limit`: Time limit reached. */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -159,10 +159,14 @@ find_cut() {
   done
 }
 
-# is_removed: whether the attempt's directory was removed, and is not away with the home.
+# is_removed: whether the attempt's directory was removed, and is not away with the home. Linux says of an open file that it was
+# removed, without a look at the disk.
 is_removed() {
   if [ -d "$dir" ]; then return 1; fi
-  [ -d "$base/runs/." ] || { [ -d "${base%/*}/." ] && [ ! -e "$base" ]; }
+  if [ -d "$base/runs/." ]; then return 0; fi
+  { read -r self _ </proc/self/stat; } 2>/dev/null || return 1
+  case $(readlink "/proc/$self/fd/3") in *' (deleted)') return 0 ;; esac
+  return 1
 }
 
 # await_home: waits a second for a home directory that is away; ends this process after an hour in all.
