@@ -228,6 +228,43 @@ test('usual names make a header', async () => {
   }
 });
 
+test('several texts of their own above values are names, whatever they begin with', async () => {
+  for (const [names, row] of [
+    ['Gene,0h,6h,24h', 'TP53,1.2,3.4,5.6'],
+    ['gene,1A,1B,2A', 'x,1,2,3'],
+    ['compound,0.1 uM,1 uM,10 uM', 'x,1,2,3'],
+    ['12C,13C,14N', '98.9,1.1,99.6'],
+    ['Region,0-4,5-9,10-14', 'North,100,200,300'],
+    ['Area,2019/20,2020/21', 'North,1.5,2.5'],
+    ['Country,1/22/20,1/23/20', 'Chile,0,1'],
+    ['Land,01.02.2020,02.02.2020', 'Hessen,3,4'],
+    ['Probe,1.Messung,2.Messung', 'P1,0.5,0.6'],
+    // An index, and most of texts.
+    [',cell_type,condition', 'AAAC,T cell,ctrl'],
+    ['name,role,5-point scale', 'Ann,cook,good'],
+  ] as const) {
+    const { rows, dialect } = await read(`${names}\n${row}\n`);
+    expect([names, rows, dialect?.header]).toEqual([names, 1, true]);
+  }
+  for (const rows of [
+    ['"1,234.5","2,345.6"', '123.4,234.5', '1,2'],
+    ['24:00:00,25:00:00', '10:00:00,11:00:00', '12:00:00,13:00:00'],
+    ['x,ND', 'y,1', 'z,2'],
+    ['BDL,3', '1,2', '2,3'],
+    ['0h,0h', '1,2', '3,4'],
+    ['Region,0-4,7', 'North,100,200', 'South,100,300'],
+    [',T cell,ctrl', 'AAAC,B cell,case', 'AAAC,NK cell,other'],
+  ]) {
+    const { rows: found, dialect } = await read(`${rows.join('\n')}\n`);
+    expect([rows, found, dialect?.header]).toEqual([rows, 3, false]);
+  }
+});
+
+test('names that types have make a header of the record that has them', async () => {
+  const csv = '0h,6\n1,2\n';
+  expect(await look(csv, { types: { '0h': 'number' } })).toEqual(['0h number 1', '6 integer 2']);
+});
+
 test('what precedes the table: sep=, lines to skip, comments, blank lines', async () => {
   const expected = ['a integer 1', 'b text "x,y"'];
   expect(await look('sep=;\r\na;b\r\n1;x,y\r\n')).toEqual(expected);

@@ -8,6 +8,7 @@ import { SAMPLE } from '../csv/guess-columns.ts';
 import { nameColumns } from '../csv/name-columns.ts';
 import type { CsvTable } from '../csv/read-csv.ts';
 import { checkRows, writeTable } from '../csv/write-table.ts';
+import { MAX_RATIO, SMALL_BYTES } from '../expand/bound-expansion.ts';
 import { openDuckdb } from '../table/duckdb.ts';
 import { type FileRequest, type MadeTable, type Resources, TableError } from '../table/protocol.ts';
 
@@ -22,10 +23,8 @@ const TYPES: Record<CellKind, TypeSet> = {
   text: setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ', 'VARCHAR'),
 };
 
-/** Bytes of CSV for each byte of the file: a row without values is short, and has a comma for each column. */
-const MAX_CSV_RATIO = 100;
-/** A small file takes no disk, however thinly it is filled. */
-const ALWAYS_ALLOWED = 64 << 20;
+/** Commas of missing values for each byte of the file: a row without values is short, and has one for each column. */
+const MAX_MISSING_RATIO = 100;
 
 type Files = Resources & Pick<FileRequest, 'input' | 'output' | 'expanded'>;
 
@@ -47,9 +46,13 @@ export async function makeCellTable(
     });
   const path = `${files.output}.csv`;
   const first = nameColumns(names);
-  const inProportion = Math.max(ALWAYS_ALLOWED, (await stat(files.input)).size * MAX_CSV_RATIO);
-  const limit = Math.min(files.expanded, inProportion);
-  const { count, types } = await writeCsv(path, { names: first, rows, limit });
+  const { size } = await stat(files.input);
+  const limits = {
+    // A workbook writes a text once, however many cells have it.
+    bytes: Math.min(files.expanded, Math.max(SMALL_BYTES, size * MAX_RATIO)),
+    missing: Math.min(files.expanded, Math.max(SMALL_BYTES, size * MAX_MISSING_RATIO)),
+  };
+  const { count, types } = await writeCsv(path, { names: first, rows, limits });
   const table: CsvTable = {
     request: { ...files, parameters: { header: true } },
     dialect: { delimiter: ',', quote: '"', comment: undefined, lineBreak: '\n', first },
@@ -66,9 +69,14 @@ export async function makeCellTable(
   return { rows: written.rows, columns: written.columns };
 }
 
+interface CsvLimits {
+  bytes: number;
+  missing: number;
+}
+
 async function writeCsv(
   path: string,
-  { names, rows, limit }: { names: string[]; rows: AsyncIterable<Cell[]>; limit: number },
+  { names, rows, limits }: Pick<Rows, 'names' | 'rows'> & { limits: CsvLimits },
 ): Promise<{ count: number; types: TypeSet[] }> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600, highWaterMark: 1 << 20 });
   const closed = finished(file);
@@ -78,6 +86,7 @@ async function writeCsv(
   let count = 0;
   const header = `${names.map(quote).join(',')}\n`;
   let bytes = Buffer.byteLength(header);
+  let missing = 0;
   file.write(header);
   for await (const row of rows) {
     count++;
@@ -89,11 +98,15 @@ async function writeCsv(
         reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
       });
     bytes += length;
-    if (bytes > limit)
+    missing += row.filter(cell => cell === null).length;
+    if (bytes > limits.bytes || missing > limits.missing)
       throw new TableError({
         row: count,
-        reason: `the table takes more than ${limit.toLocaleString('en')} bytes, most of it for columns without a value`,
-        hint: `LIMIT_EXPANDED_BYTES and ${MAX_CSV_RATIO} times the file are the limits. Split the table, or leave out columns.`,
+        reason:
+          missing > limits.missing
+            ? `the table has more than ${limits.missing.toLocaleString('en')} missing values`
+            : `the table takes more than ${limits.bytes.toLocaleString('en')} bytes`,
+        hint: 'So much may not come of so small a file, or of any: LIMIT_EXPANDED_BYTES. Split the table, or leave out columns.',
       });
     for (const [i, cell] of row.entries()) if (cell) types[i] = (types[i] ?? 0) & TYPES[cell.kind];
     if (!file.write(line) && !(await waitForDrain(file))) await closed;

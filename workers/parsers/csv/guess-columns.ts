@@ -12,7 +12,7 @@ import {
   setOf,
   type TypeSet,
 } from './column-types.ts';
-import { areAllTexts, looksLikeHeader, recurs } from './header.ts';
+import { areAllTexts, hasIndex, isIndexed, looksLikeHeader, recurs } from './header.ts';
 import { isCommaNumber } from './infer-delimiter.ts';
 import { nameColumns } from './name-columns.ts';
 import { type CsvTable, nullsOf, readCsv } from './read-csv.ts';
@@ -62,7 +62,9 @@ export async function guessColumns(
     if (parameters.decimal || !first.some(isCommaNumber)) {
       const values = placed(own, below);
       if (!looksLikeHeader(values)) return false;
-      return !areAllTexts(values) || !(await recurs(connection, { relation, texts: first }));
+      if (!areAllTexts(values)) return true;
+      if (hasIndex(values) && !(await isIndexed(connection, relation))) return false;
+      return !(await recurs(connection, { relation, texts: first }));
     }
     // Texts such as 1,5 are no names: as numbers they are looked at for this alone, since they may be thousands.
     const commas: Numerals = { decimal: ',', fortran: true };
@@ -74,7 +76,9 @@ export async function guessColumns(
     const ownAsNumbers = await findTypesOfFirst(connection, { first, nulls, numerals: commas });
     return looksLikeHeader(placed(ownAsNumbers, [...asNumbers.values()]));
   };
-  const hasHeader = parameters.header ?? (parameters.units || (await seemsHeader()));
+  const asked = Object.keys(parameters.types ?? {});
+  const hasAsked = asked.length > 0 && asked.every(name => first.includes(name));
+  const hasHeader = parameters.header ?? (parameters.units || hasAsked || (await seemsHeader()));
   const names = nameColumns(hasHeader ? first : first.map(() => ''));
   if (hasHeader && !table.types && hasOnlyTrailingDelimiters(first, below)) names.pop();
   refuseUnknownNames(parameters.types ?? {}, names);

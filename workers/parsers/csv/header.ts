@@ -10,6 +10,9 @@ const NAME = /^[^\p{L}\p{N}<>=~\\]{0,2}[\p{L}_]|^[([]?[%‰°#](?!\d)|^\d+(?:st|
 /** What programs write for no value and for booleans, between signs or not. */
 const NO_NAME =
   /^[^\p{L}\p{N}]{0,2}(?:nan(?:\(\w*\))?|nat|n\.?\/?a\.?|null|nil|none|missing|inf|infinity|true|false)[^\p{L}\p{N}]{0,2}$|^#[a-z0/]+[!?]$/iu;
+/** What is measured or counted, however it is written: a limit, a share, thousands, a time, money; days with dots are none. */
+const MEASURED =
+  /^[<>=~≤≥≈±]|\d\s*[%‰]$|\d:\d|^\d{4}-\d\d-\d\dT|^[$€£¥]\s*[\d-]|\d\s*[$€£¥]$|^(?!\d{1,2}\.\d{1,2}\.(?:\d\d){1,2}$)[-+]?[\d.,' ]+$|^(?:n\.?d\.?|bdl|bql)$/iu;
 const TEXT = setOf('VARCHAR');
 const NUMBERS = setOf('BIGINT', 'DOUBLE');
 const TIMES = setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ');
@@ -29,18 +32,43 @@ export interface FirstValue {
   below: TypeSet;
 }
 
+/** Whether it is a text that is no value: 24h, 1A and 0-4 may be names, as they may be something else. */
+function mayBeName(text: string): boolean {
+  const trimmed = text.trim();
+  return trimmed !== '' && !NO_NAME.test(trimmed) && !MEASURED.test(trimmed) && trimmed !== '\\N';
+}
+
 /**
  * Whether the first record is a header, for no row may become names that is none: it has a name above a column without texts, or a
- * date above a column of numbers, as files with a column for each day have. Where all columns are texts, see areAllNames().
+ * date above a column of numbers, as files with a column for each day have, or what may be names above all columns without texts,
+ * two at least. Where all columns are texts, see areAllNames().
  */
 export function looksLikeHeader(first: FirstValue[]): boolean {
   if (areAllTexts(first)) return areAllNames(first);
+  return hasName(first) || haveAllLabels(first);
+}
+
+/** 0h, 6h, 24h over numbers: one such text may be a value that is written in another way, several different ones are not. */
+function haveAllLabels(first: FirstValue[]): boolean {
+  const typed = first.filter(
+    ({ types, below }) =>
+      below !== ALL_TYPES && types !== ALL_TYPES && narrowest(below) !== 'VARCHAR',
+  );
+  return (
+    typed.length > 1 &&
+    typed.every(({ text, types }) => types === TEXT && mayBeName(text)) &&
+    new Set(typed.map(({ text }) => text)).size === typed.length
+  );
+}
+
+function hasName(first: FirstValue[]): boolean {
   return first.some(({ text, types, below }) => {
     const type = setOf(narrowest(below));
     const isDay = (types & TIMES) !== 0 && (types & NUMBERS) === 0;
     return (
       type !== TEXT &&
-      ((types === TEXT && looksLikeName(text)) || (isDay && (type & NUMBERS) !== 0))
+      ((types === TEXT && looksLikeName(text) && mayBeName(text)) ||
+        (isDay && (type & NUMBERS) !== 0))
     );
   });
 }
@@ -49,14 +77,30 @@ export function looksLikeHeader(first: FirstValue[]): boolean {
 export const areAllTexts = (first: FirstValue[]): boolean =>
   first.every(({ below }) => narrowest(below) === 'VARCHAR');
 
-/** Whether all are names, each of one column. A column without values may have none. */
+/** Whether the first column has values and no name, as that of an index has, beside two names at least. */
+export const hasIndex = ([index, ...others]: FirstValue[]): boolean =>
+  index?.text === '' && index.below !== ALL_TYPES && others.length > 1;
+
+/** Whether most are names and the rest may be, each of one column. A column without values may have none, and an index. */
 function areAllNames(first: FirstValue[]): boolean {
-  const named = first.filter(({ types, below }) => types !== ALL_TYPES || below !== ALL_TYPES);
+  const named = first
+    .slice(hasIndex(first) ? 1 : 0)
+    .filter(({ types, below }) => types !== ALL_TYPES || below !== ALL_TYPES);
   return (
     named.length > 0 &&
-    named.every(({ text, types }) => types === TEXT && looksLikeName(text)) &&
+    named.every(({ text, types }) => types === TEXT && mayBeName(text)) &&
+    named.filter(({ text }) => looksLikeName(text)).length > named.length / 2 &&
     new Set(named.map(({ text }) => text)).size === named.length
   );
+}
+
+/** Whether no value of its first column is there twice. */
+export async function isIndexed(connection: DuckDBConnection, relation: string): Promise<boolean> {
+  const [found] = await query(
+    connection,
+    `SELECT count(DISTINCT c0) = count(*) AS found FROM ${relation}`,
+  );
+  return found?.found === true;
 }
 
 /** Whether one of these texts is a value of its column c0, c1, … below it, too. */

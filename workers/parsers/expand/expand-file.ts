@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { boundExpansion, largestExpansion } from './bound-expansion.ts';
+import { boundExpansion, largestExpansion, SMALL_BYTES } from './bound-expansion.ts';
 import { gzipMembers } from './gzip.ts';
 import { isZstd, zstdFrames } from './zstd.ts';
 
@@ -35,7 +35,8 @@ export async function expandFile({
     boundExpansion({ compressed: size, limit: expanded }),
     createWriteStream(path, { flags: 'wx', mode: 0o600 }),
   );
-  return { path, expanded: largestExpansion({ compressed: size, limit: expanded }) };
+  const largest = largestExpansion({ compressed: size, limit: expanded });
+  return { path, expanded: Math.max(largest, Math.min(expanded, SMALL_BYTES)) };
 }
 
 async function compressionOf(path: string): Promise<'gzip' | 'zstd' | undefined> {
