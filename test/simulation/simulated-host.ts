@@ -47,7 +47,7 @@ export class SimulatedHost {
     const defaults: CommandDefaults = { startup: 'once', env: {} };
     return {
       ...{ connectedAt, defaults },
-      agent: async () => this.#agent(actor),
+      agent: async () => this.#agent(actor, connectedAt),
       exec: (command: string, signal: AbortSignal, before: () => Promise<void>) =>
         this.#exec(actor, { job: this.idOf(command), signal, before }),
       close: () => {},
@@ -59,10 +59,11 @@ export class SimulatedHost {
     this.onStart(job);
   }
 
-  #agent(actor: Actor): object {
+  #agent(actor: Actor, confirmedAt: number): object {
     const ask = <T>(label: string, effect: () => T) => actor.call(() => label, effect, { lost });
     return {
       hello: { boot: 'boot', fences: 'fences' },
+      confirmedAt,
       run: ({ id, token }: { id: string; token: string }) => {
         this.onSend({ actor, job: id, kind: 'run' });
         return this.#events(actor, id, () =>

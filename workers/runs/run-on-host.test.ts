@@ -29,6 +29,8 @@ async function runSleeper(given: {
   cancel?: AbortSignal;
   limit?: AbortSignal;
   onOutput?: () => void;
+  /** While the job's row is looked at. */
+  onLook?: (since: number) => Promise<void>;
   /** A run that another worker began. */
   existing?: { host: LocalExec; id: string };
   /** The error of every connection to its host. */
@@ -55,7 +57,7 @@ async function runSleeper(given: {
     token: harness.newName(),
     log: createLog({ level: 'silent', name: 'test' }),
     ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
-    assertLeased: async () => {},
+    assertLeased: async (since: number) => given.onLook?.(since),
     update: async () => {},
     worker: {
       config: { LIMIT_SPOOL_BYTES: 1 << 20 },
@@ -164,6 +166,28 @@ test.each([
     expect(limited.connections()).toBe(connections);
   },
 );
+
+test('a run is requested only if its row was looked at after the last answered ping', async () => {
+  const cancel = new AbortController();
+  const looks: number[] = [];
+  let client: AgentClient | undefined;
+  const run = await runSleeper({
+    first: agent => {
+      client = agent;
+      return agent;
+    },
+    cancel: cancel.signal,
+    onOutput: () => cancel.abort(),
+    async onLook(since) {
+      looks.push(since);
+      expect(since).toBe(client?.confirmedAt);
+      if (looks.length === 1) await client?.ping();
+    },
+  });
+  await expect(run.outcome).rejects.toMatchObject({ code: 'cancelled' });
+  expect(looks).toEqual([expect.any(Number), client?.confirmedAt]);
+  expect(looks[1]).toBeGreaterThan(looks[0] ?? Number.NaN);
+});
 
 test('a run that a worker stopped at its limit, and died, has not succeeded for the next one', async () => {
   const host = harness.makeHost(SHELL);

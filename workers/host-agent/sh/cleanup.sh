@@ -24,6 +24,11 @@ end_child() {
   if [ $origin = this_boot ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
 }
 
+# has_no_claim: whether the attempt in $dir has no claim, rather than a home that is away.
+has_no_claim() {
+  [ ! -e "$dir/claim" ] && { read -r pid its_start <"$dir/waiter"; } 2>/dev/null && [ ! -e "$dir/claim" ]
+}
+
 # clean_up_serve NAME: ends the prepared attempts of a dead or ending serve. The claim file decides races with a child
 # that was just requested to start: an attempt that is claimed here never starts, one that its child claimed goes on.
 clean_up_serve() {
@@ -47,10 +52,10 @@ clean_up_serve() {
     elif find_end && { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null; then
       # The supervisor has only its emitter to notify, which is gone. On a full fifo it would block for ever.
       if [ $origin = this_boot ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
-    elif [ $origin != other_node ] && [ ! -e "$dir/claim" ]; then
+    elif [ $origin != other_node ] && has_no_claim; then
       # If no file can be created here, the child cannot create its claim either, and so starts nothing.
       end_child
-      if [ ! -e "$dir/claim" ]; then rm -rf "$dir"; fi
+      if has_no_claim; then rm -rf "$dir"; fi
     elif ! find_end; then
       has_live_run=y
     fi
@@ -60,14 +65,21 @@ clean_up_serve() {
 }
 
 # find_claims: sets claims to the ids of the runs that children have claimed their attempts for; `?` is one that the child
-# has not written yet.
+# has not written yet. The pattern has each directory read: what a client of NFS remembers of a name that was missing may be old.
 find_claims() {
   claims=' '
-  for file in "$base"/runs/*/claim; do
+  for file in "$base"/runs/*/[c]laim; do
     id=''
     { read -r id <"$file"; } 2>/dev/null || [ -e "$file" ] || continue
     claims="$claims${id:-?} "
   done
+}
+
+# is_forgotten: whether $fence says that its run is forgotten.
+is_forgotten() {
+  token=''
+  { read -r token _ <"$fence"; } 2>/dev/null
+  [ "$token" = -forgotten ]
 }
 
 # sweep_some ID…: cleans up dead serves, and removes those fences of these forgotten runs that no request can need. Such a
@@ -94,8 +106,10 @@ sweep_some() {
   done
   older='' stale=''
   for id in $forgotten; do
+    fence=$base/started/$id
     for birth in "$@"; do
-      [ "$birth" -nt "$base/started/$id" ] || continue 2
+      # To some shells a file is newer than one that they do not find.
+      if ! { is_forgotten && [ "$birth" -nt "$fence" ] && is_forgotten; }; then continue 2; fi
     done
     older="$older $id"
   done
@@ -182,6 +196,10 @@ mark_forgotten() {
   absent) return 0 ;;
   esac
   printf '%s\n' "-forgotten ${attempt:--}" 1<>"$fence"
+  # The clock may have gone back since a serve was born or pinged.
+  for birth in "$base"/serve/*/born "$base"/serve/*/renewed "$base"/serve/*/mark; do
+    if [ -e "$birth" ] && [ "$birth" -nt "$fence" ]; then touch -r "$birth" "$fence"; fi
+  done
   case $attempt in - | '' | *[!A-Za-z0-9._-]*) ;; *) dirs="$dirs \"\$base/runs/$attempt\"" ;; esac
 }
 

@@ -180,7 +180,7 @@ start_run() {
   if ! await_attempt 400; then
     # The prepared attempt has died, perhaps on a full disk, and those after it too. Prepares another one.
     while [ $last_used -le $last_prepared ]; do
-      discard_attempt $last_used
+      discard_attempt $last_used || skipped="$skipped $last_used" # it may be ready later, and is asked for nothing
       last_used=$((last_used + 1))
     done
     prepare_attempt
@@ -207,10 +207,19 @@ start_run() {
 
 # is_settled NUMBER: whether the attempt of that number, which may have been asked to start a run, has claimed it, or never will.
 is_settled() {
-  dir=$base/runs/$name-$1 pid=0 its_start=''
-  if [ ! -d "$dir" ] || [ -e "$dir/claim" ]; then return 0; fi
-  { read -r pid its_start <"$dir/child"; } 2>/dev/null
-  ! is_alive "$pid" "$its_start" && [ ! -e "$dir/claim" ] # it may have become the command meanwhile
+  dir=$base/runs/$name-$1
+  if [ -e "$dir/claim" ]; then return 0; fi
+  case " $skipped " in *" $1 "*)
+    discard_attempt "$1" # it may be ready by now
+    return 0
+    ;;
+  esac
+  if [ ! -d "$dir" ]; then
+    [ -d "$base/runs/." ] && [ ! -d "$dir" ]
+    return
+  fi
+  # It may have become the command meanwhile.
+  { read -r pid its_start <"$dir/child"; } 2>/dev/null && ! is_alive "$pid" "$its_start" && [ ! -e "$dir/claim" ]
 }
 
 # renew_birth: from now on this serve counts as born at its last ping. The client has confirmed that it requests only runs
@@ -342,7 +351,7 @@ serve() {
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
   # The first command may come at once. One attempt is ready sooner than two, which would share the host's cores.
-  last_prepared=1000000 last_used=1000000 settled=1000000 ahead=$PREPARED
+  last_prepared=1000000 last_used=1000000 settled=1000000 skipped='' ahead=$PREPARED
   prepare_attempt
   mkfifo "$serve_dir/fifo" "$serve_dir/ticks" || exit 1
   exec 9<>"$serve_dir/fifo"
@@ -382,9 +391,10 @@ serve() {
       answer "pong $first"
       ;;
     confirm)
-      if [ "$marked" = "$first" ] && has_places 4 && renew_birth && [ $sweeps -gt 0 ]; then
+      if [ "$marked" = "$first" ] && has_places 4 && renew_birth && [ $sweeps -gt 0 ] && [ ! -e "$serve_dir/sweeping" ]; then
         sweeps=$((sweeps - 1))
-        (exec >/dev/null 9>&- && sweep) &
+        true >"$serve_dir/sweeping"
+        (exec >/dev/null 9>&- && sweep && rm -f "$serve_dir/sweeping") &
       fi
       ;;
     esac

@@ -159,14 +159,15 @@ find_cut() {
   done
 }
 
-# is_removed: whether the attempt's directory was removed, and is not away with the home. Linux says of an open file that it was
-# removed, without a look at the disk.
+# is_removed: whether the attempt's directory was removed, and is not away with the home, which may come back between two looks.
+# Linux says of an open file that it was removed, without a look at the disk.
 is_removed() {
-  if [ -d "$dir" ]; then return 1; fi
-  if [ -d "$base/runs/." ]; then return 0; fi
-  { read -r self _ </proc/self/stat; } 2>/dev/null || return 1
-  case $(readlink "/proc/$self/fd/3") in *' (deleted)') return 0 ;; esac
-  return 1
+  if { read -r self _ </proc/self/stat; } 2>/dev/null; then
+    case $(readlink "/proc/$self/fd/3") in *' (deleted)') ;; *) return 1 ;; esac
+  elif [ ! -d "$base/runs/." ]; then
+    return 1
+  fi
+  [ ! -d "$dir" ]
 }
 
 # await_home: waits a second for a home directory that is away; ends this process after an hour in all.
