@@ -318,7 +318,7 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
         await waitFor(
           async () => {
             const waiting = await watcher`select 1 from pg_stat_activity
-              where wait_event_type = 'Lock' and query like 'update "jobs"%cancel_requested%'`;
+              where wait_event_type = 'Lock' and query like 'select%"cancel_requested"%for update%'`;
             return waiting.length > 0;
           },
           { what: 'the cancellation to wait for the row' },
