@@ -32,20 +32,23 @@ export async function findOrOpenSession(
   host: string,
   { user, key, jumpUser, jumpKey, startup }: LoginChoice,
 ): Promise<Session> {
-  const open = await listSessions(windlass);
-  const suitable = open.filter(
+  const there = (await listSessions(windlass)).filter(
     session =>
       session.hostname === host &&
       (user === undefined || session.username === user) &&
-      (startup === undefined || session.startup === startup),
+      // Who has not answered the host yet is not logged in.
+      session.state !== 'challenge',
   );
-  requireOneAccount(suitable);
-  const [present] = suitable.sort(bestFirst);
-  if (present && user === undefined) tellAccount(present);
+  requireOneAccount(there);
+  const [logged] = there;
+  if (logged && user === undefined) tellAccount(logged);
+  const [present] = there
+    .filter(session => startup === undefined || session.startup === startup)
+    .sort(bestFirst);
   if (present?.state === 'open') return windlass.session(present.sid);
   // Nobody types a password for what is not there.
-  if (!present) await requireHost(windlass, host);
-  const username = present?.username ?? user ?? userInfo().username;
+  if (!logged) await requireHost(windlass, host);
+  const username = logged?.username ?? user ?? userInfo().username;
   const credential = {
     ...(await readCredential({ host, username, key })),
     ...((jumpUser ?? jumpKey) && { jump: await readJump({ host, username, jumpUser, jumpKey }) }),
@@ -97,9 +100,8 @@ export function listSessions({ api }: Windlass): Promise<SessionRecord[]> {
   return readPages(query => unwrap(api.GET('/api/remotes', { params: { query } })));
 }
 
-const STATES = ['open', 'reconnect', 'challenge'];
 const bestFirst = (a: SessionRecord, b: SessionRecord) =>
-  STATES.indexOf(a.state) - STATES.indexOf(b.state) || b.accessed.localeCompare(a.accessed);
+  Number(b.state === 'open') - Number(a.state === 'open') || b.accessed.localeCompare(a.accessed);
 
 /** For the jump host: as the same user, where no other is given. */
 async function readJump(at: {

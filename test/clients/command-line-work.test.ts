@@ -19,7 +19,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'the command line', form => {
   const { stack, sshd, client } = useRemoteStack(form);
-  const { line, windlass, print, printJson, login } = useCommandLine(stack, sshd);
+  const { line, windlass, print, printJson, keyFile, login } = useCommandLine(stack, sshd);
 
   /** `ask` has the service answer. */
   type Answer = (request: Request, ask: () => Promise<Response>) => Promise<Response>;
@@ -375,25 +375,43 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
   test('nothing is done as one of several accounts unless it is said which', async () => {
     await print(['run', 'host', ...login(), '--', 'true']);
     let own = true;
+    let changed: object = {};
     const withRoot: Answer = async (request, ask) => {
       const given = await ask();
       if (request.method !== 'GET' || !request.url.includes('/api/remotes?')) return given;
       const { items, next } = (await given.json()) as { items: { username: string }[]; next: null };
-      const other = items.map(session => ({ ...session, username: 'other' }));
+      const other = items.map(session => ({ ...session, username: 'other', ...changed }));
       return Response.json({ items: own ? [...items, ...other] : other, next });
     };
     await throughProxy(withRoot, async env => {
       const words = ['run', 'host', '-n', '--', 'echo done'];
       const accounts = [sshd.username, 'other'].sort();
-      expect(await windlass(words, { env })).toEqual({
+      const refused = {
         ...{ code: 255, stdout: '' },
         stderr: `windlass: You are logged in to host as ${accounts.join(' and as ')}. Say as whom it is done, such as --user ${accounts[0]}.\n`,
-      });
+      };
+      expect(await windlass(words, { env })).toEqual(refused);
+      // Start-up files choose among the sessions of an account, and no account.
+      changed = { startup: 'each' };
+      for (const startup of ['once', 'each'])
+        expect(
+          await windlass(['run', '--startup', startup, ...words.slice(1)], { env }),
+          startup,
+        ).toEqual(refused);
+      // Who has not answered the host yet is not logged in.
+      changed = { state: 'challenge' };
+      expect(await windlass(words, { env })).toEqual({ code: 0, stdout: 'done\n', stderr: '' });
+      changed = {};
       expect(await windlass(['run', ...login(), ...words.slice(1)], { env })).toEqual({
         ...{ code: 0, stdout: 'done\n', stderr: '' },
       });
       own = false;
       expect(await windlass(words, { env })).toMatchObject({ code: 0, stderr: '' });
+      // A new session is of the account that the others are of.
+      const withKey = ['run', '--startup', 'each', '--key', keyFile(), ...words.slice(1)];
+      expect(await windlass(withKey, { env })).toMatchObject({
+        ...{ code: 255, stderr: expect.stringContaining('The host refused the user name') },
+      });
       const shell = `'${process.execPath}' '${fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))}' run host -n -- echo done`;
       const { ended } = line.startProgram('script', ['-qefc', shell, '/dev/null'], {
         env,

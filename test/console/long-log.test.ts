@@ -155,18 +155,29 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a long log in the console', 
     await open(job.id);
     await count(lines);
     const rows = page.locator('.log-row');
+    let asked = 0;
+    const fail = () =>
+      page.route('**/output?*', route => {
+        asked++;
+        return route.fulfill({ status: 500, contentType: 'text/html', body: '<h1>Not now</h1>' });
+      });
+    const told = page.getByRole('alert').getByText('500');
+    // What cannot be read again just now is told to who looks at it.
+    await fail();
+    await scroller().press('Home');
+    await told.waitFor();
+    await scroller().press('End');
+    await told.waitFor({ state: 'hidden' });
+    await page.unrouteAll({ behavior: 'wait' });
     await scroller().press('Home');
     await expect.poll(() => rows.first().textContent(), { timeout: 10_000 }).toBe(`11 ${WORDS}`);
     await scroller().press('End');
     await expect.poll(() => rows.last().textContent()).toBe(`${lines}${lines} ${WORDS}`);
-    // What cannot be read again just now is told, and asked for again after a while.
-    let asked = 0;
-    await page.route('**/output?*', route => {
-      asked++;
-      return route.fulfill({ status: 500, contentType: 'text/html', body: '<h1>Not now</h1>' });
-    });
+    // It is asked for again after a while.
+    asked = 0;
+    await fail();
     await page.getByLabel('Find in the output').fill(`${lines - 10} the`);
-    await page.getByRole('alert').getByText('500').waitFor();
+    await told.waitFor();
     await scroller().press('Home');
     expect(asked).toBeLessThan(5);
     await page.unrouteAll({ behavior: 'wait' });

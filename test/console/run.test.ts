@@ -229,14 +229,19 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     const typed = 'rm -r results # not sent yet';
     const draft = JSON.stringify({ command: typed, fields: {} });
     await page.evaluate(`sessionStorage.setItem('windlass.command', ${JSON.stringify(draft)})`);
-    await page.getByRole('button', { name: 'Change and run' }).click();
+    const change = () => page.getByRole('button', { name: 'Change and run' }).click();
+    await change();
     const question = page.locator('dialog');
     await question.getByText(typed).waitFor();
     await expectUsable();
     await question.getByRole('button', { name: 'Keep' }).click();
     expect(new URL(page.url()).pathname).toBe(`/console/jobs/${id}`);
-    await page.getByRole('button', { name: 'Change and run' }).click();
+    await change();
     await question.getByRole('button', { name: 'Replace it' }).click();
+    await page.waitForURL('**/console/run**');
+    // What nobody has typed is replaced without a question.
+    await go(`jobs/${id}`);
+    await change();
     await page.waitForURL('**/console/run**');
     expect(await page.locator('.command > textarea').inputValue()).toBe(command);
     expect(await page.getByLabel('Folder').inputValue()).toBe('/tmp');
@@ -248,6 +253,12 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await page.getByLabel('Environment').fill('WORD=again');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.locator('.log-row', { hasText: 'again' }).waitFor();
+    // The command was sent, and this was not.
+    await page.getByLabel('Folder').fill('/var');
+    await go(`jobs/${id}`);
+    await change();
+    await question.getByText('Options that are filled in: 3.').waitFor();
+    await question.getByRole('button', { name: 'Keep' }).click();
   });
 
   test('a job that has ended is removed, once that is meant', async () => {

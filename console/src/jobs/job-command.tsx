@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { keepDraft, readCommands, readDraft } from '../service/command-history.ts';
+import { keepDraft, readUnsent } from '../service/command-history.ts';
 import { useSessions } from '../service/hosts.ts';
 import { type JobCommand as Asked, type Job, useJobCommand } from '../service/jobs.ts';
 import { Button } from '../ui/button.tsx';
@@ -41,27 +41,28 @@ export function ChangeAndRun({ job }: { job: Job }) {
   const { data: asked } = useJobCommand(job.id);
   const { data: sessions } = useSessions();
   const [, navigate] = useLocation();
+  const [typed, setTyped] = useState<ReturnType<typeof readUnsent>>();
   const isOpen = sessions?.some(({ sid, state }) => sid === job.session && state === 'open');
   if (!asked || asked.stdin > 0 || !isOpen) return null;
-  const [typed, setTyped] = useState<string>();
   const change = () => {
     keepDraft({
       command: asked.script ?? asked.command ?? '',
       fields: toDraft(asked, job.name),
+      isCopy: true,
     });
     navigate(`/run?session=${job.session}${job.kind === 'batch' ? '&as=batch' : ''}`);
   };
   const ask = () => {
-    const { command } = readDraft();
-    if (command.trim() === '' || readCommands().includes(command)) change();
-    else setTyped(command);
+    const unsent = readUnsent();
+    if (unsent) setTyped(unsent);
+    else change();
   };
   return (
     <>
       <Button title="In the form of a new job: it is run when you say so" onClick={ask}>
         Change and run
       </Button>
-      {typed !== undefined && (
+      {typed && (
         <ConfirmDialog
           title="Replace what you typed?"
           action="Replace it"
@@ -70,8 +71,9 @@ export function ChangeAndRun({ job }: { job: Job }) {
           onConfirm={change}
           onClose={() => setTyped(undefined)}
         >
-          <p>This command is typed on the page Run, and was not sent:</p>
-          <pre class="break">{typed}</pre>
+          <p>This is typed on the page Run, and was not sent:</p>
+          {typed.command.trim() !== '' && <pre class="break">{typed.command}</pre>}
+          {typed.filled > 0 && <p>Options that are filled in: {typed.filled}.</p>}
         </ConfirmDialog>
       )}
     </>

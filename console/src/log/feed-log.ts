@@ -12,12 +12,14 @@ interface FeedOptions {
   onChange: () => void;
   /** What is told of the job beside its output. */
   onEvent?: (event: JobEvent) => void;
-  /** Why bytes could not be read again; undefined once they were. */
+  /** Why bytes could not be read again; undefined once they were, or nobody looks at them any more. */
   onMissed: (error: unknown) => void;
 }
 
 /** After bytes that could not be read again. */
 const AGAIN_MS = 5_000;
+/** Within this time who looks at them asks for them. */
+const LOOK_MS = 1_000;
 
 /** Fills the log with what a job prints, from where it is to the job's end, over any number of connections. */
 export async function feedLog(
@@ -26,6 +28,7 @@ export async function feedLog(
   { signal, onChange, onEvent, onMissed }: FeedOptions,
 ): Promise<void> {
   const asked = new Set<string>();
+  onMissed(undefined);
   log.onMissing = missing => {
     const key = `${missing.stream} ${missing.block}`;
     if (asked.has(key)) return;
@@ -40,10 +43,13 @@ export async function feedLog(
       .catch(async error => {
         if (signal.aborted) return;
         onMissed(error);
-        await new Promise(resolve => setTimeout(resolve, AGAIN_MS));
+        await sleep(AGAIN_MS);
         asked.delete(key);
-        // Who still looks at it asks again.
-        if (!signal.aborted) onChange();
+        if (signal.aborted) return;
+        onChange();
+        // The error stays for who still looks at it: it would come and go with each attempt.
+        await sleep(LOOK_MS);
+        if (!signal.aborted && asked.size === 0) onMissed(undefined);
       });
   };
   onChange();
@@ -73,6 +79,8 @@ async function readAgain(
   if (bytes.length === BLOCK_BYTES) return bytes;
   throw new Error(`The output ends at ${offset + bytes.length}.`);
 }
+
+const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
 
 /** A turn of the page's other work; a timer would wait for 4 ms. */
 const nextTurn = (): Promise<void> =>

@@ -33,7 +33,6 @@ export function useLog(job: string): FollowedLog {
   useEffect(() => {
     if (isOut) return;
     setError(undefined);
-    setMissed(undefined);
     const watching = new AbortController();
     const { signal } = watching;
     let counting: ReturnType<typeof setTimeout> | undefined;

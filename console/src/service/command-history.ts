@@ -29,16 +29,26 @@ export function keepCommand(command: string): void {
 export interface Draft {
   command: string;
   fields: Record<string, string>;
+  /** It is a job's, and nothing was typed into it. */
+  isCopy?: boolean;
 }
 
 export function readDraft(): Draft {
   try {
     const kept: unknown = JSON.parse(sessionStorage.getItem(DRAFT_KEY) ?? '{}');
-    const { command = '', fields = {} } = kept as Partial<Draft>;
-    return { command, fields };
+    const { command = '', fields = {}, isCopy = false } = kept as Partial<Draft>;
+    return { command, fields, isCopy };
   } catch {
     return { command: '', fields: {} };
   }
+}
+
+/** What was typed on this page and is nowhere else, and how many fields beside its command are filled in. */
+export function readUnsent(): { command: string; filled: number } | undefined {
+  const { command, fields, isCopy } = readDraft();
+  const filled = Object.values(fields).filter(value => value.trim() !== '').length;
+  const isElsewhere = command.trim() === '' || readCommands().includes(command);
+  return isCopy || (isElsewhere && filled === 0) ? undefined : { command, filled };
 }
 
 export function keepDraft(draft: Draft): void {
