@@ -107,7 +107,6 @@ export class BatchRun {
     return this.#job.batch?.submissions ?? 0;
   }
 
-
   get #isUnwanted(): boolean {
     return wasCancelled(this.#context) || this.#limit !== undefined;
   }

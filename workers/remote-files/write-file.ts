@@ -64,7 +64,8 @@ export async function writeRemoteFile(
   try {
     return await withSftp(session, options.signal, channel => write(channel, options), options);
   } catch (error) {
-    if (options.signal.aborted || isSilence(error)) await removeTemporary(session, options).catch(() => {});
+    if (options.signal.aborted || isSilence(error))
+      await removeTemporary(session, options).catch(() => {});
     else if (error instanceof FailedWrite) throw await explain(session, error, options);
     throw toWriteError(error, options.path);
   } finally {
