@@ -25,18 +25,25 @@ export function startReaper(log: Logger): Reaper {
   let reaper: ChildProcess | undefined;
   let closed = false;
 
+  const startAgain = (ms: number) => {
+    if (!closed) setTimeout(() => closed || start(), ms).unref();
+  };
+  const startLater = (error: unknown) => {
+    log.warn({ error: (error as Error).message }, 'The reaper could not be started');
+    startAgain(FAILED_START_MS);
+  };
   const start = () => {
-    reaper = spawnReaper(script);
+    try {
+      reaper = spawnReaper(script);
+    } catch (error) {
+      // A lack of memory is thrown, where that of descriptors is an event.
+      startLater(error);
+      return;
+    }
     for (const pid of known) send(`+${pid}`);
-    const startAgain = (ms: number) => {
-      if (!closed) setTimeout(() => closed || start(), ms).unref();
-    };
     reaper.once('exit', () => startAgain(RESTART_MS));
     // One that could not be started does not exit.
-    reaper.once('error', error => {
-      log.warn({ error: error.message }, 'The reaper could not be started');
-      startAgain(FAILED_START_MS);
-    });
+    reaper.once('error', startLater);
   };
   const send = (line: string) => reaper?.stdin?.write(`${line}\n`);
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { WindlassError } from '../errors/errors.ts';
 import type { ObjectStore } from './object-store.ts';
 
@@ -20,13 +21,17 @@ export async function assertFreeSpace(
 
 /** Readings of the free space are used for so long. */
 const FRESH_MS = 500;
+/** A reading that takes longer, as on a disk that hangs, is not waited for. */
+const LATE_MS = 500;
 
 /** The free space of a store's disk, read at most twice a second however many ask. */
 export class FreeSpace {
   readonly #objects: Pick<ObjectStore, 'freeBytes'>;
   readonly #limit: number;
   #reading: Promise<number | undefined> | undefined;
+  #isReading = false;
   #readAt = 0;
+  #last: number | undefined;
 
   /** `limit`: LIMIT_FREE_BYTES. */
   constructor(objects: Pick<ObjectStore, 'freeBytes'>, limit: number) {
@@ -34,12 +39,32 @@ export class FreeSpace {
     this.#limit = limit;
   }
 
-  /** Undefined where the store is a server of its own. */
+  /**
+   * Undefined where the store is a server of its own. What the disk said last while it hangs: callers may hold a connection of
+   * the database, and another reading would block another thread.
+   */
   async read(): Promise<number | undefined> {
-    if (this.#reading && performance.now() - this.#readAt < FRESH_MS) return this.#reading;
+    const age = performance.now() - this.#readAt;
+    if (!this.#reading || (!this.#isReading && age >= FRESH_MS)) this.#reading = this.#begin();
+    if (!this.#isReading) return this.#reading;
+    const patience = new AbortController();
+    const wait = Math.max(0, this.#readAt + LATE_MS - performance.now());
+    const late = delay(wait, undefined, { signal: patience.signal, ref: false }).then(
+      () => this.#last,
+      () => undefined,
+    );
+    return Promise.race([this.#reading, late]).finally(() => patience.abort());
+  }
+
+  async #begin(): Promise<number | undefined> {
     this.#readAt = performance.now();
-    this.#reading = this.#objects.freeBytes();
-    return this.#reading;
+    this.#isReading = true;
+    try {
+      this.#last = await this.#objects.freeBytes();
+      return this.#last;
+    } finally {
+      this.#isReading = false;
+    }
   }
 
   /** Throws `insufficient_storage` where less than the limit is free. */

@@ -494,6 +494,33 @@ describeStack(
       expect((await client.get<{ items: object[] }>('/api/remotes')).items).toHaveLength(1);
     });
 
+    test('a session is told though nobody can tell for a moment whose the token is', async () => {
+      const name = newId();
+      await admin.post('/api/hosts', {
+        ...{ name, address: '127.0.0.1', port: silent.port, keys: [hostKey.public] },
+        ...{ agent: false, private: true },
+      });
+      const { client } = await addUser();
+      const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
+        ...{ name: 'own', scope: 'write' },
+      });
+      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+      silent.blackhole();
+      const answer = stack.api('/api/remotes', {
+        ...{ method: 'POST', headers },
+        body: JSON.stringify({ hostname: name, username: 'somebody', password: PASSWORD }),
+      });
+      try {
+        const { status } = await loseMeanwhile(
+          answer,
+          () => database`alter table tokens rename to tokens_away`,
+        );
+        expect(status).toBe(200);
+      } finally {
+        await database`alter table tokens_away rename to tokens`;
+      }
+    });
+
     /** How the reader loses the rows, while the job that makes their view cannot end. */
     const LOSSES = {
       'who has left the project': 404,

@@ -11,12 +11,15 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
+import { applyPoll } from '../../workers/batch/apply-poll.ts';
 import { BatchRun } from '../../workers/batch/batch-run.ts';
 import type { JobContext } from '../../workers/context.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
+import batchHandler from '../../workers/handlers/batch.ts';
 import type { OutputWriter } from '../../workers/output/output-writer.ts';
 import type { RemoteSession } from '../../workers/ssh/remote-session.ts';
 import { LocalExec } from '../harness/local-exec.ts';
@@ -137,11 +140,24 @@ test('one that its batch system forgets each time before it begins is not submit
   const { end, pauses } = await visitToItsEnd({ phase: 'absent', overFor: 2 });
   expect(end).toMatchObject({
     code: 'batch_ended',
-    message: expect.stringMatching(/forgot the job 12 times .* nothing ran/),
+    message: expect.stringMatching(/submitted 12 times, and at last .* forgot it .* nothing ran/),
     hint: expect.stringContaining('~/.windlass/batch is there on the compute nodes'),
   });
   expect(pauses.filter(pause => pause < 60)).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55]);
   expect(submissions()).toBe(12);
+});
+
+test('one that was never submitted fails as its login does', async () => {
+  // The connection was lost before its directory was recorded.
+  job.runAt = new Date();
+  const denied = new WindlassError('remote_authentication_failed');
+  const { signal, cleanupSignal } = new JobSignals(new AbortController().signal);
+  const context = {
+    ...{ job, signal, cleanupSignal, payload: { command: 'true' } },
+    worker: { database: given.database(), sessions: { use: () => Promise.reject(denied) } },
+    output: async () => ({ flush: async () => {} }),
+  } as unknown as JobContext<'batch'>;
+  await expect(batchHandler(context)).rejects.toBe(denied);
 });
 
 test('one that is over before it has begun is told so, with where to look', async () => {
@@ -183,6 +199,18 @@ test('one that is found after it was not is followed as any other', async () => 
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
 
+/** So much time passes for what the job remembers. */
+function pass(seconds: number): void {
+  const earlier = (time: string) => new Date(Date.parse(time) - seconds * 1_000).toISOString();
+  const aged = Object.entries(batch()).map(([name, value]) => [
+    name,
+    name.endsWith('Since') ? earlier(value) : value,
+  ]);
+  job.batch = Object.fromEntries(aged);
+}
+
+const NOTHING = { stdout: 0, stderr: 0 };
+
 test('one whose record of its end is seen a minute late has ended as that says', async () => {
   const over = { id: '7', phase: 'ended', state: 'COMPLETED', overFor: 2 } as const;
   stand(['asked', 'begun', 'answer.0'], { ...over, overSince: ago(60) });
@@ -219,7 +247,7 @@ test.each([
   });
   writeFileSync(join(folder(), 'out'), '01234');
   expect(await visit()).toBeInstanceOf(ReleaseJob);
-  job.batch = { ...batch(), overSince: ago(130) };
+  pass(130);
   expect(await visit()).toMatchObject({
     code: 'outcome_unknown',
     message: expect.stringContaining('exit status 0, and 5 of the 10 bytes'),
@@ -227,6 +255,20 @@ test.each([
   expect(stdout).toBe('01234');
   appendFileSync(join(folder(), 'out'), '56789');
   expect(await visit()).toMatchObject({ code: 0 });
+});
+
+test('such output is told of a job, too, that its batch system still has', async () => {
+  stand(['asked', 'begun', 'end.0.10.0'], { id: '7', phase: 'running' });
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  const { id, runPlace, state } = job;
+  const followed = { id, folder: runPlace ?? '', batch: batch(), state, stored: NOTHING };
+  const completing = { state: 'COMPLETING', reason: null, nodes: 'n1', phase: 'running' } as const;
+  const statuses = [{ ...completing, id: '7', token: `windlass-${runPlace}` }];
+  const poll = { submissions: new Map(), sizes: new Map(), statuses };
+  job.batch = applyPoll(followed, poll)?.batch ?? null;
+  expect(batch().state).toBe('COMPLETING');
+  pass(130);
+  expect(await visit()).toMatchObject({ code: 'outcome_unknown' });
 });
 
 test('one that prints all the time holds no slot', async () => {

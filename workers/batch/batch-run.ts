@@ -38,6 +38,9 @@ const ASK_AGAIN_SECONDS = 5;
 /** A job that the batch system does not take, or forgets before it begins, for reasons that may pass, is submitted so often. */
 const MOST_SUBMISSIONS = 12;
 
+const secondsSince = (time: string | undefined) =>
+  time === undefined ? 0 : (Date.now() - Date.parse(time)) / 1_000;
+
 /**
  * One visit of a job to its host: does what can be done now, and either ends the job or releases it, so that it holds no slot
  * while its batch system has it.
@@ -68,7 +71,7 @@ export class BatchRun {
       if (submission.go === 'begun') await this.#takeOutput();
       const before = this.#batch;
       const { id, phase, overFor } = before;
-      const known = { submission, id, phase, overFor, overSeconds: this.#overSeconds };
+      const known = { submission, id, phase, overFor, overSeconds: secondsSince(before.overSince) };
       const next = await this.#act(decide({ ...known, isUnwanted: this.#isUnwanted }), submission);
       if ('code' in next) return next;
       // In a home that is read-only nothing is decided.
@@ -102,11 +105,6 @@ export class BatchRun {
 
   get #submissions(): number {
     return this.#job.batch?.submissions ?? 0;
-  }
-
-  get #overSeconds(): number {
-    const { overSince } = this.#batch;
-    return overSince === undefined ? 0 : (Date.now() - Date.parse(overSince)) / 1_000;
   }
 
   get #isUnwanted(): boolean {
@@ -282,10 +280,10 @@ export class BatchRun {
 
   /** A node's last bytes may be seen later here than the record of its end. */
   async #awaitOutput(end: ExitRecord, submission: SubmissionState): Promise<never> {
-    if (this.#overSeconds >= LATE_SECONDS) throw cutOutput(end, this.#taken, this.#folder);
-    // No poll notes it of a job whose id is not known, or whose batch system does not answer.
-    if (this.#batch.overSince === undefined)
-      await this.#update({ batch: { ...this.#batch, overSince: new Date().toISOString() } });
+    const { lateSince } = this.#batch;
+    if (secondsSince(lateSince) >= LATE_SECONDS) throw cutOutput(end, this.#taken, this.#folder);
+    if (lateSince === undefined)
+      await this.#update({ batch: { ...this.#batch, lateSince: new Date().toISOString() } });
     return this.#release(submission, LOOK_AGAIN_SECONDS);
   }
 

@@ -41,7 +41,7 @@ const SHARE_HOME =
 
 export const forgotten = (times: number) =>
   new WindlassError('batch_ended', {
-    detail: `The batch system forgot the job ${times} times before it had begun; nothing ran.`,
+    detail: `The job was submitted ${times} times, and at last the batch system forgot it before it had begun; nothing ran.`,
     hint: SHARE_HOME,
   });
 

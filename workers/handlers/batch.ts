@@ -43,7 +43,8 @@ const batch: Handler<'batch'> = async context => {
   }).catch(async (error: unknown) => {
     await output.flush();
     if (job.batch && isUnreachable(error)) throw toLater(context, unreachableSince, error);
-    throw explainAccessDenied(context, error);
+    // Before its directory is recorded it is not submitted.
+    throw job.batch ? explainAccessDenied(context, error) : error;
   });
   if (code === 'cwd') throw folderNotFound(folderOf(payload));
   return { result: { returncode: code } };

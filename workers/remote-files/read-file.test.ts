@@ -121,7 +121,7 @@ test.each([
     writeFileSync(join(host.account.home, '.bashrc'), `${line}\n`);
     const path = join(host.account.home, 'file');
     try {
-      for (const content of ['text', 'a'.repeat(LARGE)]) {
+      for (const content of ['', 'text', 'a'.repeat(LARGE)]) {
         writeFileSync(path, content);
         const { size, bytes } = await openRemoteFile(host, { path });
         expect([size, (await text(bytes)) === content]).toEqual([content.length, true]);

@@ -69,7 +69,7 @@ export async function openRemoteFile(
     if (!isWhole) throw new Error('its stat prints too much');
     const before = readState(state.toString('latin1'));
     const { closed } = channel;
-    const opened = { path, said: Number(found), before, reader, ending, closed, signal };
+    const opened = { path, mark, said: Number(found), before, reader, ending, closed, signal };
     const { size, pieces } = await readSized(opened, options);
     const bytes = Readable.from(pieces, { objectMode: false });
     // Not in the generator's `finally`, which does not run if the stream is destroyed before the first read.
@@ -88,6 +88,8 @@ export async function openRemoteFile(
 
 interface OpenedFile {
   path: string;
+  /** Ends the bytes of a file without a size. */
+  mark: string;
   /** Its size, as the host tells it. */
   said: number;
   /** Its state when it was opened, where the host tells it. */
@@ -120,31 +122,41 @@ function awaitEnding({ stderr, closed }: ExecChannel, mark: string): Promise<End
 }
 
 /**
- * The file's size and the bytes that were asked for. A host may say more than a file has, or that it has none, as of those
- * that a kernel makes up: a short one is read before its size is told.
+ * The file's size and the bytes that were asked for. A host may say more than a file has: a short one is read before its size is
+ * told.
  */
 async function readSized(
   file: OpenedFile,
   { offset = 0, length = Infinity }: ReadFileOptions,
 ): Promise<{ size: number; pieces: AsyncGenerator<Buffer> }> {
   const { said } = file;
-  const isUnsized = said === 0;
-  const asked = isUnsized ? Infinity : Math.max(0, Math.min(length, said - offset));
-  const limit = isUnsized ? MAX_UNSIZED_BYTES + 1 : Math.min(asked, AHEAD_BYTES);
-  const ahead = readAhead(file.reader, limit);
+  if (said === 0) return readUnsized(file, { offset, length });
+  const asked = Math.max(0, Math.min(length, said - offset));
+  const ahead = readAhead(file.reader, Math.min(asked, AHEAD_BYTES));
   // Its end may not come, either.
   const ended = file.ending.then(() => soon(file, ahead));
   const { bytes, isEnd } = await Promise.race([ahead, ended]);
-  if (!isEnd && isUnsized) throw unsized(file);
   if (!isEnd) return { size: said, pieces: readWhole(file, bytes, asked) };
   await assertWhole(file);
-  if (isUnsized) {
-    const range = bytes.subarray(offset, offset + length);
-    return { size: bytes.length, pieces: readWhole(file, range, range.length) };
-  }
   // Where it begins is behind its end, which is not known.
   if (bytes.length === 0 && offset > 0) throw belied(file);
   return { size: offset + bytes.length, pieces: readWhole(file, bytes, bytes.length) };
+}
+
+/**
+ * The same of a file that has no bytes as its host says, such as those that a kernel makes up: all are read before its size is
+ * told.
+ */
+async function readUnsized(
+  file: OpenedFile,
+  { offset, length }: { offset: number; length: number },
+): Promise<{ size: number; pieces: AsyncGenerator<Buffer> }> {
+  const mark = Buffer.from(`\n${file.mark}\n`);
+  const { bytes, isWhole } = await file.reader.readUntil(mark, MAX_UNSIZED_BYTES);
+  if (!isWhole) throw unsized(file);
+  await assertUnchanged(file);
+  const range = bytes.subarray(offset, offset + length);
+  return { size: bytes.length, pieces: readWhole(file, range, range.length) };
 }
 
 /** At least so many bytes, or all that come. */

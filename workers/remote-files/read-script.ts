@@ -19,10 +19,11 @@ export const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
 
 /**
  * Prints the size, the state and the bytes, and its status and the state after them to standard error: what start-up files have
- * left running may hold the channel open for ever, so that the host does not tell the status. The size comes from `ls -n`, whose
- * fields POSIX defines, without reading the file; the state from `stat`, which GNU, BusyBox and BSD have: inode, size and the
- * times of the last changes, as fine as they are kept. Both are of the file that was opened: where another one has taken its
- * place meanwhile, it looks again. `dd` seeks to the block of the offset, because `tail -c +N` may read the file up to there.
+ * left running may hold the channel open for ever, so that the host does not tell the status. For the same reason a mark ends the
+ * bytes of which nobody knows how many they are. The size comes from `ls -n`, whose fields POSIX defines, without reading the
+ * file; the state from `stat`, which GNU, BusyBox and BSD have: inode, size and the times of the last changes, as fine as they are
+ * kept. Both are of the file that was opened: where another one has taken its place meanwhile, it looks again. `dd` seeks to the
+ * block of the offset, because `tail -c +N` may read the file up to there.
  */
 export function readScript(mark: string, { path, offset = 0, length }: FileRange): string {
   const blocks = Math.floor(offset / BLOCK_BYTES);
@@ -52,10 +53,10 @@ look || look || look
 say "$z"
 set -- $s
 printf '%s\\n' "$*"
-if [ "$z" -eq 0 ]; then head -c ${MAX_UNSIZED_BYTES + 1} <&3
-elif [ ${offset} -lt "$z" ]; then ${offset === 0 ? whole : from}
+if [ "$z" -eq 0 ]; then head -c ${MAX_UNSIZED_BYTES + 1} <&3; e=$?; printf '\\n%s\\n' ${mark}
+elif [ ${offset} -lt "$z" ]; then ${offset === 0 ? whole : from}; e=$?
+else e=0
 fi
-e=$?
 set -- $(state)
 printf '\\n%s %s %s\\n' ${mark} $e "$*" >&2
 exit $e

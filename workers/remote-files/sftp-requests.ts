@@ -35,11 +35,16 @@ export interface Sftp {
   act(send: (done: (error?: Error | null) => void) => void): Promise<void>;
 }
 
+interface SftpOptions {
+  /** How long the server may take for an answer. Default 300,000. */
+  answerMs?: number;
+}
+
 /** Opens an SFTP channel on the session. Close it with `sftp.end()`. */
 export async function openSftp(
   session: RemoteSession,
   signal: AbortSignal,
-  { answerMs = ANSWER_MS } = {},
+  { answerMs = ANSWER_MS }: SftpOptions = {},
 ): Promise<Sftp> {
   const sftp = await abortableOpen(session.sftp(signal), signal, late => late.end());
   const request = makeRequester(sftp, { signal, answerMs });
@@ -54,8 +59,9 @@ export async function withSftp<T>(
   session: RemoteSession,
   signal: AbortSignal,
   work: (channel: Sftp) => Promise<T>,
+  options: SftpOptions = {},
 ): Promise<T> {
-  const channel = await openSftp(session, signal);
+  const channel = await openSftp(session, signal, options);
   try {
     return await work(channel);
   } finally {

@@ -8,12 +8,29 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
+import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { connect } from '../ssh/connect.ts';
 import { RemoteSession } from '../ssh/remote-session.ts';
 import { type WriteFileOptions, writeRemoteFile } from './write-file.ts';
 
 const patient = new AbortController().signal;
+
+/** An SFTP server that gets no SSH_FXP_WRITE (6 in draft-ietf-secsh-filexfer-02, section 3), and so answers none. */
+const silentServer = () => `#!${process.execPath}
+const { spawn } = require('node:child_process');
+const server = spawn('${findSftpServer()}', { stdio: ['pipe', 'inherit', 'inherit'] });
+let rest = Buffer.alloc(0);
+process.stdin.on('data', bytes => {
+  rest = Buffer.concat([rest, bytes]);
+  while (rest.length > 4 && rest.length >= 4 + rest.readUInt32BE()) {
+    const end = 4 + rest.readUInt32BE();
+    if (rest[4] !== 6) server.stdin.write(rest.subarray(0, end));
+    rest = rest.subarray(end);
+  }
+});
+process.stdin.on('end', () => server.stdin.end());
+`;
 
 describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
   let sshd: TestSshd;
@@ -114,6 +131,23 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     expect(await write(path, 'b', { exclusive: false })).toEqual({ created: true });
     expect(readFileSync(path, 'utf8')).toBe('b');
     expect(readdirSync(sshd.home).filter(name => name.startsWith('.windlass-job'))).toEqual([]);
+  });
+
+  test('removes its temporary file where the server answers no write', async () => {
+    const directory = makeTempDir('silent-writes');
+    const program = join(directory.path, 'sftp-server');
+    writeFileSync(program, silentServer(), { mode: 0o755 });
+    const host = await startTestSshd({ lines: [`Subsystem sftp ${program}`] });
+    const other = await openSession(host);
+    try {
+      const written = writeOn(other, join(host.home, 'new'), 'text', { stale: [], answerMs: 500 });
+      await expect(written).rejects.toMatchObject({ code: 'time_limit' });
+      expect(readdirSync(host.home).filter(name => /windlass-job|new/.test(name))).toEqual([]);
+    } finally {
+      other.close();
+      await host.stop();
+      directory.remove();
+    }
   });
 
   test('a new file is written though its temporary name cannot be removed', async () => {

@@ -42,6 +42,8 @@ export interface WriteFileOptions {
   signal: AbortSignal;
   /** Aborted later than `signal`: until then what was begun is removed. */
   cleanupSignal: AbortSignal;
+  /** How long the server may take for an answer. Default: see withSftp(). */
+  answerMs?: number;
 }
 
 /** Bytes of one request: what every server takes. */
@@ -60,15 +62,19 @@ export async function writeRemoteFile(
   options: WriteFileOptions,
 ): Promise<{ created: boolean }> {
   try {
-    return await withSftp(session, options.signal, channel => write(channel, options));
+    return await withSftp(session, options.signal, channel => write(channel, options), options);
   } catch (error) {
-    if (options.signal.aborted) await removeTemporary(session, options).catch(() => {});
+    if (options.signal.aborted || isSilence(error))
+      await removeTemporary(session, options).catch(() => {});
     else if (error instanceof FailedWrite) throw await explain(session, error, options);
     throw toWriteError(error, options.path);
   } finally {
     options.bytes.destroy();
   }
 }
+
+/** The server may still answer others, over a channel of their own. */
+const isSilence = (error: unknown) => error instanceof WindlassError && error.code === 'time_limit';
 
 async function write(channel: Sftp, options: WriteFileOptions): Promise<{ created: boolean }> {
   const { exclusive, mayBeNamed } = options;
@@ -167,7 +173,7 @@ async function findPlace(channel: Sftp, given: string) {
 
 const temporaryName = (end: string) => `.windlass-${end}`;
 
-/** Of a write whose channel was closed because its job was cancelled, which the cancel of a write to a hung disk does not wait for. */
+/** Of a write whose channel was closed: its job was cancelled, which does not wait for a disk that hangs, or the server was silent. */
 async function removeTemporary(session: RemoteSession, options: WriteFileOptions): Promise<void> {
   await limitTime(options.cleanupSignal, CLEANUP_MS, signal =>
     withSftp(session, signal, async channel => {

@@ -106,6 +106,11 @@ export class RemoteSession implements RemoteExec {
     return this.#isClosed;
   }
 
+  /** Whether the host leaves a channel open that was given up. */
+  get isHung(): boolean {
+    return this.#unclosed.count > 0;
+  }
+
   /** The agent of this connection, started once. Its control channel stays open as long as the connection. */
   agent(): Promise<AgentClient> {
     if (!this.#agent) {

@@ -112,15 +112,13 @@ export class SessionConnector {
       throw error;
     });
     const account = `${username}@${describeWay(hops)}`;
-    const remote = new RemoteSession(connection, {
+    return new RemoteSession(connection, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
       startup: session.startup,
       env,
       shell: session.shell ?? this.#shells.get(account),
       onShell: found => this.#shells.set(account, found),
     });
-    if (dialogue?.wasAsked) void remote.closed.then(() => this.#release(sid));
-    return remote;
   }
 
   /** The host asks for more than before: what was sealed is no longer enough. */
@@ -129,7 +127,8 @@ export class SessionConnector {
     throw reconnectRequired(session.hostname);
   }
 
-  async #release(sid: string): Promise<void> {
+  /** Records that this worker has no connection any more that only the user could make again. */
+  async release(sid: string): Promise<void> {
     const { database, id, log } = this.#context;
     await releaseSession(database.db, sid, id).catch((error: unknown) => {
       // Its jobs notice by themselves; what its user is told waits for this worker's end.

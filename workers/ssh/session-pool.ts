@@ -27,6 +27,7 @@ const IDLE_MS = 300_000;
 const SWEEP_MS = 5_000;
 
 interface Pooled {
+  sid: string;
   session: Promise<RemoteSession>;
   /** The same for whoever did not begin the login: a user who was refused may try again. */
   shared: Promise<RemoteSession>;
@@ -43,8 +44,6 @@ interface Pooled {
   entry?: { versions: string; place: string };
   /** The entries name another place now: nobody may use the connection any more. */
   hostChanged?: WindlassError;
-  /** Takes no new users, and is closed when the last one leaves. */
-  isRetired?: boolean;
 }
 
 /** What a login came to: a challenge, or a connection. */
@@ -62,6 +61,8 @@ export class SessionPool {
   readonly #context: PoolContext;
   readonly #connector: SessionConnector;
   readonly #pooled = new Map<string, Pooled>();
+  /** Connections that take no new users, each until its last one leaves. */
+  readonly #retired = new Set<Pooled>();
   readonly #remover: FinishedRunRemover;
   readonly #stop: () => void;
   #sweeping = false;
@@ -79,7 +80,7 @@ export class SessionPool {
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
       // Else the sweep does it.
-      if (this.#pooled.has(sid)) this.#closeUnused().catch(this.#explain);
+      if (this.#all().some(pooled => pooled.sid === sid)) this.#closeUnused().catch(this.#explain);
     });
     this.#stop = () => {
       clearInterval(timer);
@@ -110,7 +111,7 @@ export class SessionPool {
     } finally {
       pooled.users--;
       pooled.usedAt = performance.now();
-      if (pooled.isRetired && pooled.users === 0) close(pooled);
+      this.#closeIfLeft(pooled);
     }
   }
 
@@ -119,7 +120,8 @@ export class SessionPool {
     const present = this.#pooled.get(sid);
     if (present && (await abortable(isUsable(present, job), signal)))
       return this.#untilAsked(present, signal);
-    if (present) close(present);
+    if (present?.isConnected) this.#retire(present);
+    else if (present) close(present);
     return this.#untilAsked(this.#open(sid, new LoginDialogue(job)), signal);
   }
 
@@ -179,7 +181,7 @@ export class SessionPool {
   /** Closes all connections; runs on hosts go on. */
   close(): void {
     this.#stop();
-    for (const pooled of this.#pooled.values()) close(pooled);
+    for (const pooled of this.#all()) close(pooled);
     this.#pooled.clear();
   }
 
@@ -192,6 +194,7 @@ export class SessionPool {
       return remote;
     });
     const pooled: Pooled = {
+      sid,
       hasAgent: found.then(({ session }) => session.agent),
       session: connected,
       shared: connected.catch(async (error: unknown) => {
@@ -205,11 +208,15 @@ export class SessionPool {
     this.#pooled.set(sid, pooled);
     const forget = () => {
       if (this.#pooled.get(sid) === pooled) this.#pooled.delete(sid);
+      const isLost = dialogue && (dialogue.wasAsked || !pooled.isConnected);
+      // Another one may have taken its place.
+      if (isLost && !this.#pooled.has(sid)) void this.#connector.release(sid);
     };
     pooled.session.then(session => {
       pooled.isConnected = true;
       void session.closed.then(forget);
-      void session.hung.then(() => this.#retire(sid, pooled));
+      // One that its user made stays until they log in again.
+      void session.hung.then(() => livesWithConnection(pooled) || this.#retire(pooled));
     }, forget);
     pooled.hasAgent.catch(() => {});
     pooled.shared.catch(() => {});
@@ -220,12 +227,21 @@ export class SessionPool {
     return pooled;
   }
 
+  /** All that are open or being opened. */
+  #all(): Pooled[] {
+    return [...this.#pooled.values(), ...this.#retired];
+  }
+
   /** Its users keep it, and the next ones have another connection. */
-  #retire(sid: string, pooled: Pooled): void {
-    if (livesWithConnection(pooled) || this.#pooled.get(sid) !== pooled) return;
-    pooled.isRetired = true;
-    this.#pooled.delete(sid);
-    if (pooled.users === 0) close(pooled);
+  #retire(pooled: Pooled): void {
+    if (this.#pooled.get(pooled.sid) !== pooled) return;
+    this.#pooled.delete(pooled.sid);
+    this.#retired.add(pooled);
+    this.#closeIfLeft(pooled);
+  }
+
+  #closeIfLeft(pooled: Pooled): void {
+    if (pooled.users === 0 && this.#retired.delete(pooled)) close(pooled);
   }
 
   async #sweep(): Promise<void> {
@@ -249,9 +265,10 @@ export class SessionPool {
    * host's entry was changed: the next one is made for the new entry. One whose host is at another place is closed at once.
    */
   async #closeUnused(): Promise<void> {
-    const sids = [...this.#pooled.keys()];
-    if (sids.length === 0) return;
+    const all = this.#all();
+    if (all.length === 0) return;
     const { db } = this.#context.database;
+    const sids = all.map(({ sid }) => sid);
     const rows = await db.select().from(sessions).where(inArray(sessions.sid, sids));
     const ways = await readHops(
       db,
@@ -261,29 +278,30 @@ export class SessionPool {
       rows.map(session => [session.sid, { session, hops: ways.get(session.hostname) }]),
     );
     const ended: SessionRow[] = [];
-    for (const [sid, pooled] of this.#pooled) {
+    for (const pooled of all) {
+      const { sid, entry } = pooled;
       const row = found.get(sid);
-      if (row && isHostChanged(row, pooled.entry?.place)) {
+      const isPresent = this.#pooled.get(sid) === pooled;
+      if (row && isHostChanged(row, entry?.place)) {
         pooled.hostChanged = hostChanged(row.session.hostname);
-        this.#pooled.delete(sid);
+        if (isPresent) this.#pooled.delete(sid);
+        this.#retired.delete(pooled);
         close(pooled);
         ended.push(row.session);
         continue;
       }
+      if (!isPresent) continue;
       const isOnlyOne = livesWithConnection(pooled);
       const idle = !isOnlyOne && performance.now() - pooled.usedAt > IDLE_MS;
       const isAlive = row !== undefined && !row.session.ended;
-      const { entry } = pooled;
-      pooled.isRetired =
+      const isOutdated =
         isAlive &&
         !isOnlyOne &&
         entry !== undefined &&
         row.hops !== undefined &&
         entry.versions !== versionsOf(row.hops);
       const isNeeded = pooled.users > 0 || this.#remover.hasGathered(sid) || (isAlive && !idle);
-      if ((isNeeded && !pooled.isRetired) || !sids.includes(sid)) continue;
-      this.#pooled.delete(sid);
-      if (pooled.users === 0) close(pooled);
+      if (isOutdated || !isNeeded) this.#retire(pooled);
     }
     for (const session of ended) await this.#connector.endForChangedHost(session);
   }
@@ -294,12 +312,16 @@ const livesWithConnection = ({ dialogue }: Pooled) => dialogue?.wasAsked === tru
 
 const versionsOf = (hops: Hops) => hops.map(({ version }) => version).join();
 
-/** A connection, or the login of the same job; not the login of an earlier job, which has other credentials. */
+/**
+ * A connection whose host does not hang, or the login of the same job; not the login of an earlier job, which has other
+ * credentials.
+ */
 async function isUsable(pooled: Pooled, job: string): Promise<boolean> {
   const { session, dialogue } = pooled;
-  if (dialogue) return dialogue.job === job || pooled.isConnected === true;
+  if (dialogue?.job === job) return true;
+  if (dialogue && !pooled.isConnected) return false;
   return session.then(
-    () => true,
+    ({ isHung }) => !isHung,
     () => false,
   );
 }

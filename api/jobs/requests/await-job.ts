@@ -3,8 +3,8 @@ import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
-import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { jobError } from '../views/job-error.ts';
+import { identifyAfterEnd } from './identify-after-end.ts';
 import { limitWait } from './limit-wait.ts';
 
 /**
@@ -22,7 +22,7 @@ export async function awaitJob(
     throw signal.reason ?? serviceStopping();
   });
   if (!ended) return undefined;
-  await identifyAfterWait(api, res.req, res);
+  await identifyAfterEnd(api, res.req, res);
   if (ended.state !== 'succeeded') throw jobError(ended);
   return ended;
 }

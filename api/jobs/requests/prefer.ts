@@ -2,9 +2,9 @@ import type { Request, Response } from 'express';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
 import { matchesEntityTag } from '../../http/conditional-requests.ts';
-import { toWindlassError } from '../../http/to-windlass-error.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
+import { identifyAfterEnd } from './identify-after-end.ts';
 import { limitWait } from './limit-wait.ts';
 
 /** The most seconds that a poll waits: RFC 7240, 2 leaves it to the server how far it follows a preference. */
@@ -25,15 +25,7 @@ export async function awaitEnd(
   const max = api.config.LAUNCH_MAX_WAIT;
   const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
   const ended = await api.jobs.untilEnded(job, limitWait(api, res, seconds).signal);
-  try {
-    await identifyAfterWait(api, req, res);
-    return ended;
-  } catch (error) {
-    // The job may have run: a client that repeats a request answered 429 or 503 would run it twice.
-    const { status } = toWindlassError(error);
-    if (status < 500 && status !== 429) throw error;
-    return job;
-  }
+  return (await identifyAfterEnd(api, req, res)) ? ended : job;
 }
 
 /**

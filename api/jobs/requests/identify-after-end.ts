@@ -1,0 +1,23 @@
+import type { Request, Response } from 'express';
+import type { ApiContext } from '../../context.ts';
+import { toWindlassError } from '../../http/to-windlass-error.ts';
+import { identifyAfterWait } from '../../identity/identify-sender.ts';
+
+/**
+ * Identifies the sender again when a job has ended. Throws where the credentials or rights were taken meanwhile; false where
+ * nobody can tell for now. The job may have run: a client that repeats a request answered 429 or 503 would run it twice.
+ */
+export async function identifyAfterEnd(
+  api: ApiContext,
+  req: Request,
+  res: Response,
+): Promise<boolean> {
+  try {
+    await identifyAfterWait(api, req, res);
+    return true;
+  } catch (error) {
+    const { status } = toWindlassError(error);
+    if (status < 500 && status !== 429) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,154 @@
+import { eq } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Notifications } from '../../shared/database/notifications.ts';
+import { type HostRow, hosts, sessions } from '../../shared/database/schema.ts';
+import { newId } from '../../shared/ids.ts';
+import { createLog } from '../../shared/process/log.ts';
+import { type Credential, generateSealKeys, seal } from '../../shared/secrets/secrets.ts';
+import { readConfig } from '../../shared/settings/config.ts';
+import { destinationDigest } from '../../shared/ssh/host-place.ts';
+import { makeHungDisk } from '../../test/harness/hung-disk.ts';
+import { withDatabase } from '../../test/harness/migrated-database.ts';
+import { type CodeHost, startCodeHost } from '../../test/harness/pam-sshd.ts';
+import { describeUnless, missingPrograms, missingRoot } from '../../test/harness/skip.ts';
+import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+import { openSftp } from '../remote-files/sftp-requests.ts';
+import type { RemoteSession } from './remote-session.ts';
+import { SessionPool } from './session-pool.ts';
+
+const given = withDatabase('session-pool');
+const patient = new AbortController().signal;
+const log = createLog({ level: 'silent', name: 'test' });
+const WORKER = 'w';
+let notifications: Notifications;
+let pool: SessionPool;
+let publicKey: string;
+
+beforeAll(async () => {
+  const keys = await generateSealKeys();
+  publicKey = keys.publicKey;
+  notifications = new Notifications(given.database(), log);
+  await notifications.listen();
+  const config = readConfig({ SEAL_PUBLIC_KEY: publicKey, SEAL_PRIVATE_KEYS: keys.privateKey });
+  pool = new SessionPool({ id: WORKER, config, database: given.database(), notifications, log });
+});
+afterAll(async () => {
+  pool?.close();
+  await notifications?.close();
+});
+
+/** A session on a host of its own entry; both have the same name. */
+async function makeSession(sshd: TestSshd, secret: Credential): Promise<string> {
+  const { db } = given.database();
+  const { host: address, port, hostKey, username } = sshd;
+  const sid = newId();
+  const entry = { name: sid, address, port, keys: [hostKey], private: true };
+  await db.insert(hosts).values(entry);
+  const session = { sid, owner: 'alice', hostname: sid };
+  const sealed = await seal(publicKey, session, {
+    place: destinationDigest([entry as HostRow]),
+    secret,
+  });
+  await db.insert(sessions).values({ ...session, username, agent: false, sealed });
+  return sid;
+}
+
+/** Changes the entry of a session's host, and has the pool look at it. */
+async function changeHost(sid: string, change: Partial<HostRow>): Promise<void> {
+  const { db } = given.database();
+  await db.update(hosts).set(change).where(eq(hosts.name, sid));
+  notifications.publish('session', sid);
+}
+
+/** Uses the session until the connection closes; the connection, and the end of its use. */
+async function hold(sid: string): Promise<{ held: RemoteSession; end: Promise<unknown> }> {
+  let tell = (_: RemoteSession) => {};
+  const held = new Promise<RemoteSession>(resolve => {
+    tell = resolve;
+  });
+  const using = pool.use(sid, patient, async session => {
+    tell(session);
+    await session.closed;
+    throw new Error('the connection was lost');
+  });
+  const end = using.catch((error: unknown) => error);
+  return { held: await Promise.race([held, using]), end };
+}
+
+const present = (sid: string) => pool.use(sid, patient, async session => session);
+
+describeUnless(missingPrograms('sshd'), 'a connection whose host has another entry', () => {
+  let sshd: TestSshd;
+  beforeAll(async () => {
+    sshd = await startTestSshd();
+  });
+  afterAll(() => sshd?.stop());
+
+  test('is kept by its users until the entry names another place', async () => {
+    const sid = await makeSession(sshd, { privateKey: sshd.privateKey });
+    const { held, end } = await hold(sid);
+    await changeHost(sid, { version: 2 });
+    await waitFor(async () => (await present(sid)) !== held, { what: 'another connection' });
+    expect(held.isClosed).toBe(false);
+    await changeHost(sid, { port: sshd.port + 1 });
+    expect(await end).toMatchObject({ code: 'host_changed' });
+    expect(pool.has(sid)).toBe(false);
+  });
+});
+
+const skip = missingRoot() ?? missingPrograms('sshd', 'google-authenticator');
+
+describeUnless(skip, 'a connection that only its user can make, and whose host hangs', () => {
+  const disk = makeHungDisk();
+  let host: CodeHost;
+  beforeAll(async () => {
+    host = await startCodeHost({ lines: [disk.line] });
+  });
+  afterAll(async () => {
+    await host?.stop();
+    disk.remove();
+  });
+
+  /** By a code, which is asked for. */
+  async function logIn(sid: string): Promise<void> {
+    const { challenge } = await pool.logIn(sid, newId(), patient);
+    expect(challenge?.prompts).toHaveLength(1);
+    const answers = [host.nextCode()];
+    const step = await pool.answer(sid, { challenge: challenge?.id ?? '', answers }, patient);
+    expect(step).toEqual({ wasAsked: true });
+    await setHolder(sid);
+  }
+  const setHolder = (sid: string) =>
+    given.database().db.update(sessions).set({ holder: WORKER }).where(eq(sessions.sid, sid));
+  const holderOf = async (sid: string) => {
+    const { db } = given.database();
+    const [row] = await db.select().from(sessions).where(eq(sessions.sid, sid));
+    return row?.holder;
+  };
+
+  test('is made again when its user logs in again, and its users keep the old one', async () => {
+    const sid = await makeSession(host.sshd, {});
+    await logIn(sid);
+    const { held, end } = await hold(sid);
+    disk.hang();
+    const cancel = new AbortController();
+    await openSftp(held, cancel.signal);
+    cancel.abort();
+    await held.hung;
+    // Nobody else can log in: it stays until its user does.
+    expect(await present(sid)).toBe(held);
+    await logIn(sid);
+    const next = await present(sid);
+    expect([next === held, held.isClosed]).toEqual([false, false]);
+    const command = await held.exec('true');
+    command.stdout.resume();
+    expect(await command.closed).toMatchObject({ code: 0 });
+    held.close();
+    await end;
+    await held.closed;
+    expect(await holderOf(sid)).toBe(WORKER);
+    next.close();
+    await waitFor(async () => (await holderOf(sid)) === null, { what: 'the loss to be recorded' });
+  });
+});
