@@ -127,6 +127,9 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
     return row?.holder;
   };
 
+  const awaitLoss = (sid: string) =>
+    waitFor(async () => (await holderOf(sid)) === null, { what: 'the loss to be recorded' });
+
   test('is made again when its user logs in again, and its users keep the old one', async () => {
     const sid = await makeSession(host.sshd, {});
     await logIn(sid);
@@ -149,6 +152,17 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
     await held.closed;
     expect(await holderOf(sid)).toBe(WORKER);
     next.close();
-    await waitFor(async () => (await holderOf(sid)) === null, { what: 'the loss to be recorded' });
+    await awaitLoss(sid);
+  });
+
+  test('is told as lost where the answer to its next login is wrong', async () => {
+    const sid = await makeSession(host.sshd, {});
+    const { challenge } = await pool.logIn(sid, newId(), patient);
+    await setHolder(sid);
+    const answer = { challenge: challenge?.id ?? '', answers: ['000000'] };
+    await expect(pool.answer(sid, answer, patient)).rejects.toMatchObject({
+      code: 'remote_authentication_failed',
+    });
+    await awaitLoss(sid);
   });
 });
