@@ -17,6 +17,10 @@ import { useCommandLine } from '../harness/use-command-line.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
+/** Whether no signal waits for the process (proc(5)). */
+const hasTakenSignals = (pid: number | undefined): boolean =>
+  /^ShdPnd:\s*0+$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+
 describeStack(missingPrograms('sshd'), 'the command line', form => {
   const { stack, sshd, client } = useRemoteStack(form);
   const { line, windlass, print, printJson, keyFile, login } = useCommandLine(stack, sshd);
@@ -336,6 +340,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
           return;
         }
         child.kill('SIGINT');
+        await waitFor(() => hasTakenSignals(child.pid), { what: 'the signal to be taken' });
         isTold = true;
         expect(await ended).toMatchObject({ code: 130, stderr: '' });
         await waitFor(async () => (await statesOf(name)).join() === 'cancelled', {
