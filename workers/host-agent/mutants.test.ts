@@ -60,20 +60,7 @@ const mutants: Mutant[] = [
     text: '  set -C\n',
     instead: '',
     async show(content) {
-      const host = makeHostWith(content);
-      const first = await connect(host);
-      const second = await connect(host);
-      const run = { id: 'once', command: 'echo ran >>ledger' };
-      const child = await waitFor(() => findPreparedChild(host), { what: 'an attempt' });
-      process.kill(child, 'SIGSTOP');
-      const held = collect({
-        client: first,
-        id: 'once',
-        events: first.run({ ...run, token: 'a' }),
-      });
-      // Requests are served in order, so the run was requested.
-      await first.ping();
-      await collect({ client: second, id: 'once', events: second.run({ ...run, token: 'b' }) });
+      const { host, child, held } = await runTwice(content);
       process.kill(child, 'SIGCONT');
       await held;
       return readFileSync(join(host.account.home, 'ledger'), 'utf8');
@@ -86,19 +73,8 @@ const mutants: Mutant[] = [
     text: '    is_settled $((settled + 1)) || return 1\n',
     instead: '',
     async show(content) {
-      const host = makeHostWith(content);
-      const first = await connect(host);
-      const second = await connect(host);
-      const run = { id: 'once', command: 'echo ran >>ledger' };
-      const child = await waitFor(() => findPreparedChild(host), { what: 'an attempt' });
-      process.kill(child, 'SIGSTOP');
-      const late = collect({
-        client: first,
-        id: 'once',
-        events: first.run({ ...run, token: 'a' }),
-      }).catch(() => {});
-      await first.ping();
-      await collect({ client: second, id: 'once', events: second.run({ ...run, token: 'b' }) });
+      const { host, child, held, first, second } = await runTwice(content);
+      const late = held.catch(() => {});
       await second.forget('once');
       await first.ping();
       await second.ping();
@@ -226,6 +202,21 @@ describe.each(mutants)('without $what', ({ text, instead, show, right, wrong }) 
 });
 
 /** The child of the attempt that the first serve has prepared. */
+/** A run that a second client requests and sees ended, while the child that the first one's request went to is stopped. */
+async function runTwice(content: string) {
+  const host = makeHostWith(content);
+  const first = await connect(host);
+  const second = await connect(host);
+  const run = { id: 'once', command: 'echo ran >>ledger' };
+  const child = await waitFor(() => findPreparedChild(host), { what: 'an attempt' });
+  process.kill(child, 'SIGSTOP');
+  const held = collect({ client: first, id: 'once', events: first.run({ ...run, token: 'a' }) });
+  // Requests are served in order, so the run was requested.
+  await first.ping();
+  await collect({ client: second, id: 'once', events: second.run({ ...run, token: 'b' }) });
+  return { host, first, second, child, held };
+}
+
 function findPreparedChild(host: LocalExec): number | undefined {
   const runs = join(host.account.home, '.windlass/runs');
   const name = readdirSync(runs).find(run => run.includes(`-${host.pids[0]}-`));

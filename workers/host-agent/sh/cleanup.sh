@@ -82,13 +82,13 @@ is_forgotten() {
   [ "$token" = -forgotten ]
 }
 
-# sweep_some ID…: cleans up dead serves, and removes those fences of these forgotten runs that no request can need. Such a
+# sweep_batch ID…: cleans up dead serves, and removes those fences of these forgotten runs that no request can need. Such a
 # fence stays until every serve that was alive when the run was forgotten has ended or renewed its birth: until then it may
 # have an old `run` request for it in a pipe. Clients of a later serve know that the run has ended. Forgetting touches the
 # fence, so its time can be compared. It stays also while an attempt is claimed for the run: a child that outlives its serve
-# may be about to create the fence. The order counts: the serves are looked for after the runs are known to be forgotten, so
-# that none is overlooked but later ones; the claims after the births, before which they were made.
-sweep_some() {
+# may be about to create the fence. The order counts: serves are listed once the runs are known to be forgotten, so that only
+# later ones are missing; claims are read after the births, as an attempt claims its run before its serve renews its birth.
+sweep_batch() {
   forgotten=$*
   set --
   for dir in "$base"/serve/*; do
@@ -133,11 +133,11 @@ sweep() {
     case ${fence##*/} in *[!A-Za-z0-9-]*) continue ;; esac
     ids="$ids ${fence##*/}" size=$((size + 1))
     if [ $size -ge 500 ]; then
-      sweep_some $ids
+      sweep_batch $ids
       ids='' size=0
     fi
   done
-  sweep_some $ids
+  sweep_batch $ids
 }
 
 # is_agent_in_use FILE: whether a live serve may use this agent file. A serve that names no file may use any.
@@ -185,7 +185,7 @@ sweep_old() {
   done
 }
 
-# mark_forgotten ID: marks the fence as that of a forgotten run, which also sets the time that sweep_some compares, and adds
+# mark_forgotten ID: marks the fence as that of a forgotten run, which also sets the time that sweep_batch compares, and adds
 # the run's directory to dirs. False if the run may still be alive. It writes over the line, which needs no space.
 mark_forgotten() {
   find_run_state "$1"

@@ -394,7 +394,7 @@ serve() {
       if [ "$marked" = "$first" ] && has_places 4 && renew_birth && [ $sweeps -gt 0 ] && [ ! -e "$serve_dir/sweeping" ]; then
         sweeps=$((sweeps - 1))
         true >"$serve_dir/sweeping"
-        (exec >/dev/null 9>&- && sweep && rm -f "$serve_dir/sweeping") &
+        (exec >/dev/null 9>&- && sweep; rm -f "$serve_dir/sweeping") &
       fi
       ;;
     esac
