@@ -18,7 +18,7 @@ import type { Frame, FrameValidator } from './frame-validator.ts';
 import { HOST_STILLS, HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { HostOutput, MAX_STDERR_BYTES } from './host-output.ts';
 import { inspectFrames } from './inspect-frames.ts';
-import { limitLook } from './limit-look.ts';
+import { limitInspection } from './limit-inspection.ts';
 import { planTiles } from './plan-stills.ts';
 import { type StoredVideo, storeVideo } from './store-video.ts';
 import { fileTooLarge, tooSlow, videoLimits } from './video-limits.ts';
@@ -104,7 +104,7 @@ export async function encodeOnHost(
   const validator =
     validated.status === 'fulfilled'
       ? validated.value
-      : await limitLook(context, limited => inspectFrames(limited, frames));
+      : await limitInspection(context, limited => inspectFrames(limited, frames));
   validator.assertUsable();
   if (validator.needsDecode) return undefined;
   if (ran.status === 'rejected') throw ran.reason;
@@ -181,7 +181,7 @@ function fetchVideo(
         detail: `Only ${arrived} of the video's ${total} bytes arrived.`,
       });
     };
-    await limitLook(context, limited =>
+    await limitInspection(context, limited =>
       withSession(limited, session => fetch(session, limited.signal)),
     );
     if (!stills) return storeVideo(context, { video: { path }, object, frames, size });

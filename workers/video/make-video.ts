@@ -7,7 +7,7 @@ import { encodeOnHost, findHostEncoder } from './encode-on-host.ts';
 import { nameEncoders } from './ffmpeg-arguments.ts';
 import type { Frame } from './frame-validator.ts';
 import { examineFrames, inspectFirstFrame } from './inspect-frames.ts';
-import { limitLook } from './limit-look.ts';
+import { limitInspection } from './limit-inspection.ts';
 import type { StoredVideo } from './store-video.ts';
 import { isForFrames } from './video-error.ts';
 
@@ -26,7 +26,7 @@ interface MadeVideo extends StoredVideo, Omit<ChosenFrames, 'frames'> {
  */
 export async function makeVideo(context: VideoContext, object: string): Promise<MadeVideo> {
   context.progress(0, 'checking frames');
-  const { frames, ...skipped } = await limitLook(context, chooseFrames);
+  const { frames, ...skipped } = await limitInspection(context, chooseFrames);
   return { ...(await encode(context, { object, frames })), ...skipped };
 }
 
@@ -65,7 +65,7 @@ async function encode(context: VideoContext, video: Frames): Promise<MadeVideo> 
 }
 
 const examine = (context: VideoContext, { frames }: Frames) =>
-  limitLook(context, limited => examineFrames(limited, frames));
+  limitInspection(context, limited => examineFrames(limited, frames));
 
 /** A host that is away while it encodes, or has encoded, is waited for. */
 async function followOnHost(context: VideoContext, video: Frames): ReturnType<Way> {
@@ -78,7 +78,7 @@ async function followOnHost(context: VideoContext, video: Frames): ReturnType<Wa
 }
 
 async function onHost(context: VideoContext, video: Frames): ReturnType<Way> {
-  const [pictures, encoder] = await limitLook(context, limited =>
+  const [pictures, encoder] = await limitInspection(context, limited =>
     Promise.all([inspectFirstFrame(limited, video.frames), findHostEncoder(limited)]),
   );
   const stored =
