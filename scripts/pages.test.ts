@@ -20,7 +20,9 @@ const pages = files
   .sort();
 /** With the one that also names what once was. */
 const allPages = [...pages, 'CHANGELOG.md'];
-const decisions = readdirSync(join(root, 'docs/decisions')).sort();
+const decisions = readdirSync(join(root, 'docs/decisions'))
+  .filter(name => /^\d/.test(name))
+  .sort();
 const readNumber = (name: string) => Number(name.slice(0, 3));
 
 /** The kind of job that design.md adds as an example. */
@@ -94,6 +96,16 @@ test('pages name only scripts that package.json has', () => {
 
 test('decisions are numbered without a gap', () => {
   expect(decisions.map(readNumber)).toEqual(decisions.map((_name, n) => n + 1));
+});
+
+test('the list of decisions has each once, by its title', () => {
+  const links = [...read('docs/decisions/README.md').matchAll(/^- \[(.+)\]\((.+)\)$/gm)];
+  const listed = links.map(([, title = '', name = '']) => ({ title, name }));
+  const all = decisions.map(name => ({
+    title: read(`docs/decisions/${name}`).split('\n')[0]?.replace('# ', ''),
+    name,
+  }));
+  expect(listed.sort((a, b) => a.name.localeCompare(b.name))).toEqual(all);
 });
 
 test.each(decisions)('decision %s has its number, context, decision and consequences', name => {
