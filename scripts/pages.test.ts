@@ -105,7 +105,10 @@ describe('the page of attackers', () => {
   test('names a test in each cell of at most 30 words, or says that there is none', () => {
     for (const cell of cells.flatMap(([, , gets = '', stops = '']) => [gets, stops])) {
       expectTest(cell);
-      const words = cell.replaceAll(/`[^`]*test\.ts`,?/g, '').trim().split(/\s+/);
+      const words = cell
+        .replaceAll(/`[^`]*test\.ts`,?/g, '')
+        .trim()
+        .split(/\s+/);
       expect(words.length, cell).toBeLessThan(31);
     }
   });
