@@ -74,14 +74,55 @@ test('comments name only files that exist', () => {
   expect(unknown).toEqual([]);
 });
 
-test('each cell of the table of attackers names a test, or says that there is none', () => {
-  const rows = read('docs/security.md')
-    .split('\n')
-    .filter(line => /^\| [a-z]/.test(line));
-  expect(rows.length).toBeGreaterThan(11);
-  for (const row of rows.slice(1))
-    for (const cell of row.split(' | ').slice(1))
-      expect(cell).toMatch(/`[\w/.-]+\.test\.ts`|\bno test\b|^Nothing$/i);
+/** As GitHub makes it of a heading. */
+const readAnchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\s-]/g, '')
+    .replaceAll(' ', '-');
+
+describe('the page of attackers', () => {
+  const page = read('docs/security.md');
+  const cells = [...page.matchAll(/^\| \[.+\](\(#.+?\)) \| (.+?) \| (.+) \|$/gm)];
+  const [people = ''] = page.split('\n## Each of them\n')[1]?.split('\n## ') ?? [];
+  const sections = people
+    .split('\n### ')
+    .slice(1)
+    .map(section => ({ title: section.split('\n')[0] ?? '', section }));
+
+  function expectTest(claim: string) {
+    expect(claim).toMatch(/`[\w/.-]+\.test\.ts`|\bno test\b/i);
+    for (const [, path = ''] of claim.matchAll(/`([\w/.-]+\.test\.ts)`/g))
+      expect(existsSync(join(root, path)), path).toBe(true);
+  }
+
+  test('has a row for each person, and a section that the row leads to', () => {
+    expect(cells.length).toBeGreaterThan(17);
+    expect(page.match(/^\| .*/gm)).toHaveLength(cells.length + 2);
+    expect(sections.map(({ title }) => `(#${readAnchor(title)})`)).toEqual(
+      cells.map(([, link]) => link),
+    );
+  });
+
+  test('names a test in each cell of at most 30 words, or says that there is none', () => {
+    for (const cell of cells.flatMap(([, , gets = '', stops = '']) => [gets, stops])) {
+      expectTest(cell);
+      const words = cell
+        .replaceAll(/`[^`]*test\.ts`,?/g, '')
+        .trim()
+        .split(/\s+/);
+      expect(words.length, cell).toBeLessThan(31);
+    }
+  });
+
+  test.each(sections)('names a test in each line of: $title', ({ section }) => {
+    const [, gets = '', stops = ''] = section.split(/^\*\*(?:Can get|What stops them)\*\*$/m);
+    for (const list of [gets, stops]) {
+      const claims = list.split(/^- /m).slice(1);
+      expect(claims.length).toBeGreaterThan(0);
+      for (const claim of claims) expectTest(claim);
+    }
+  });
 });
 
 test('pages name only scripts that package.json has', () => {
