@@ -21,12 +21,11 @@ interface Claimant {
 }
 
 /**
- * Claims the jobs by compare-and-set, under the lease of this worker, which it renews. The answers are in the order of the
- * entries: undefined where the job has ended, another worker has it, the entry is outdated, or its payload is of a version
- * that is not understood here.
- * One that is locked by something else fails after a second: the worker's lease cannot be renewed meanwhile.
- * The commit does not wait for the disk. An effect outside the database comes after a later commit under this claim that
- * does: that one puts the claim on the disk as well, or finds it lost in a crash of the database and changes nothing.
+ * Claims the jobs by compare-and-set and renews this worker's lease. Returns, for each entry, undefined if the job has
+ * ended or is claimed, or the entry is outdated or not understood.
+ *
+ * The commit does not wait for the disk: an effect outside the database needs a later durable commit under this claim
+ * first (decision 21). A locked job fails after a second, because the worker's lease is locked meanwhile.
  */
 export async function claimJobs(
   db: Db,
@@ -100,7 +99,7 @@ const writeClaims = prepareOnce(tx => {
     .prepare('claim_jobs');
 });
 
-/** Has a job that is not understood here dispatched again a second later: the queue may give it to a newer worker. */
+/** Requeues, a second later, a job whose payload version this worker does not understand: a newer worker may get it. */
 export async function deferNotUnderstood(
   db: Db,
   { id, epoch }: QueueEntry,
@@ -128,8 +127,8 @@ export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<
 }
 
 /**
- * This commit waits for the disk, and for a synchronous standby where there is one, even if the role's setting is weaker: a
- * promise that precedes an effect outside must outlive the database's machine.
+ * This commit waits for the disk, and for a synchronous standby if there is one, even if the role's setting is weaker:
+ * the record of an intent must survive a crash of the database.
  */
 const isDurable = sql`set_config('synchronous_commit', case current_setting('synchronous_commit')
   when 'remote_apply' then 'remote_apply' else 'on' end, true) <> ''`;
@@ -175,8 +174,8 @@ export interface JobEnd {
 }
 
 /**
- * Replaces what PostgreSQL's jsonb does not take: NUL and halves of surrogate pairs. Texts of errors come from files and hosts,
- * and a job whose end cannot be written would run again and again.
+ * Replaces what jsonb rejects: NUL and unpaired surrogates. Error texts come from files and hosts, and a job whose end
+ * cannot be written would run again and again.
  */
 function storable(error: ErrorRecord): ErrorRecord {
   const clean = (_key: string, value: unknown) =>
