@@ -15,8 +15,8 @@ interface Wanted {
 const MAX_NAMED = 5;
 
 /**
- * What keeps a host's certificate from counting, as the end of a sentence that begins with it. What OpenSSH 10.5 refuses is
- * refused: one without names is for no host. As there, a name in it may have wildcards, and no difference of clocks is allowed.
+ * Why a host's certificate does not count, as the end of a sentence about it. Follows OpenSSH 10.5: a certificate
+ * without names is for no host, names may have wildcards, and clocks get no tolerance.
  */
 export function findCertificateProblem(
   certificate: SshCertificate,

@@ -56,7 +56,7 @@ export function accountUnusable(words: string, cause?: unknown): WindlassError {
 const CLOSED_ACCOUNT =
   /password (?:has |is )?expired|password change required|account (?:has |is )?(?:expired|locked)|account is currently not available/i;
 
-/** An error that quotes an account's words is another one where they say that it is closed. */
+/** Replaces an error that quotes an account's words if these say that the account is closed. */
 export function explainAccount(error: unknown): unknown {
   if (!(error instanceof WindlassError) || !CLOSED_ACCOUNT.test(error.message)) return error;
   return accountUnusable(error.message.replace(/^[^:]*: /, ''), error);
