@@ -22,8 +22,8 @@ import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts
 const MOST_NAMED = 1_000;
 
 /**
- * Makes a finished upload into artifacts of its model: all of them with the job's end, or none. After a lost worker it starts
- * over, from parts that stay until the job ends.
+ * Makes a finished upload into artifacts of its model, all at the job's end or none. After a lost worker it starts
+ * over; the parts stay until the job ends.
  */
 const parse: Handler<'parse'> = async context => {
   const { worker, payload } = context;
