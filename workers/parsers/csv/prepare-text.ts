@@ -10,14 +10,16 @@ import { decodeText, encodingOfMark, lengthOfMarks, looksLikeUtf16 } from './dec
 import { MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';
 import { inferDelimiter } from './infer-delimiter.ts';
 
-/** A file as UTF-8 that begins with its first record: DuckDB misreads others if that contains line breaks. */
+/**
+ * A file as UTF-8 that begins with its first record: DuckDB misreads other files if that record contains line breaks.
+ */
 export interface PreparedText {
   path: string;
   encoding: Encoding;
   delimiter: string;
   /** Lines before the first record. */
   lines: number;
-  /** Whether some of them are blank ones that are missing values if the first record is no header. */
+  /** Whether some are blank lines, which are missing values if the first record is no header. */
   hasBlankValues: boolean;
 }
 

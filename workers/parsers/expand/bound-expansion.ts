@@ -18,7 +18,7 @@ interface Bounds {
 export const largestExpansion = ({ compressed, limit }: Bounds): number =>
   Math.min(limit, Math.max(ALWAYS_ALLOWED, compressed * MAX_RATIO));
 
-/** Passes bytes on until those of all calls are more than the limit, or than a thousand times the compressed ones. */
+/** Passes bytes on until all calls exceed the limit, or a thousand times the compressed bytes. */
 export function boundExpansion({
   compressed,
   limit,

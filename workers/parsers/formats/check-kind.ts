@@ -12,7 +12,7 @@ const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {
   netcdf: 'hdf5',
 };
 
-/** Throws TableError for a file whose first bytes are those of another kind, and names that kind and its parser. */
+/** Throws TableError for a file that begins like another kind; names that kind and its parser. */
 export async function checkKind(path: string, parser: FileParserName): Promise<void> {
   const head = await readHead(path);
   if (head.length === 0) throw new TableError({ reason: 'the file is empty' });

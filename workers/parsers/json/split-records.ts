@@ -39,7 +39,7 @@ export async function* splitLines(path: string): AsyncGenerator<RecordText> {
   if (text.trim() !== '') yield { text, row };
 }
 
-/** The elements of the array that a file is. What is in them is not checked; that they are apart is. */
+/** Splits a file that is an array into its elements. Checks that they are separated, not what is in them. */
 export async function* splitElements(path: string): AsyncGenerator<RecordText> {
   let row = 0;
   let depth = 0;

@@ -16,8 +16,8 @@ let lastHadMost = false;
 export const hadMost = () => lastHadMost;
 
 /**
- * Opens a DuckDB that can access only the scratch folder: no other file, no network, no extension that is not built in.
- * The configuration is locked, so that no statement can change that.
+ * Opens a DuckDB that can access only the scratch folder: no network, no extension that is not built in. Its
+ * configuration is locked, so that no statement can change that.
  */
 export async function openDuckdb(
   { scratch, memory, threads, share: asked }: Resources,
@@ -104,8 +104,8 @@ export async function runLong(
 }
 
 /**
- * Classifies an error by its message, because DuckDB's have no codes. EFBIG is of the limit on a child's files, which is what was
- * free when it began.
+ * Classifies an error by its message, as DuckDB's have no codes. EFBIG comes from the child's limit on files, which is
+ * the space that was free at its start.
  */
 export function classifyError(error: unknown): 'memory' | 'disk' | 'other' {
   const message = error instanceof Error ? error.message : String(error);

@@ -39,9 +39,8 @@ export interface RunOptions {
 }
 
 /**
- * Runs a table request in a child process. Throws TableError for problems of the file, WindlassError `parse_failed`,
- * `time_limit` or `insufficient_storage` when a limit is exceeded, and the signal's reason. Settles when the child has
- * exited.
+ * Runs a table request in a child process; settles at its exit. Throws TableError for problems of the file,
+ * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, and the signal's reason.
  */
 export async function runTableChild<K extends keyof Made>(
   request: Extract<Unlimited<TableRequest>, { kind: K }>,
