@@ -22,8 +22,8 @@ export interface ChosenFrames {
 }
 
 /**
- * Which frames the video is made of. A folder may grow and files may change while it is made, so what is found out is kept for
- * the attempts that follow, before anything is made of it.
+ * The frames of the video. Folders and files may change meanwhile, so the choice is recorded for later attempts before
+ * anything is made of it.
  */
 export async function chooseFrames(context: VideoContext): Promise<ChosenFrames> {
   const { images, onBadFrame } = context.payload;
@@ -31,7 +31,7 @@ export async function chooseFrames(context: VideoContext): Promise<ChosenFrames>
   return (await recall(ofJob(context))) ?? (await remember(context, await choose(context)));
 }
 
-/** The frames that chooseFrames() has found for a job, for another worker that encodes some of them. */
+/** The recorded choice of chooseFrames(), for another worker that encodes some of the frames. */
 export async function recallFrames(
   db: Db,
   { job, payload }: { job: string; payload: Payload<'video'> },
