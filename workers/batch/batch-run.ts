@@ -33,7 +33,7 @@ import type { ExitRecord, SubmissionState } from './submission-state.ts';
 
 /** A job looks by itself after so long: its host may not be polled by anybody. */
 const LOOK_AGAIN_SECONDS = 60;
-/** What a poll cannot tell is asked for again after so long. */
+/** After so long the host is asked again for what a poll cannot tell. */
 const ASK_AGAIN_SECONDS = 5;
 /**
  * Limit of submissions for a job that the batch system does not take, or forgets before it begins, for passing reasons.
@@ -62,7 +62,7 @@ export class BatchRun {
     this.#session = session;
     this.#output = output;
     this.#taken = { ...output.stored };
-    // From the first submission on a cancel is something to be done on the host.
+    // After the first submission a cancel needs requests to the host.
     this.#node = new LoginNode(session, context.cleanupSignal);
   }
 
@@ -202,7 +202,7 @@ export class BatchRun {
     if (id !== undefined) await this.#follow(id);
   }
 
-  /** What was answered before was not of this id. */
+  /** Earlier answers were not about this id. */
   async #follow(id: string): Promise<void> {
     const { phase: _, overSince: __, ...rest } = this.#batch;
     await this.#update({ batch: { ...rest, id, overFor: 0 } });

@@ -4,7 +4,7 @@ import type { ExitRecord, SubmissionState } from './submission-state.ts';
 /** What is known of a batch job. */
 export interface Known {
   submission: SubmissionState;
-  /** Of the batch system; null before it is known. */
+  /** The batch system's id; null before it is known. */
   id: string | null;
   phase: BatchPhase | undefined;
   /** Answers in a row by which it is over, or absent. */
@@ -60,7 +60,7 @@ export function decide(known: Known): Action {
   }
   if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
   if (submission.go === 'go') return { type: 'void' };
-  // What was ended from outside leaves no record, as a rule.
+  // A job ended from outside normally leaves no record.
   if (known.phase !== 'stopped' && known.overSeconds < LATE_SECONDS) return { type: 'wait' };
   return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
 }

@@ -98,7 +98,7 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   const next = names.find(name => name > turn) ?? names[0] ?? turn;
   memory.turn = next;
   if (rows.length < limits.jobs) memory.cursors = {};
-  // Only of the account that asks: of each of its jobs the batch system is to be asked.
+  // Only for the account that asks: the batch system must be asked for each of its jobs.
   else if (names.includes(next)) cursors[next] = accounts.get(next)?.at(-1)?.id ?? '';
   const polls = names.map(async name => {
     underWay.add(name);
@@ -142,7 +142,7 @@ async function pollAccount(
       const changes = asked.flatMap(job => {
         const change = applyPoll(job, poll);
         if (!change) return [];
-        // The next requests of this poll know of no status.
+        // Later requests of this poll have no status.
         job.batch = change.batch;
         if (change.runs) job.state = 'running';
         return [[job.id, change] as const];
@@ -215,7 +215,7 @@ async function removeEnded(
   { ended, isForgone }: { ended: FollowedRow[]; isForgone: boolean },
 ): Promise<boolean> {
   const removals = ended.map(({ id, isUnknown, state, folder, batch }): Removal => {
-    // Of an unknown outcome the files say more than nothing: they stay.
+    // For an unknown outcome the files are the only evidence, so they stay.
     if (isUnknown) return { job: id, kept: folder ?? undefined };
     if (state === 'succeeded' || !folder || !batch) return { job: id };
     return { job: id, unended: { ...batch, name: folder } };

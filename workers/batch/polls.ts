@@ -18,7 +18,7 @@ export interface HostPoll {
   turn: string;
 }
 
-/** Has the host of this session polled, if it is not. */
+/** Schedules polls of this session's host, unless they are. */
 export async function followHost(db: Db, sid: string): Promise<void> {
   const hostname = db
     .select({ hostname: sessions.hostname })

@@ -62,7 +62,7 @@ export const slurm: Engine = {
   program: 'sbatch',
 
   submit(token, { name, nodes, tasks, cpus, memory, time, queue, account, options = [] }) {
-    // Of an option that is given twice the last one holds.
+    // Of a repeated option the last one counts.
     const words = [
       ...options,
       ...(name === undefined ? [] : [`--comment=${name}`]),

@@ -49,7 +49,7 @@ const SET_AGAIN = `case $windlass_shell in
 *) { true >"$1/variables"; } 2>/dev/null ;;
 esac`;
 
-/** What bash reads there, before a command alone. Some are read-only to it, which it says. */
+/** What bash sources before a command. It complains about variables that are read-only to it. */
 export const variablesFile = ({ script, env = {} }: BatchRequest): string =>
   script === undefined
     ? Object.entries(env)

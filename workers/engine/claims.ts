@@ -43,14 +43,17 @@ export async function claimJobs(
 const { placeholder } = sql;
 const understood = sql`${placeholder('understood')}::jsonb`;
 
-/** Of several jobs, what a statement is given: their ids, and by id the rest. One waits for a locked row for `lockTimeout`. */
+/**
+ * A statement's arguments for several jobs: their ids, and the rest by id. A single job waits `lockTimeout` for its
+ * row's lock.
+ */
 const group = (items: { id: string }[], lockTimeout = '0') => ({
   ids: `{${items.map(({ id }) => id).join(',')}}`,
   given: JSON.stringify(Object.fromEntries(items.map(item => [item.id, item]))),
   lockTimeout: items.length > 1 ? GROUP_LOCK_TIMEOUT : lockTimeout,
 });
 const ids = sql`any(${placeholder('ids')}::text[])`;
-/** A row of a group that is locked for longer makes its group be done one by one. */
+/** A row that is locked for longer makes the jobs of its group be written one by one. */
 const GROUP_LOCK_TIMEOUT = '200ms';
 const setsLockTimeout = sql`set_config('lock_timeout', ${placeholder('lockTimeout')}, true) <> ''`;
 const withGiven = (db: Db) =>
@@ -61,7 +64,7 @@ const withGiven = (db: Db) =>
 const given = sql`((select value from given) -> ${jobs.id})`;
 const text = (name: string) => sql`${given} ->> ${sql.raw(`'${name}'`)}`;
 
-/** Of kinds whose handlers say whether their jobs run. */
+/** Kinds whose handlers set the state of their jobs. */
 const hasOwnState = sql.raw(
   `kind in (${KINDS_WITH_OWN_STATE.map(kind => `'${kind}'`).join(', ')})`,
 );

@@ -23,7 +23,7 @@ export interface Turns {
   queue: QueueName;
   /** The last user who was given a slot. */
   last: string;
-  /** What the workers understand, for a second: they say it every 3 s. */
+  /** What the workers understand, cached for a second: they report it every 3 s. */
   understood?: { until: number; by: Understood | undefined };
 }
 

@@ -20,7 +20,7 @@ export interface SeenLease extends Versioned {
 /** Another one after each statement: a long transaction that goes on is not stuck. */
 const transactionVersion = sql`concat(xact_start, ' ', query_start, ' ', state_change)`;
 
-/** What the dispatcher takes from those that give no sign of life any more. */
+/** What the dispatcher takes from silent workers. */
 export class SilentWorkers {
   readonly #leases: Unchanged<SeenLease>;
   readonly #transactions: Unchanged<Versioned>;

@@ -1,4 +1,4 @@
-/** What changes its version with each sign of life. */
+/** `version` changes with each sign of life. */
 export interface Versioned {
   id: string;
   version: string;

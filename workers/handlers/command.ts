@@ -30,7 +30,7 @@ const command: Handler<'command'> = async context => {
     limit: limits.signal,
     begun: limits.begun,
     stored: async () => {
-      // What is not stored yet would come from the host a second time.
+      // The host would send again what is not stored yet.
       await output.flush();
       return { ...output.stored };
     },

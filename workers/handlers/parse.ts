@@ -44,7 +44,7 @@ const parse: Handler<'parse'> = async context => {
   const keys: string[] = [];
   const { made, skipped } = await parseFiles(context, row.upload, { files, keys }).catch(
     async (error: unknown) => {
-      // What the files before were made into, which nothing refers to.
+      // Artifacts of earlier files, to which nothing refers.
       for (const key of keys) await worker.objects.remove(key).catch(() => {});
       throw error;
     },
@@ -63,7 +63,7 @@ const parse: Handler<'parse'> = async context => {
         skipped: skipped.count > 0 ? skipped : undefined,
         limits: worker.config,
       }),
-    // What is a part as well stays, as the upload does.
+    // An object that is also a part stays, like the upload.
     stored: made.map(({ object }) => object).filter(object => object.startsWith('artifacts/')),
   };
 };

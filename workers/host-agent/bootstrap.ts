@@ -56,7 +56,7 @@ export async function openAgent(
   }
 }
 
-/** What the account's shell has written in the place of what it was asked for. */
+/** What the account's shell wrote instead of the expected line. */
 interface Foreign {
   text: string;
 }

@@ -39,7 +39,7 @@ export class OutputRoom {
     try {
       await this.#assertRoom();
     } catch (error) {
-      // Where that cannot be told, storing tells what is wrong.
+      // If it cannot be told, the write itself will fail.
       if (error instanceof WindlassError && error.code === 'insufficient_storage')
         this.#shortage ??= error;
     }

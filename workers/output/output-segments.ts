@@ -18,7 +18,7 @@ export interface Segment {
   start: number;
   length: number;
   object: string;
-  /** From where on its bytes were in no chunk row: they are stored with it. */
+  /** From this offset on the bytes were never in chunk rows: they are stored with the segment. */
   direct: number;
 }
 

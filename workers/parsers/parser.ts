@@ -11,7 +11,7 @@ export interface MadeArtifact {
   object: string;
   /** Bytes. */
   size: number;
-  /** Of tables, as columns; of an array the number of its values, which are one column. */
+  /** For tables, with their columns; for an array, the number of its values, as one column. */
   rows?: number;
   columns?: ColumnStatistics[];
   dialect?: CsvDialect;

@@ -33,7 +33,7 @@ interface RemoteFile {
   bytes: Readable;
 }
 
-/** Of what start-up files may print before the stream. */
+/** The most that start-up files may print before the stream. */
 const MAX_PRINTED_BYTES = 1 << 20;
 /**
  * How long the script may take to end after its last byte, for one call of stat, or its bytes to come after its end.
@@ -103,7 +103,7 @@ interface OpenedFile {
 }
 
 interface Ending {
-  /** Of the script; null where the connection was lost before it. */
+  /** The script's status; null if the connection was lost before it. */
   code: number | null;
   /** The file's state after the last byte, where the host tells it. */
   after: FileState | undefined;
@@ -140,7 +140,7 @@ async function readSized(
   const { bytes, isEnd } = await Promise.race([ahead, ended]);
   if (!isEnd) return { size: said, pieces: readWhole(file, bytes, asked) };
   await assertWhole(file);
-  // Where it begins is behind its end, which is not known.
+  // The offset is beyond the file's unknown end.
   if (bytes.length === 0 && offset > 0) throw belied(file);
   return { size: offset + bytes.length, pieces: readWhole(file, bytes, bytes.length) };
 }

@@ -4,7 +4,7 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 export interface FileRange {
   /** Absolute. */
   path: string;
-  /** Of the first byte; past the end of the file there are no bytes. */
+  /** The first byte's offset; beyond the end there are no bytes. */
   offset?: number;
   /** Bytes at most. */
   length?: number;
@@ -70,7 +70,7 @@ export interface FileState {
   text: string;
 }
 
-/** What is no state of one line is none. */
+/** Undefined for anything but a state on one line. */
 export function readState(text: string): FileState | undefined {
   const [, inode = '', size] = /^(\d+) (\d+) [ \d.:+-]+$/.exec(text) ?? [];
   return size === undefined ? undefined : { inode, size: Number(size), text };

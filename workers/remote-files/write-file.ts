@@ -20,7 +20,7 @@ export interface WriteFileOptions {
   /** Absolute. A link is followed: the file that it names is replaced. */
   path: string;
   bytes: Readable;
-  /** Of all bytes; fewer or more are an error, and the file is not replaced. */
+  /** Bytes in all; fewer or more are an error, and the file is not replaced. */
   size: number;
   /** Permission bits; by default those of the replaced file, or 0666 under the account's umask. */
   mode?: number;
@@ -32,7 +32,7 @@ export interface WriteFileOptions {
   exclusive: boolean;
   /** Whether an earlier try may have given the file its name. */
   mayBeNamed: boolean;
-  /** What statFile() told: throws `precondition_failed` where the file is another one in the end. */
+  /** From statFile(): throws `precondition_failed` if the file differs from it at the end. */
   unchanged?: FileStat;
   /** Ends the names of temporary files beside it; those of `stale` are removed. */
   temporary: string;
@@ -324,7 +324,7 @@ async function giveName(
   });
 }
 
-/** Of a server that has no such extension: ssh2 throws an error of its own. */
+/** A server without this extension; ssh2 throws an error of its own. */
 const isUnsupported = (error: unknown) =>
   statusOf(error) === STATUS.unsupported ||
   (error as Error).message === 'Server does not support this extended request';

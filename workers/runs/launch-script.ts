@@ -45,7 +45,7 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
   return lines.join('\n');
 }
 
-/** Where sshd starts a command. The variable is none of the login's. */
+/** Where sshd starts a command; OLDPWD is not in the login's environment. */
 const AT_HOME = 'CDPATH= command cd 2>/dev/null || command cd /\nunset OLDPWD\n';
 
 /** What an agent is asked to run. `shell` is the account's. */

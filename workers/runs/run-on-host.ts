@@ -91,7 +91,7 @@ class Run {
   readonly #context: JobContext;
   readonly #request: Requested;
   readonly #sink: RunSink;
-  /** What may abort with a cancel or a limit. */
+  /** Signals that may abort with a cancel or a limit. */
   readonly #sources: AbortSignal[];
   /** Since when the host was away as the attempt began. */
   readonly #foundAwaySince: Date | null;
@@ -304,7 +304,7 @@ class Run {
     return { isSamePlace, mayRepeat: isSamePlace && isRecent };
   }
 
-  /** What a run comes to: returned where it ended by itself, thrown otherwise. */
+  /** Returns the end of a run that ended by itself; throws any other outcome. */
   #settle(outcome: RunOutcome | undefined): RunEnd {
     if (outcome?.type === 'ended') return outcome;
     const { limit } = this.#sink;

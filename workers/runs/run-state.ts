@@ -106,22 +106,22 @@ const unwantedBut = (
   return but ? { type: 'cancelled', but } : { type: 'cancelled' };
 };
 
-/** Of a run that must not run, and of which this host has no record. */
+/** The outcome of an unwanted run that this host has no record of. */
 const unrecorded = (state: RunState): RunOutcome =>
   unwantedBut(state, state.isSamePlace ? undefined : 'unseen');
 
-/** And by this host's word it never did nor will. */
+/** The same if this host guarantees that it never ran nor will. */
 const neverRun = (state: RunState): RunOutcome => {
   const outcome = unrecorded(state);
   const isSure = outcome.type === 'limit' && state.mayRepeat;
   return isSure ? { ...outcome, hasNeverRun: true } : outcome;
 };
 
-/** Of a run that the host did not stop in time. */
+/** The outcome of a run that the host did not stop in time. */
 const givenUp = (state: RunState): RunOutcome =>
   unwantedBut(state, state.isRequested ? 'unconfirmed' : undefined);
 
-/** Of a run that ended: it did so by itself unless it was stopped before. */
+/** The outcome of a run that ended: its own end, unless it was stopped before. */
 const endOf = (state: RunState): RunOutcome => {
   if (state.end && !state.mayBeStopped) return { type: 'ended', ...state.end };
   return unwantedBut(state, state.isGroupOnly ? 'groupOnly' : undefined);
@@ -166,7 +166,7 @@ const WATCHED: Row = {
   },
   stopAnswered: (state, { result, node = 'another' }) => {
     const answered: RunState = { ...state, stop: 'answered' };
-    // Its end may come over another connection, where a stop finds it ended.
+    // The end may come over another connection, after which a stop finds the run ended.
     if (result === 'ended') return go(answered, {});
     if (result === 'wrong_node') {
       const wrongNodes = state.wrongNodes + 1;
@@ -178,7 +178,7 @@ const WATCHED: Row = {
     }
     const stopped = { ...answered, mayBeStopped: true, isGroupOnly: result === 'group_killed' };
     if (result !== 'survivors') return go(stopped, {}, 'boundOutput');
-    // What does not end prints on, past any limit.
+    // A run that does not end may print beyond any limit.
     if (state.isLimited) return finish(stopped, { type: 'limit' }, 'close');
     return go(stopped, {}, 'ignoreOutput', 'boundOutput');
   },

@@ -41,7 +41,7 @@ export class Authentication {
     this.#password = login.credential.password;
   }
 
-  /** Of ssh2: called at first, and after each answer that is no success. */
+  /** ssh2 calls it first, and after each answer but success. */
   readonly next: ssh2.AuthHandlerMiddleware = (left, isPartial, answer) => {
     const { username } = this.#login;
     // The types of ssh2 lack false, which ends the login as refused.

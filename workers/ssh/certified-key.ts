@@ -48,7 +48,7 @@ function signBytes(key: KeyObject, data: Buffer, hash: string | undefined): Buff
 }
 
 type SignLater = (data: Buffer, done: (signature: Buffer) => void) => void;
-/** Of ssh2 1.17, pinned by package.json: what its client sends a login with. */
+/** Internals of ssh2 1.17, pinned by package.json, by which its client sends a login. */
 interface Protocol {
   authPK(username: string, key: ParsedKey, algorithm?: string, sign?: SignLater): void;
   _kex: { sessionID: Buffer };

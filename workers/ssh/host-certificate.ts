@@ -25,7 +25,7 @@ export function findCertificateProblem(
   const { kind, authority, signed, signature, criticalOptions, principals } = certificate;
   if (!authorities.some(known => known.equals(authority)))
     return `is signed by ${fingerprint(authority)}, which is no pinned authority`;
-  // What else it says is its authority's word from here on.
+  // After this its contents are the authority's word.
   const problem = findSignatureProblem({ key: authority, data: signed, signature });
   if (problem !== undefined) return problem;
   if (kind !== 'host') return "is a user's, not a host's";

@@ -63,7 +63,7 @@ export async function withSession<T>(
       const isTransient = reconnect && error instanceof WindlassError && error.retryable;
       if (!isTransient) throw error;
       if (earlier + tried > CONNECT_FOR_MS) {
-        // Who follows what runs there learns by it that the host is away.
+        // From this, a follower of the run learns that the host is away.
         if (!connected && isRunning(job) && !job.unreachableSince)
           await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
         throw error;

@@ -29,7 +29,7 @@ const SWEEP_MS = 5_000;
 interface Pooled {
   sid: string;
   session: Promise<RemoteSession>;
-  /** The same for whoever did not begin the login: a user who was refused may try again. */
+  /** The same for callers that did not begin the login: after a refusal the user may try again. */
   shared: Promise<RemoteSession>;
   /** Where its login may ask the user. */
   dialogue?: LoginDialogue;
@@ -237,7 +237,7 @@ export class SessionPool {
     return [...this.#pooled.values(), ...this.#retired];
   }
 
-  /** Its users keep it, and the next ones have another connection. */
+  /** Present users keep it; later ones get another connection. */
   #retire(pooled: Pooled): void {
     if (this.#pooled.get(pooled.sid) !== pooled) return;
     this.#pooled.delete(pooled.sid);

@@ -54,7 +54,7 @@ export class TrustedKeys {
 
   /** In wire format. Throws `host_key_changed` where there is none, and what `fetch` throws. */
   async read(): Promise<Buffer[]> {
-    // Where a key of its own is pinned, the host may well show that one.
+    // With a pinned key of its own, the host probably shows that one.
     const known = [...this.#own, ...this.#certified()];
     if (known.length === 0 && this.#authorities.length > 0) await this.#ask();
     const keys = [...this.#own, ...this.#certified()];

@@ -20,7 +20,7 @@ const ALGORITHMS: Record<string, Algorithm> = {
   'ecdsa-sha2-nistp521': { keyType: 'ecdsa-sha2-nistp521', hash: 'sha512', half: 66 },
 };
 
-/** Of bytes that a key has signed. All is in wire format. */
+/** Bytes signed by a key, all in wire format. */
 interface Signed {
   key: Buffer;
   data: Buffer;

@@ -22,7 +22,7 @@ type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
 
 interface Batch {
   removed: number;
-  /** Where the next batch begins: none is due beyond this one when it is undefined. */
+  /** Where the next batch begins; undefined if none is due beyond this one. */
   next: string | undefined;
 }
 

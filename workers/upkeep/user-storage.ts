@@ -22,7 +22,7 @@ const BATCH = 5_000;
 const PAGE = 50_000;
 /** Known counts are recounted this often, as a precaution: no way is known in which they become wrong. */
 const RECOUNTED = sql`interval '7 days'`;
-/** As the triggers have it: so long after its job a video counts. */
+/** How long after its job a video counts, as in the triggers. */
 const VIDEO_KEPT = sql`interval '25 hours'`;
 
 const STORED = [artifacts, bookmarks, cacheEntries, views];

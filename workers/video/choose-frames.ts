@@ -63,7 +63,7 @@ async function recall({ db, job }: { db: Db; job: string }): Promise<ChosenFrame
   return JSON.parse(text.toString('utf8')) as ChosenFrames;
 }
 
-/** What is in force: of two attempts at once the first one that writes. */
+/** Records the choice and returns the valid one: of concurrent attempts the first writer's. */
 async function remember(context: VideoContext, chosen: ChosenFrames): Promise<ChosenFrames> {
   const { job, worker } = context;
   // JSON.stringify() escapes the lone surrogates that stand for bytes: see decodePath().

@@ -9,7 +9,7 @@
 #   answer.CODE, answer.err: output of the submit command; job, request, variables, script: what it runs; out, err: its output
 
 windlass_base=$HOME/.windlass/batch
-# Where batch systems are, if the start-up files of the account do not say so.
+# Usual places of batch systems, for accounts whose start-up files do not name them.
 PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/opt/slurm/bin:/usr/local/slurm/bin
 # The one who asked may be gone, and the submit command must go on.
 trap '' HUP PIPE
@@ -102,7 +102,7 @@ measure() {
       if [ -s "$windlass_base/$name/$stream" ]; then set -- "$@" "$windlass_base/$name/$stream"; fi
     done
   done
-  # Of two files or more wc adds a total.
+  # With two files or more wc adds a total.
   if [ $# -gt 0 ]; then wc -c "$@" /dev/null | sed 's/^/bytes /'; fi
 }
 

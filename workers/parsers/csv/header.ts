@@ -7,7 +7,7 @@ import { ALL_TYPES, narrowest, setOf, type TypeSet } from './column-types.ts';
  * (<0.01, <LOD, 5%, 24:00) and \N, a missing value of databases, do not match.
  */
 const NAME = /^[^\p{L}\p{N}<>=~\\]{0,2}[\p{L}_]|^[([]?[%‰°#](?!\d)|^\d+(?:st|nd|rd|th)\b/iu;
-/** What programs write for no value and for booleans, between signs or not. */
+/** What programs write for missing values and booleans, also between signs. */
 const NO_NAME =
   /^[^\p{L}\p{N}]{0,2}(?:nan(?:\(\w*\))?|nat|n\.?\/?a\.?|null|nil|none|missing|inf|infinity|true|false)[^\p{L}\p{N}]{0,2}$|^#[a-z0/]+[!?]$/iu;
 /** Measured or counted values: limits, shares, thousands, times, money. Dates with dots do not match. */

@@ -44,7 +44,7 @@ export async function prepareText(
   const decoded = () => decodeText(input, encoding);
   const preamble = await findPreamble(decoded(), { comment, skip });
   const head = await takeBytes(dropBytes(decoded(), preamble.bytes), MAX_RECORD_BYTES);
-  // Where lines before it were put before a file that begins with a mark.
+  // A file that begins with a mark may follow lines that were put before it.
   const marks = lengthOfMarks(head);
   const record = head.subarray(marks);
   const delimiter =
@@ -81,7 +81,7 @@ interface Preamble {
   lines: number;
   /** The part of it that are blank lines right before the first record. */
   blank: { bytes: number; lines: number };
-  /** As a first line such as sep=; names it, which Excel reads and writes. */
+  /** From a first line such as sep=; of Excel. */
   delimiter?: string;
 }
 

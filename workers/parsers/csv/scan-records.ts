@@ -22,7 +22,7 @@ export interface Scan {
   /** Whether DuckDB reads the file as it is: no comments, one kind of line break, no trailing delimiters. */
   isRegular: boolean;
   hasMixedLineBreaks: boolean;
-  /** Of one column: blank lines, which are values or missing ones. */
+  /** With one column: whether there are blank lines, which are values or missing ones. */
   hasBlankRecords: boolean;
   /** Whether a problem is more than a malformed row that can be left out. */
   isFatal: boolean;

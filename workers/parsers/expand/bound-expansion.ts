@@ -5,7 +5,7 @@ export const MAX_RATIO = 1_000;
 /** A small file of nothing but zeros is no bomb. */
 const ALWAYS_ALLOWED = 1 << 20;
 
-/** What a table of any file may take of the disk. */
+/** The disk space that any file's table may take. */
 export const SMALL_BYTES = 64 << 20;
 
 interface Bounds {

@@ -10,7 +10,7 @@ const isSkippable = (magic: number) => magic >>> 4 === SKIPPABLE >>> 4;
 /** Whether a file that begins with this number is zstd; files of pzstd begin with a skippable frame. */
 export const isZstd = (magic: number) => magic === MAGIC || isSkippable(magic);
 const MAX_BLOCK = 128 << 10;
-/** What zstd itself expands without being asked for more memory. */
+/** The most memory for which zstd itself expands by default. */
 const MAX_WINDOW = 128 << 20;
 const RESERVED_BLOCK = 3;
 const RLE_BLOCK = 1;
@@ -18,7 +18,7 @@ const RLE_BLOCK = 1;
 interface FrameHeader {
   bytes: Buffer;
   hasChecksum: boolean;
-  /** Of what it expands to, where it says so. */
+  /** The expanded size, if stated. */
   size: number | undefined;
 }
 

@@ -4,7 +4,7 @@ import { encodingOfMark, looksLikeUtf16 } from '../csv/decode-text.ts';
 import { recognizeFile } from '../file-kind.ts';
 import { TableError } from '../table/protocol.ts';
 
-/** With the user block of any HDF5 file that was seen. */
+/** Includes the user block of any HDF5 file seen so far. */
 const HEAD_BYTES = 65_536 + 8;
 /** A workbook may begin with another part than Excel's do, and netCDF-4 is HDF5. */
 const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {

@@ -118,7 +118,7 @@ function planArtifacts(file: Hdf5File, datasets: Dataset[]): Plan {
   }
   for (const [group, lengths] of byGroup)
     for (const [count, side] of lengths) {
-      // Where the lengths differ, a table is named by its own.
+      // Tables of different lengths have theirs in the name.
       const parts = [group, lengths.size > 1 ? String(count) : ''].filter(part => part !== '');
       plan.tables.push({ name: parts.join('/'), datasets: side, count });
     }

@@ -5,7 +5,7 @@ import { TableError } from '../table/protocol.ts';
 
 export interface RecordText {
   text: string;
-  /** Of ndjson the line, of json the number of the record; both from 1. */
+  /** The line (ndjson) or the number of the record (json), from 1. */
   row: number;
 }
 

@@ -17,7 +17,7 @@ interface PageHeader {
   length: number;
   /** Bytes of the page after it. */
   size: number;
-  /** Of these bytes, where the program that wrote them gave one. */
+  /** The checksum of these bytes, if the file has one. */
   checksum: number | undefined;
 }
 

@@ -13,7 +13,7 @@ export interface ColumnPlan {
   value: string;
   /** What a table cannot hold: an SQL condition on the value in the file, and its description. */
   faults: { when: string; reason: string }[];
-  /** Where the condition is false for a value, all are texts. */
+  /** If the condition is false for any value, the column holds texts. */
   orText?: { unless: string; value: string };
   /** An SQL expression for the bytes of a value. */
   bytes: string;

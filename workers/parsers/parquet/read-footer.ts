@@ -8,7 +8,7 @@ const MAX_DECIMAL_DIGITS = 38;
 export interface Footer {
   rows: number;
   columns: { name: string; type: string }[];
-  /** As the file has them, of which DuckDB makes unique ones. */
+  /** As in the file; DuckDB makes them unique. */
   names: string[];
   /** The columns whose values DuckDB cuts to microseconds. */
   nanoseconds: string[];

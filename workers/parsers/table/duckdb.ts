@@ -51,7 +51,7 @@ export async function openDuckdb(
     `SET TimeZone = 'UTC'`,
     // Reads a wide table's footer once, not for each query of its statistics.
     'SET parquet_metadata_cache = true',
-    // Of what is read of files, which the system keeps anyway: it took 100 MB while a table of 1,000 columns was copied.
+    // A cache of file contents, which the system has anyway: 100 MB while a table of 1,000 columns was copied.
     'SET enable_external_file_cache = false',
     'SET enable_progress_bar = true',
     'SET enable_progress_bar_print = false',

@@ -1,6 +1,6 @@
 import { LARGEST_SHARE, type Resources, USUAL_SHARE } from './protocol.ts';
 
-/** What a child may use that differs between attempts. */
+/** The resources of a child that differ between attempts. */
 export type AttemptResources = Pick<Resources, 'threads' | 'share'>;
 
 /**

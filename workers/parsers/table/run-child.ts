@@ -18,7 +18,7 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', pac
 const MAX_ATTEMPTS = 3;
 /** V8 reserves 10 GB of addresses for a WebAssembly memory, unless it checks its bounds itself. */
 const NO_WASM_CAGE = '--disable-wasm-trap-handler';
-/** Of what the child tells: the statistics of 10,000 columns are some MB. */
+/** The most that a child may answer: the statistics of 10,000 columns take some MB. */
 const MAX_TOLD_BYTES = 128 << 20;
 /** V8's share of the limit. */
 const HEAP_MB = 96;

@@ -75,7 +75,7 @@ class Sorter {
   readonly #connection: DuckDBConnection;
   readonly #sorting: Slice;
   readonly #columns: string;
-  /** Of a part that is divided again: its order as well, which may be told by columns of other slices. */
+  /** For a part that is divided again: with its sort columns, which may be in other slices. */
   readonly #undividedColumns: string;
   /** SQL expression for the bytes of a row. */
   readonly #width: string;

@@ -35,7 +35,7 @@ export async function findTop(
   return rows.map(row => ({ value: unquoted(row.value), count: Number(row.n) }));
 }
 
-/** Of 100 million different values two have the same hash once in 3,000 tables. */
+/** Among 100 million different values two share a hash in one of 3,000 tables. */
 async function findTopByHash(
   connection: DuckDBConnection,
   { from, column, cut }: Texts,
