@@ -15,7 +15,7 @@ export type Decoded = { width: number; height: number; bytes: Buffer } | { probl
 export interface DecodeRequest {
   frame: Buffer;
   format: PictureFormat;
-  /** Of a picture that has more, the size alone is answered. */
+  /** If the picture has more, only its size is answered. */
   pixels: number;
 }
 

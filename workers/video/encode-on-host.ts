@@ -97,7 +97,7 @@ export async function encodeOnHost(
   );
   const [validated, ran] = await Promise.allSettled([validating, running]);
   clearTimeout(overdue);
-  // Of two errors that of the run also says what becomes of it.
+  // If both failed, the error of the run also tells what becomes of it.
   if (validated.status === 'rejected' && ran.status === 'rejected') throw ran.reason;
   if (validated.status === 'rejected') unusable.signal.throwIfAborted();
   // Reads what was missed while the host was away.
@@ -154,13 +154,13 @@ function fetchVideo(
   const { payload } = context;
   context.progress(0.96, 'storing the video: fetching it from the host');
   const { tiles } = planTiles(size, { frames, fps: payload.fps ?? DEFAULT_FPS });
-  // Of frames whose pixels differ ffmpeg has lost pictures.
+  // With differing pixel formats ffmpeg has lost pictures of the stills.
   const stills = varies ? undefined : output.stills;
   const names = [HOST_VIDEO, ...(stills ? [HOST_STILLS.poster, HOST_STILLS.sprite] : [])];
   const sizes = [output.size, ...(stills ?? [])];
   const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
   const { keepFree, fileBytes } = videoLimits(context.worker.config);
-  // Of this size the script would not have made it: its program was exchanged.
+  // The script makes no files of this size, so its ffmpeg was replaced.
   if (sizes.some(bytes => bytes > fileBytes)) throw fileTooLarge(fileBytes);
   return withScratch('video', async directory => {
     const path = join(directory, 'video');

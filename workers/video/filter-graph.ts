@@ -6,7 +6,7 @@ import { stillsGraph, type TilePlan } from './plan-stills.ts';
 export const LABELS_PIPE = 3;
 
 interface FilterSettings {
-  /** Of the scaled pictures, before they are padded to even sides. */
+  /** The scaled pictures' size, before odd sides are padded. */
   size: Size;
   background?: string;
   labels?: LabelSize;

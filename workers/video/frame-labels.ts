@@ -9,7 +9,7 @@ export type LabelKind = 'frame' | 'name';
 /** A video's labels: one line of text per frame, all of one length. */
 export interface Labels {
   lines: readonly string[];
-  /** Of the pictures, whose rows and columns are exchanged. */
+  /** The size of the pictures, which are transposed. */
   size: Size;
   /** Pixels of the video for one of the font. */
   scale: number;

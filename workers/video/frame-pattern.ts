@@ -76,7 +76,7 @@ function expandNumbers(
     if (last === undefined ? !there.has(n) : n > last) break;
     frames.push(pathOf(n));
   }
-  // Where none of them is there, naming each as missing would hide that.
+  // If none of them exists, listing each as missing would hide that.
   return last !== undefined && ![...there].some(n => n >= from && n <= last) ? [] : frames;
 }
 
@@ -96,7 +96,7 @@ export function sortNaturally(names: readonly string[], start = ''): string[] {
   return [...names].sort((a, b) => compareNaturally(a, b, from));
 }
 
-/** Of names that are alike until `from`, where no run of digits goes on. */
+/** The names are equal before `from`, where no run of digits continues. */
 function compareNaturally(a: string, b: string, from: number): number {
   const most = Math.min(a.length, b.length);
   let at = from;
@@ -106,7 +106,7 @@ function compareNaturally(a: string, b: string, from: number): number {
   while (run > from && isDigit(a, run - 1)) run--;
   if (isDigit(a, run) && isDigit(b, run)) return compareRuns(digitsAt(a, run), digitsAt(b, run));
   const isRunLonger = at > from && isDigit(a, at) !== isDigit(b, at);
-  // What comes before the digits ends there, and is shorter than what goes on.
+  // A name whose text ends at digits sorts before one whose text goes on.
   if (isRunLonger) return isDigit(a, at) ? -1 : 1;
   return a.charCodeAt(at) - b.charCodeAt(at);
 }

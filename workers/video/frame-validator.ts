@@ -125,7 +125,7 @@ export class FrameValidator {
 function fitsTogether(info: FrameInfo, first: FrameInfo): boolean {
   if (info.kind === 'other' || first.kind === 'other') return info.kind === first.kind;
   if (info.kind !== first.kind) return false;
-  // What makes transparent or listed colours plain is decided by the first.
+  // The first frame determines how transparency and palettes are resolved.
   if (info.alpha && !first.alpha) return false;
   return !info.palette || first.palette === true || first.alpha === true;
 }

@@ -8,7 +8,7 @@ import { quotePath } from './frame-path.ts';
 import type { VideoLimits } from './video-limits.ts';
 import { batchWords } from './word-batches.ts';
 
-/** What ffmpeg tells apart where files follow each other without their lengths. */
+/** Kinds that ffmpeg separates when files are concatenated without lengths. */
 export type HostKind = Extract<FrameKind, 'png' | 'jpeg'>;
 
 /** The finished video in the run's directory: complete, or absent. */

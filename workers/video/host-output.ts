@@ -3,7 +3,7 @@ import type { RunEnd } from '../runs/run-state.ts';
 import { describeEncoding, FfmpegProgress } from './ffmpeg-progress.ts';
 import { toHostVideoError } from './video-error.ts';
 
-/** Of the end of ffmpeg's standard error, for the error's record. */
+/** The most of ffmpeg's last messages for the error's record. */
 export const MAX_STDERR_BYTES = 8 << 10;
 /** For the script's first and last lines; ffmpeg's progress comes between them. */
 const MAX_STDOUT_BYTES = 8 << 10;

@@ -13,7 +13,7 @@ import type { Frame } from './frame-validator.ts';
 /** The most names that a pattern may match: all are sorted before "first", "last" and "step" choose. */
 const MAX_LISTED = 10 * MAX_FRAMES;
 const MAX_LISTED_BYTES = 2 ** 28;
-/** Of one path, as the host's system has it. */
+/** The most bytes of one path on the host. */
 const MAX_PATH_BYTES = 2 ** 16;
 
 /** The frames of a video, as given or as the pattern matches on the host. */

@@ -31,7 +31,7 @@ export const PROBLEMS: Record<string, string> = {
   unreadable: 'cannot be read',
 };
 
-/** Of what start-up files may print before the stream. */
+/** The most that start-up files may print before the stream. */
 const MAX_PRINTED_BYTES = 1 << 20;
 /** Of a line between frames. */
 const MAX_LINE_BYTES = 4096;

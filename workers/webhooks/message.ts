@@ -3,7 +3,7 @@ import { type JobSummary, jobView } from '../../shared/jobs/job-record.ts';
 
 /** A message of Standard Webhooks (https://www.standardwebhooks.com), version 1. */
 interface Message {
-  /** The same at every attempt, by which a receiver knows what came twice. */
+  /** The same at every attempt, so that a receiver recognizes repetitions. */
   id: string;
   body: string;
 }

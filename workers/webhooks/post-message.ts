@@ -8,7 +8,7 @@ import { ReceiverProblem, resolveReceiver } from './resolve-receiver.ts';
 
 /** An attempt, from the name to the end of the answer. */
 const ATTEMPT_MS = 15_000;
-/** What is read of an answer, which nobody looks at, before the connection is closed. */
+/** The most bytes of an answer, which nobody uses, that are read before the close. */
 const ANSWER_BYTES = 16_384;
 /** Answers of a status below 200, such as 103, before the one that counts. */
 const INTERIM_ANSWERS = 100;

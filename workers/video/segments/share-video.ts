@@ -72,7 +72,7 @@ class SharedVideo {
   #isOffered = false;
   /** Frames that are encoded: what a lost worker had is not counted back. */
   #most = 0;
-  /** As the first frame says, whoever encodes it then. */
+  /** Determined by the first frame, whoever encodes it. */
   #size: Size = { width: 0, height: 0 };
 
   constructor(context: JobContext<'video'>, video: Video) {
