@@ -24,11 +24,11 @@ const literal = (value: string | number) =>
   );
 
 /**
- * Selects the jobs for the free slots (decision 33): of each owner lost jobs first, and jobs of hosts that are away
- * last, or before new ones if `isTurnOfAway`. Equal owners take turns, from the first name after `after`.
+ * Selects the jobs for the free slots (decision 33). `after`: the owner of the last slot given; equal owners take turns
+ * from there. `isTurnOfAway`: jobs of hosts that are away come before new ones.
  *
- * Reads at most owners × free slots rows, by index scans per owner. Has no parameters, so that it is planned each time:
- * a plan cached for a small table would sort all waiting jobs.
+ * Reads at most owners × free slots rows, by index. Has no parameters, so that it is planned each time: a plan cached
+ * for a small table would sort all waiting jobs.
  */
 export function pickNext(
   queue: QueueName,

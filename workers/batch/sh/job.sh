@@ -13,9 +13,9 @@ windlass_end() {
   esac
 }
 
-# Runs `sh JOB DIRECTORY run`, then becomes `sh JOB DIRECTORY end CODE TOLD`. A signal for this process alone, as by
-# `--signal=B:USR1`, is passed to the command; one for all processes of the job is not: it kills an idle child too. A
-# shell cannot do that: it defers signals while it waits for its child, or misses the child's end.
+# Runs `sh JOB DIRECTORY run`, then becomes `sh JOB DIRECTORY end CODE TOLD`. Passes signals for this process alone, as
+# by `--signal=B:USR1`, to the command. A signal for all processes also kills an idle child, and is not passed. A shell
+# cannot do that: it defers signals while it waits, or misses its child's end.
 windlass_relay='
   my ($job, $dir) = @ARGV;
   my ($told, $idle, $command) = ("", 0, 0);

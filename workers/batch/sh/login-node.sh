@@ -2,11 +2,11 @@
 # shellcheck shell=sh disable=SC2034
 # What the submit command sees has names that no account exports, because the job gets the same environment.
 #
-# ~/.windlass/batch/NAME/ is one submission. A rename decides: it succeeds in one process, also on a full disk (decision 41).
+# ~/.windlass/batch/NAME/ is one submission (decision 41). A rename decides, in one process, even on a full disk:
 #   ask    becomes `asked` before the only call of the submit command, or `withdrawn`: it is never called
 #   go     becomes `begun` by the job itself before it runs anything, or `void`: it never runs
 #   spare  becomes `end.CODE.OUT.ERR[.t]`: exit status, bytes of both streams, `.t` if it was told to end
-#   answer.CODE, answer.err: output of the submit command; job, request, variables, script: what it runs; out, err: its output
+#   answer.CODE, answer.err: what the submit command printed; job, request, variables, script: its input; out, err: output
 
 windlass_base=$HOME/.windlass/batch
 # Usual places of batch systems, for accounts whose start-up files do not name them.
