@@ -21,12 +21,11 @@ interface Claimant {
 }
 
 /**
- * Claims the jobs by compare-and-set, under the lease of this worker, which it renews. The answers are in the order of the
- * entries: undefined where the job has ended, another worker has it, the entry is outdated, or its payload is of a version
- * that is not understood here.
- * One that is locked by something else fails after a second: the worker's lease cannot be renewed meanwhile.
- * The commit does not wait for the disk. An effect outside the database comes after a later commit under this claim that
- * does: that one puts the claim on the disk as well, or finds it lost in a crash of the database and changes nothing.
+ * Claims the jobs by compare-and-set and renews this worker's lease. Returns, for each entry, undefined if the job has
+ * ended or is claimed, or the entry is outdated or not understood.
+ *
+ * The commit does not wait for the disk: an effect outside the database needs a later durable commit under this claim
+ * first (decision 21). A locked job fails after a second, because the worker's lease is locked meanwhile.
  */
 export async function claimJobs(
   db: Db,
@@ -44,14 +43,17 @@ export async function claimJobs(
 const { placeholder } = sql;
 const understood = sql`${placeholder('understood')}::jsonb`;
 
-/** Of several jobs, what a statement is given: their ids, and by id the rest. One waits for a locked row for `lockTimeout`. */
+/**
+ * A statement's arguments for several jobs: their ids, and the rest by id. A single job waits `lockTimeout` for its
+ * row's lock.
+ */
 const group = (items: { id: string }[], lockTimeout = '0') => ({
   ids: `{${items.map(({ id }) => id).join(',')}}`,
   given: JSON.stringify(Object.fromEntries(items.map(item => [item.id, item]))),
   lockTimeout: items.length > 1 ? GROUP_LOCK_TIMEOUT : lockTimeout,
 });
 const ids = sql`any(${placeholder('ids')}::text[])`;
-/** A row of a group that is locked for longer makes its group be done one by one. */
+/** A row that is locked for longer makes the jobs of its group be written one by one. */
 const GROUP_LOCK_TIMEOUT = '200ms';
 const setsLockTimeout = sql`set_config('lock_timeout', ${placeholder('lockTimeout')}, true) <> ''`;
 const withGiven = (db: Db) =>
@@ -62,7 +64,7 @@ const withGiven = (db: Db) =>
 const given = sql`((select value from given) -> ${jobs.id})`;
 const text = (name: string) => sql`${given} ->> ${sql.raw(`'${name}'`)}`;
 
-/** Of kinds whose handlers say whether their jobs run. */
+/** Kinds whose handlers set the state of their jobs. */
 const hasOwnState = sql.raw(
   `kind in (${KINDS_WITH_OWN_STATE.map(kind => `'${kind}'`).join(', ')})`,
 );
@@ -100,7 +102,7 @@ const writeClaims = prepareOnce(tx => {
     .prepare('claim_jobs');
 });
 
-/** Has a job that is not understood here dispatched again a second later: the queue may give it to a newer worker. */
+/** Requeues, a second later, a job whose payload version this worker does not understand: a newer worker may get it. */
 export async function deferNotUnderstood(
   db: Db,
   { id, epoch }: QueueEntry,
@@ -128,8 +130,8 @@ export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<
 }
 
 /**
- * This commit waits for the disk, and for a synchronous standby where there is one, even if the role's setting is weaker: a
- * promise that precedes an effect outside must outlive the database's machine.
+ * This commit waits for the disk, and for a synchronous standby if there is one, even if the role's setting is weaker:
+ * the record of an intent must survive a crash of the database.
  */
 const isDurable = sql`set_config('synchronous_commit', case current_setting('synchronous_commit')
   when 'remote_apply' then 'remote_apply' else 'on' end, true) <> ''`;
@@ -175,8 +177,8 @@ export interface JobEnd {
 }
 
 /**
- * Replaces what PostgreSQL's jsonb does not take: NUL and halves of surrogate pairs. Texts of errors come from files and hosts,
- * and a job whose end cannot be written would run again and again.
+ * Replaces what jsonb rejects: NUL and unpaired surrogates. Error texts come from files and hosts, and a job whose end
+ * cannot be written would run again and again.
  */
 function storable(error: ErrorRecord): ErrorRecord {
   const clean = (_key: string, value: unknown) =>

@@ -5,15 +5,15 @@ import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { destinationDigest, HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 
-/** A session with the way to its host as it is now, if there is one. */
+/** A session with the current way to its host, if there is one. */
 interface SessionOnHost {
   session: Pick<SessionRow, 'sid' | 'hostname' | 'ended' | 'endReason'>;
   hops: Hops | undefined;
 }
 
 /**
- * Whether the host of an open session, with its jump hosts, is no longer at `place`, or the session has ended for that. The trigger of the table ends
- * it at once; whoever writes to the database may have left that out.
+ * Whether the host of an open session, with its jump hosts, has left `place`, or the session has ended for that. A
+ * trigger ends it at once, but a writer to the database may have bypassed that.
  */
 export function isHostChanged({ session, hops }: SessionOnHost, place?: string): boolean {
   if (session.ended) return session.endReason === HOST_CHANGED;

@@ -1,6 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-/** A server needs a moment to close a channel: it may refuse new ones for so long though none is open. */
+/** A server may refuse new channels for so long although none is open, because it needs a moment to close one. */
 const GRACE_MS = 3_000;
 
 /** Runs from the first refusal of a server on which no channel is open. */
@@ -25,7 +25,7 @@ export function channelRefused(cause: unknown): WindlassError {
   });
 }
 
-/** A retry would not help: the agent keeps its channel for as long as the connection lasts. */
+/** A retry would not help: the agent keeps its channel as long as the connection lasts. */
 export function channelRefusedBesideAgent(cause: unknown): WindlassError {
   return new WindlassError('agent_problem', {
     detail: "Remote agent problem: the host opens no channel beside the agent's.",

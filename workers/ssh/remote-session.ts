@@ -13,20 +13,19 @@ import type { Connection } from './log-in.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
 import { UnclosedChannels } from './unclosed-channels.ts';
 
-/** Channels of one connection; sshd's MaxSessions is 10 by default. A refusal lowers the limit for a while. */
+/** Channels of one connection; sshd's MaxSessions defaults to 10. A refusal lowers the limit for a while. */
 const MAX_CHANNELS = 9;
 const LOWERED_MS = 10_000;
 const REFUSED_PAUSE_MS = 100;
 /**
- * How long the server may take to open a channel and accept its command. After that the connection counts as lost: at once
- * if less than BUSY_BYTES arrived over it meanwhile, otherwise after several such periods: on a slow link much may precede
- * the answer.
+ * The time to open a channel and accept its command, then the connection counts as lost. If BUSY_BYTES arrived
+ * meanwhile, only after several such periods, because on a slow link much may precede the answer.
  */
 const OPEN_MS = 20_000;
 const MAX_OPEN_PERIODS = 6;
 const BUSY_BYTES = 65_536;
 const AGENT_START_MS = 25_000;
-/** An agent that sends nothing for so long, not even the answer to a ping, is dead; its connection is closed. */
+/** An agent that sends nothing for so long, not even a pong, is dead, and its connection is closed. */
 const PING_MS = 30_000;
 
 export interface SessionSettings {
@@ -47,12 +46,12 @@ export interface SessionSettings {
   closeMs?: number;
 }
 
-/** One SSH connection of a session: plain exec channels, and the agent's control channel where the session has one. */
+/** One SSH connection of a session: plain exec channels, and the agent's control channel if it has one. */
 export class RemoteSession implements RemoteExec {
   readonly #client: ssh2.Client;
   readonly #settings: SessionSettings;
   readonly closed: Promise<void>;
-  /** Resolves when the host leaves a channel open that was given up: who needs a channel is to have another connection. */
+  /** Resolves when the host keeps a channel open that was given up: new channels then need another connection. */
   readonly hung: Promise<void>;
   readonly #unclosed: UnclosedChannels;
   #agent: Promise<AgentClient> | undefined;
@@ -60,13 +59,13 @@ export class RemoteSession implements RemoteExec {
   #openChannels = 0;
   /** What wakes those who wait for a channel. */
   readonly #waiting = new Set<() => void>();
-  /** Called when the connection closes. One listener on the client for each channel would exceed its limit of listeners. */
+  /** Called at the connection's close. A listener on the client for each channel would exceed its limit. */
   readonly #closeListeners = new Set<() => void>();
   #isClosed = false;
   #hasSftp = false;
   /** The agent's control channel is open. */
   #isServing = false;
-  /** performance.now() when the connection was made. A lease must have been confirmed after that to run anything over it. */
+  /** performance.now() when connected. To run anything, a lease must have been confirmed after it. */
   readonly connectedAt = performance.now();
 
   /** What the host said at the login. */
@@ -111,7 +110,7 @@ export class RemoteSession implements RemoteExec {
     return this.#unclosed.count > 0;
   }
 
-  /** The agent of this connection, started once. Its control channel stays open as long as the connection. */
+  /** The agent of this connection, started once; its channel stays open as long as the connection. */
   agent(): Promise<AgentClient> {
     if (!this.#agent) {
       const agent = openAgent(this, { timeoutMs: AGENT_START_MS, ...this.#settings });
@@ -132,8 +131,8 @@ export class RemoteSession implements RemoteExec {
   }
 
   /**
-   * Runs one command. Above the limit of channels, or after the server's refusal, it waits until another channel closes.
-   * `before` is called just before each request for the channel.
+   * Runs one command. At the limit of channels, or after a refusal, it waits until another channel closes. `before` is
+   * called just before each request.
    */
   async exec(
     command: string,
@@ -195,7 +194,7 @@ export class RemoteSession implements RemoteExec {
     }
   }
 
-  /** Closes the connection of an agent that hangs, say on a home directory that went away: sshd lives on then. */
+  /** Closes the connection if the agent hangs, for instance on a home that went away: sshd still answers then. */
   #watch(client: AgentClient): void {
     let isPinging = false;
     let checkedAt = performance.now();
@@ -220,7 +219,7 @@ export class RemoteSession implements RemoteExec {
     this.#client.destroy();
   }
 
-  /** The server's answer to a request for a channel. A server that does not answer loses its connection. */
+  /** The server's answer to a request for a channel; without one the connection is closed. */
   #awaitChannel<T>(
     { sent }: { sent: boolean },
     ask: (done: (error: SshError | undefined, value?: T) => void) => void,
@@ -280,8 +279,7 @@ export class RemoteSession implements RemoteExec {
   }
 
   /**
-   * The agent's channel never closes while the connection lasts: whoever waited for that would wait for nothing, so one
-   * channel beside it may always be asked for.
+   * One channel beside the agent's may always be requested: the agent's never closes, so nothing would end the wait.
    */
   #hasFreeChannel(): boolean {
     return this.#openChannels < Math.max(this.#channelLimit, this.#lastingChannels + 1);
@@ -305,7 +303,10 @@ export class RemoteSession implements RemoteExec {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** Lowers the limit to what is open, for a while. Where nothing is open, the server is asked again until the grace is over. */
+  /**
+   * Lowers the limit to the open channels for a while. With none open the server is asked again until the grace is
+   * over.
+   */
   async #waitAfterRefusal(
     refusal: unknown,
     grace: RefusalGrace,
@@ -318,7 +319,7 @@ export class RemoteSession implements RemoteExec {
     }
     grace.reset();
     this.#channelLimit = this.#openChannels;
-    // Servers other than sshd may count the channels of all connections: the limit may rise when others close.
+    // Other servers may count the channels of all connections, so the limit may rise when those close.
     setTimeout(() => {
       this.#channelLimit = MAX_CHANNELS;
       this.#wakeAll();

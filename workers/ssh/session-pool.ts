@@ -29,7 +29,7 @@ const SWEEP_MS = 5_000;
 interface Pooled {
   sid: string;
   session: Promise<RemoteSession>;
-  /** The same for whoever did not begin the login: a user who was refused may try again. */
+  /** The same for callers that did not begin the login: after a refusal the user may try again. */
   shared: Promise<RemoteSession>;
   /** Where its login may ask the user. */
   dialogue?: LoginDialogue;
@@ -40,7 +40,7 @@ interface Pooled {
   users: number;
   /** performance.now() when the last of them ended. */
   usedAt: number;
-  /** The entries of the way that it was made for, once they are read: their versions, and the place that they name. */
+  /** The way that it was made for, once known: the versions of its entries, and its place. */
   entry?: { versions: string; place: string };
   /** The entries name another place now: nobody may use the connection any more. */
   hostChanged?: WindlassError;
@@ -54,8 +54,8 @@ interface PoolContext extends ConnectorContext {
 }
 
 /**
- * The connections of this worker, one for each session that it serves. Also removes finished runs from their hosts, whichever
- * worker followed them.
+ * This worker's connections, one per session. Also removes finished runs from their hosts, whichever worker followed
+ * them.
  */
 export class SessionPool {
   readonly #context: PoolContext;
@@ -88,14 +88,14 @@ export class SessionPool {
     };
   }
 
-  /** Whether it is connected, or its login was never refused: what nobody waits for logs in with no other credential. */
+  /** Whether it is connected, or its login was never refused: work that nobody waits for uses no other credential. */
   async mayUse(sid: string): Promise<boolean> {
     return this.has(sid) || !(await this.#connector.wasEverRefused(sid));
   }
 
   /**
-   * Calls `work` with the session's connection, made when there is none. Throws `session_not_found` when there is no
-   * such session (any more), `host_changed` where its host is another one, and what connect() throws.
+   * Calls `work` with the session's connection, made if there is none. Throws `session_not_found`, `host_changed`, and
+   * connect()'s errors.
    */
   async use<T>(
     sid: string,
@@ -115,7 +115,9 @@ export class SessionPool {
     }
   }
 
-  /** Logs in for a session, up to what the host asks its user: by its job, a second call goes on where the first one stands. */
+  /**
+   * Logs in for a session, up to the host's questions to its user. A second call for the same job continues the first.
+   */
   async logIn(sid: string, job: string, signal: AbortSignal): Promise<LoginStep> {
     const present = this.#pooled.get(sid);
     if (present && (await abortable(isUsable(present, job), signal)))
@@ -125,7 +127,7 @@ export class SessionPool {
     return this.#untilAsked(this.#open(sid, new LoginDialogue(job)), signal);
   }
 
-  /** Goes on with a login. Throws `challenge_expired`, and ReleaseJob where another worker is to do that. */
+  /** Continues a login. Throws `challenge_expired`, and ReleaseJob if another worker has it. */
   async answer(
     sid: string,
     { challenge, answers }: { challenge: string; answers: string[] },
@@ -137,7 +139,10 @@ export class SessionPool {
     return this.#untilAsked(pooled, signal);
   }
 
-  /** Whether a login of the session waits here for its user, or another worker that is alive has that or the connection. */
+  /**
+   * Where a login of the session waits for its user: here, at another live worker, which may have the connection, or
+   * nowhere.
+   */
   async placeOfLogin(sid: string): Promise<'here' | 'elsewhere' | 'nowhere'> {
     if (this.#pooled.get(sid)?.dialogue) return 'here';
     const { database, id } = this.#context;
@@ -168,7 +173,7 @@ export class SessionPool {
     return this.#pooled.has(sid);
   }
 
-  /** Whether the session has an agent. Begins to open its connection, which is needed soon. Throws `session_not_found`. */
+  /** Whether the session has an agent. Begins to connect, as that is needed soon. Throws `session_not_found`. */
   hasAgent(sid: string): Promise<boolean> {
     return (this.#pooled.get(sid) ?? this.#open(sid)).hasAgent;
   }
@@ -232,7 +237,7 @@ export class SessionPool {
     return [...this.#pooled.values(), ...this.#retired];
   }
 
-  /** Its users keep it, and the next ones have another connection. */
+  /** Present users keep it; later ones get another connection. */
   #retire(pooled: Pooled): void {
     if (this.#pooled.get(pooled.sid) !== pooled) return;
     this.#pooled.delete(pooled.sid);
@@ -261,8 +266,8 @@ export class SessionPool {
     this.#context.log.debug({ err: error }, 'the session sweep failed');
 
   /**
-   * Closes connections that are idle, and those of ended sessions that have no run to remove. Retires a connection whose
-   * host's entry was changed: the next one is made for the new entry. One whose host is at another place is closed at once.
+   * Closes idle connections, and those of ended sessions without runs to remove. If a host's entry was changed, the
+   * next use connects anew; if the host is at another place, the connection is closed at once.
    */
   async #closeUnused(): Promise<void> {
     const all = this.#all();
@@ -312,10 +317,7 @@ const livesWithConnection = ({ dialogue }: Pooled) => dialogue?.wasAsked === tru
 
 const versionsOf = (hops: Hops) => hops.map(({ version }) => version).join();
 
-/**
- * A connection whose host does not hang, or the login of the same job; not the login of an earlier job, which has other
- * credentials.
- */
+/** A connection of a host that does not hang, or the same job's login; an earlier job's login has other credentials. */
 async function isUsable(pooled: Pooled, job: string): Promise<boolean> {
   const { session, dialogue } = pooled;
   if (dialogue?.job === job) return true;
