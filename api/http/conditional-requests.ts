@@ -56,8 +56,8 @@ export function refuseIfMatchTag(req: Request): void {
 }
 
 /**
- * Whether a list of entity tags, or `*`, matches this one by weak comparison (RFC 9110, 8.8.3.2). A proxy that compresses may
- * have named its form of the same state, as Apache does by `-gzip`.
+ * Whether a list of entity tags, or `*`, matches this one by weak comparison (RFC 9110, 8.8.3.2). A compressing proxy
+ * may have changed the tag, as Apache appends `-gzip`.
  */
 export function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;

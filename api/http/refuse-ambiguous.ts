@@ -8,8 +8,8 @@ const refused = new WeakSet<Socket>();
 export const wasRefused = (socket: Socket): boolean => refused.has(socket);
 
 /**
- * Throws `bad_request` for what Node's parser lets pass, and a proxy before us may understand in another way: then one of them
- * takes a part of a request for another request, or for one of another host.
+ * Throws `bad_request` for what Node's parser accepts and a proxy before us may read in another way: request smuggling,
+ * or a request for another host.
  */
 export function refuseAmbiguous(req: IncomingMessage): void {
   // Where it begins is as doubtful as where the one before it ended.

@@ -27,8 +27,8 @@ export interface LoginAttempt {
 }
 
 /**
- * Counts failed logins for all API processes: by address and by account and address together, which locks, and by account
- * alone, which only delays: otherwise anyone who knows a name could lock its owner out.
+ * Counts failed logins for all API processes. By address, and by account and address together, they lock; by account
+ * alone they only delay: otherwise anyone who knows a name could lock its owner out (decision 8).
  */
 export class FailedLogins {
   readonly #database: Database;

@@ -20,7 +20,10 @@ export type Authenticator = Pick<
   'config' | 'database' | 'passwords' | 'oidc' | 'credentialCache'
 >;
 
-/** A shorter wait is none: with the time for which identities are cached it is the second in which a revocation is noticed. */
+/**
+ * After a shorter wait nobody is identified again: with the cache of identities this is the second in which a
+ * revocation takes effect.
+ */
 export const BRIEF_MS = 500;
 
 /** Throws `unauthorized` where nobody is known by what came with the request. */
@@ -38,8 +41,8 @@ export async function identifySender(
 }
 
 /**
- * Identifies the user again where the body was not there yet: whoever holds back its last byte could else use what was taken
- * from them meanwhile. A token, or a login, that has ended by itself while a long body came was good when it began.
+ * Identifies the user again if the body came late: by holding back its last byte a client could use rights that were
+ * taken away meanwhile. A token or login that expired during a long body was good when it began.
  */
 export async function identifyLateSender(
   api: Authenticator,

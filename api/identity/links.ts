@@ -47,8 +47,8 @@ export async function makeLink(
 }
 
 /**
- * Who asks by a link, with that user's present rights, and no more than its maker had. One query and no cache, so that every
- * process sees its end at once. Undefined when it is of another address, or has ended.
+ * Who asks by a link: that user with present rights, but no more than its maker had. One query and no cache, so that
+ * every process sees its end at once. Undefined when the link is of another address, or has ended.
  */
 export async function findLink(
   db: Db,

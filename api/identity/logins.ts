@@ -32,9 +32,8 @@ const extended = (timeout: number) => {
 type AuditAs = (username: string) => WriteAudit;
 
 /**
- * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when
- * the user was changed or removed meanwhile. `ended` names the users of the logins that this has ended: their streams of events are
- * to end, too.
+ * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when the
+ * user was changed or removed meanwhile. The streams of events of the users in `ended` must end, too.
  */
 export async function beginLogin(
   db: Db,

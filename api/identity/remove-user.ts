@@ -18,9 +18,9 @@ import { type EndedAccess, endAccess } from './end-access.ts';
 const BATCH = 5_000;
 
 /**
- * Removes a user: ends the sessions and cancels the open jobs (both are returned), removes the memberships and the name in
- * lists of hosts, and gives what remains an owner that nobody is, so that a later user of the same name inherits nothing. Lock
- * order everywhere: users, hosts, sessions, projects, uploads, jobs.
+ * Removes a user: ends the sessions and cancels the open jobs (both are returned), and gives what remains an owner that
+ * nobody is, so that a later user of the same name inherits nothing (decision 17). Lock order everywhere: users, hosts,
+ * sessions, projects, uploads, jobs.
  */
 export async function removeUser(
   tx: Tx,

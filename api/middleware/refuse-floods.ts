@@ -30,10 +30,9 @@ type Context = Pick<
 >;
 
 /**
- * Refuses, before Express sees them, requests of floods that would be refused anyway: the passwords of an address that goes on
- * sending them although they are refused, and what a user sends above a limit in this second. That takes 0.05 ms of the process,
- * and within Express 0.1 and more (on a busy machine). What is not plain is left to the application: long bodies, pipelined requests,
- * pages of other origins, links.
+ * Refuses requests of floods before Express sees them, in 0.05 ms instead of 0.1 or more: passwords from an address
+ * that goes on after refusals, and a user's requests above the limit of this second. The application refuses what is
+ * not plain: long bodies, pipelined requests, pages of other origins, links.
  */
 export function refuseFloods(app: Express, context: Context): RequestListener {
   const { config, log, passwords, passwordChanges, requestRates, metrics } = context;

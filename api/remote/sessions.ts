@@ -162,8 +162,8 @@ export async function touchSession(
 }
 
 /**
- * Ends the session and cancels its jobs, whose ids it returns; and whether it was open, as its first login may be under way. Of one
- * that has ended because its host was changed, nothing more is told afterwards. Throws `session_not_found`.
+ * Ends the session and cancels its jobs. Returns their ids, and whether the session was open, as its first login may be
+ * under way. Of one that ended because its host was changed, the reason is erased. Throws `session_not_found`.
  */
 export async function endSession(
   tx: Tx,

@@ -13,9 +13,9 @@ interface Limits {
 const ENCODED = 3;
 
 /**
- * Reads application/x-www-form-urlencoded with the events of Busboy: `field` (name, value, nameTruncated, valueTruncated),
- * and for the field `file`, whose value is base64, `file` (name, a stream of the decoded bytes). It holds no more than one
- * piece of a file. Fails with `invalid_input`.
+ * Reads application/x-www-form-urlencoded with Busboy's events: `field` (name, value, nameTruncated, valueTruncated),
+ * and `file` (name, stream) for the field `file`, whose base64 is decoded. It holds no more than one piece of a file.
+ * Fails with `invalid_input`.
  */
 export class UrlencodedForm extends Writable {
   readonly #limits: Limits;

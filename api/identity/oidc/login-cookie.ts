@@ -18,9 +18,8 @@ type Keys = Pick<Config, 'SECRET_KEY_BEFORE'> & { SECRET_KEY: string };
 export type LoginUnderWay = z.output<typeof loginUnderWay>;
 
 /**
- * Keeps a login under way in an encrypted cookie of the browser that began it: the provider's answer is accepted from that
- * browser alone, so nobody can log another one in as himself (RFC 9700, 4.7). Nothing is stored here before somebody has
- * logged in, so that nobody can fill the database. Each login has its cookie: tabs do not disturb each other.
+ * An encrypted cookie for each login under way, so that tabs do not disturb each other. Only the browser that began a
+ * login can finish it (login CSRF: RFC 9700, 4.7), and nothing is stored before, so that nobody fills the database.
  */
 export class LoginCookie {
   readonly #keys: Keys;

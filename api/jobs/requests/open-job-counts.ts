@@ -6,9 +6,8 @@ const MAX_USERS = 10_000;
 const NEAR = 200;
 
 /**
- * Remembers for a second how many jobs a user may start until his open ones have to be counted again. A count reads each of
- * them, and at every start would cost the more the more of them wait. Half of what is left to the limit is started without:
- * the rest is for the other API processes.
+ * Remembers for a second how many jobs a user may start before the open ones are counted again, as a count reads each
+ * of them. That is half of what is left to the limit: the rest is for the other API processes.
  */
 export class OpenJobCounts {
   readonly #limit: number;

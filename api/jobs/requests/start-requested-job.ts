@@ -50,8 +50,8 @@ export type RequestedJob = {
 }[JobKind];
 
 /**
- * Starts the job that `prepare` returns, after what it checks and writes in the same transaction, and adds it to the queue.
- * Where the request repeats an Idempotency-Key the job of the earlier request is returned instead.
+ * Starts the job that `prepare` returns, in the transaction of what `prepare` writes, and adds it to the queue. Where
+ * the request repeats an Idempotency-Key, the job of the earlier request is returned instead.
  */
 export function startRequestedJob(
   api: ApiContext,

@@ -8,10 +8,9 @@ import { EventStream } from './event-stream.ts';
 import type { JobFeeds } from './job-feeds.ts';
 
 /**
- * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). `state` first unless the job has ended, then `output` from
- * the start or from Last-Event-ID on, `progress`, and `state` again at each change. Once all output was sent, the end state
- * and `end` come last. It lasts no longer than the link or the token that opened it. Returns at once, so that the request's
- * memory is freed while the stream is open.
+ * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). First `state`, unless the job has ended; `output` from
+ * Last-Event-ID on, `progress`, and `state` at each change; after all output the end state and `end`. The stream lasts
+ * no longer than the link or token that opened it. Returns at once, so that the request's memory is freed.
  */
 export function streamJobEvents(
   feeds: JobFeeds,

@@ -11,8 +11,8 @@ import { zonedTime } from '../../http/zoned-time.ts';
 import { JOB_STATES } from './job-view.ts';
 
 /**
- * A page looks through so many jobs at most, however few of them match: it may be shorter than its limit, or empty, and
- * `next` goes on. So no page costs more than another, on any table, without an index for each filter.
+ * A page reads so many jobs at most, however few of them match: it may be short or empty, and `next` goes on. So no
+ * page costs more than another, without an index for each filter.
  */
 const WINDOW = 10_000;
 /** The clock of the process that made an id may be so far from the database's. */
