@@ -76,9 +76,9 @@ const LOST_CONNECTION =
   /^(Connection terminated|Client has encountered a connection error|timeout expired$)/;
 
 /**
- * Whether an error says that the database cannot be reached, is starting or is shutting down:
- * classes 08 (connection), 57P (shutdown, start-up, killed) and 53 (no resources) of PostgreSQL's error codes, 57014
- * (statement timeout), 25006 (it became a standby), the drivers' own, and those of their sockets.
+ * Whether the database cannot be reached, is starting or is shutting down: PostgreSQL's classes 08 (connection), 57P
+ * (operator intervention) and 53 (no resources), 57014 (statement timeout), 25006 (it became a standby), and errors of
+ * the drivers and their sockets.
  */
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {

@@ -9,8 +9,8 @@ const RECONNECT_MS = 250;
 type Listener = (payload: string) => void;
 
 /**
- * The one connection of a process for what lasts as long as a connection does: LISTEN and advisory locks. It opens when it is
- * first used; where something listens it reconnects by itself, otherwise with the next statement.
+ * The one connection of a process for LISTEN and advisory locks, which last as long as their connection. It opens at
+ * its first use. It reconnects by itself where something listens, otherwise with the next statement.
  */
 export class DirectConnection {
   readonly #url: string;

@@ -7,9 +7,9 @@ const HEADER = 5;
 type Bytes = [number, number, number, number];
 
 /**
- * Ends a connection to a server that wants another proof than SCRAM-SHA-256, or none: whoever took the port while the server restarted
- * would be told the password in clear, or be believed. With SCRAM a server proves that it knows the password, too; the drivers
- * check that. Neither can be told so, as libpq can (`require_auth`). To be called before a driver listens, and not with TLS.
+ * Ends a connection to a server that authenticates otherwise than by SCRAM-SHA-256: whoever took the port while the
+ * server restarted would get the password in clear, or be trusted. libpq has `require_auth` for this, the drivers have
+ * nothing. Call it before a driver listens, and not with TLS.
  */
 export function requireScram(socket: Socket): Socket {
   let isProven = false;

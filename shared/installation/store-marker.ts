@@ -25,10 +25,9 @@ const NOT_OURS = {
 const confirmed = new WeakSet<ObjectStore>();
 
 /**
- * Where the store is not the one of this database: what is wrong, and what to do. A disk that is not mounted and a wrong bucket
- * look like an empty store, and upkeep removes what no row refers to, also what another installation stored. A store without a
- * marker gets this one's, unless most of the objects that the database refers to are not there: it is new, was used by a release
- * that knew no markers, or has got a copy of the objects.
+ * Where the store is not that of this database: the problem, and a hint. An unmounted disk and a wrong bucket look
+ * empty, and upkeep removes what no row refers to, also another installation's objects. A store without a marker is
+ * new, copied, or older than markers: it gets one unless most objects of the database are missing.
  */
 export async function findForeignStore(
   db: Db,

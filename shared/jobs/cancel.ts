@@ -8,8 +8,8 @@ import { isNotEnded } from './job-conditions.ts';
 export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
 
 /**
- * Cancels the open jobs that `which` selects, and returns their ids. Jobs that no worker ever claimed end at once; the others
- * are ended by their workers. The rows of the jobs' parents are locked before those of the jobs, here as everywhere.
+ * Cancels the open jobs that `which` selects, and returns their ids. Jobs that no worker ever claimed end at once;
+ * workers end the others. The rows of the jobs' parents are locked before the jobs, as everywhere.
  */
 export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
   cancelOpen(tx, and(which, isNull(jobs.finished)));

@@ -32,9 +32,9 @@ interface Definition {
    */
   version?: number;
   /**
-   * The same in a session that the release before would use wrongly: its host has a jump host or an authority, its commands have
-   * variables of the session's own, or read the start-up files each. A kind with a session has it, until the release before knows
-   * all of these.
+   * The same in a session that the release before would use wrongly, as its host has a jump host or an authority, or
+   * its commands have variables of the session or each read the start-up files. Every kind with a session has it, until
+   * the release before knows all of these.
    */
   versionInNewerSessions?: number;
   result: z.ZodType;

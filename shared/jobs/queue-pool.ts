@@ -10,8 +10,8 @@ const { Pool } = requirePackage<typeof pg>('pg');
 const MAX_CONNECTIONS = 4;
 
 /**
- * One pool for all of BullMQ's queues and workers in a process, which by itself opens one for each, and a connection more
- * for what each worker listens to. Statements take a millisecond: one connection is enough but under load.
+ * One pool for all BullMQ queues and workers of a process; BullMQ opens one for each, and a connection for what each
+ * worker listens to. Statements take a millisecond: one connection is enough but under load.
  */
 export class QueuePool {
   readonly #pool: pg.Pool;

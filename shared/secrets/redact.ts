@@ -1,9 +1,9 @@
 import { splitHosts } from '../database/host-urls.ts';
 
 /**
- * Removes secrets from log lines in three ways: by the name of a field at any depth; by the shape of a text (a URL with a
- * password, a private key, an Authorization header); and by the values that the process knows. pino's own `redact` takes
- * fixed paths only.
+ * Removes secrets from log lines: by the name of a field at any depth, by the shape of a text (a URL with a password, a
+ * private key, an Authorization header), and by values that the process knows. pino's own `redact` takes fixed paths
+ * only.
  */
 const CENSOR = '[redacted]';
 

@@ -12,8 +12,8 @@ export interface Resealed {
 }
 
 /**
- * Seals every credential anew that is not sealed with the first of the private keys. A session that changes meanwhile is left
- * as it is then. What the release before sealed names no place: it gets that of its host's entry as it is now.
+ * Seals anew every credential that is not sealed with the first private key, except of sessions that change meanwhile.
+ * What the release before sealed names no place: it gets the present one of its host's entry (decision 35).
  */
 export async function resealSessions({ db }: Database, privateKeys: string): Promise<Resealed> {
   const publicKey = publicKeyOf(privateKeys);

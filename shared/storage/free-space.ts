@@ -40,8 +40,8 @@ export class FreeSpace {
   }
 
   /**
-   * Undefined where the store is a server of its own. What the disk said last while it hangs: callers may hold a connection of
-   * the database, and another reading would block another thread.
+   * The free bytes; undefined where the store is a server of its own. While the disk hangs, what it said last: callers
+   * may hold a connection of the database, and another reading would block another thread.
    */
   async read(): Promise<number | undefined> {
     const age = performance.now() - this.#readAt;

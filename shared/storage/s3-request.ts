@@ -76,9 +76,9 @@ export interface S3RequestOptions {
 }
 
 /**
- * One request to the server. minio-js knows neither deadlines nor signals and may never settle (minio/minio-js#1479), so each
- * request has a client of its own whose transport destroys the connection when the signal aborts or the server stalls. Time
- * in which the server waits for a slow source or reader does not count.
+ * One request to the server. minio-js knows neither deadlines nor signals and may never settle (minio/minio-js#1479),
+ * so each request has a client whose transport ends the connection on abort, or when the server stalls. Waiting for a
+ * slow source or reader does not count.
  */
 export class S3Request {
   readonly client: Minio.Client;

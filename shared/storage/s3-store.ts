@@ -43,9 +43,8 @@ const KNOWN_MS = 2_000;
 const MOST_KNOWN = 1_000;
 
 /**
- * Objects in a bucket of MinIO or another S3 server, through the `minio` package. Memory does not grow with an object's
- * size. A failed request whose answer was lost may have taken effect: each attempt uses new keys, and upkeep removes objects
- * that no row refers to.
+ * Objects in a bucket of MinIO or another S3 server. Memory does not grow with an object's size. A failed request may
+ * have taken effect: each attempt uses new keys, and upkeep removes objects that no row refers to.
  */
 export class S3Store implements ObjectStore {
   readonly #connections: S3Connections;

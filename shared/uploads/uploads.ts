@@ -64,10 +64,9 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
 }
 
 /**
- * Inserts the row of a stored part, in place of an older one. Throws `not_found` when the upload is gone, `conflict` when
- * it was finished meanwhile, `insufficient_storage` when its project or owner would store more than the limit, `invalid_input`
- * when it has MAX_PARTS others; then no row refers to the object. Commit an object once: after a replacement it may be
- * deleted. Lock nothing afterwards: see chargeStorage().
+ * Inserts the row of a stored part, in place of an older one. Throws `not_found`, `conflict` where the upload was
+ * finished meanwhile, `insufficient_storage`, and `invalid_input` beyond MAX_PARTS; then no row refers to the object.
+ * Commit an object once: after a replacement it may be deleted. Lock nothing afterwards: see chargeStorage().
  */
 export async function commitPart(tx: Tx, stored: StoredPart, limits: StorageLimits): Promise<void> {
   const found = await lockUpload(tx, stored.upload);

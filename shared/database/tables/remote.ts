@@ -21,10 +21,9 @@ export const hosts = pgTable('hosts', {
 });
 
 /**
- * Remote sessions. `opened` is null until the connect job has logged in; DELETE and the time-out set `ended`; `sealed` is
- * the encrypted credential, erased when the session's jobs are stopped and cleaned up on the host. A trigger of `hosts` ends
- * the sessions of a host that gets another address, port, key or jump host, or is removed, and those of the hosts behind it: see
- * migration 0028.
+ * Remote sessions. `opened` is null until the first login; `sealed` is the credential, erased after the clean-up on the
+ * host. A trigger ends the sessions of a host, and of those behind it, when it is removed or its address, port, keys or
+ * jump host change: migration 0028, decision 35.
  */
 export const sessions = pgTable(
   'sessions',
