@@ -35,9 +35,8 @@ interface Restored {
 }
 
 /**
- * Restores a backup into a database that is empty, and the store. Every byte of the backup is checked before; the rows come in
- * one transaction, after the objects, so that a restore that was cut off is made again. It is the last thing that is done: the
- * start of the service migrates the tables to its own release.
+ * Restores a backup into an empty database and the store. Every byte of it is verified first. The rows come last, in
+ * one transaction, so that an interrupted restore can be repeated. The next start migrates the tables to its release.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { url, folder, signal } = options;

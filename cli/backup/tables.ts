@@ -33,8 +33,8 @@ export async function listTables(
 }
 
 /**
- * The keys of all objects that a row refers to, in batches. A job refers for a day to those of its result that are its own. The
- * job of a view names the view's object, which is removed with the table: only the view's row counts.
+ * The keys of all objects that a row refers to, in batches. A job refers to objects of its own result for a day. The
+ * job of a view names the view's object, which goes with the table: only the view's row counts.
  */
 export async function* listReferences(client: pg.Client): AsyncGenerator<string[]> {
   await client.query(`

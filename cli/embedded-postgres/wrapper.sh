@@ -1,12 +1,12 @@
 # shellcheck shell=sh
 # Runs one command of the embedded Postgres, or stops the processes that an earlier start left.
 #
-#   run DIRECTORY COMMAND …    runs the command and prints its pid; descriptor 3 comes from the
-#       supervisor: a line on it asks the command to stop, its end (the supervisor died) forces it
-#   stop-orphans DIRECTORY     stops the processes on this directory: postmaster first, then backends
+#   run DIRECTORY COMMAND …    prints the command's pid; the supervisor writes a line to descriptor 3
+#       to stop the command, and closes it by dying, which kills the command
+#   stop-orphans DIRECTORY     stops the postmaster on this directory first, then its backends
 #
-# It runs as the user of Postgres, because no other one may inspect its processes on every system, and
-# in the data directory: a later start finds it there and waits until it has ended.
+# Runs as the user of Postgres, since no other may inspect its processes on every system, and in the
+# data directory, where a later start finds it and waits for its end.
 
 # shellcheck disable=SC2086,SC2046,SC3013 # pids are split on purpose; every sh in use has -ef
 

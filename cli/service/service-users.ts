@@ -37,8 +37,9 @@ export function requireServiceUsers(config: Config): void {
 }
 
 /**
- * The accounts of API and workers where root starts the embedded form: neither reads memory or files of the others, and they
- * share the objects. Throws CommandError; `tell` gets a line for people where workers run as root all the same.
+ * The accounts of API and workers where root starts the embedded form (decision 54): neither reads the other's memory
+ * or files, and they share the objects. Throws CommandError. `tell` gets a warning where workers run as root all the
+ * same.
  */
 export async function prepareServiceUsers(
   config: Config,

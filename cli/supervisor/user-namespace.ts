@@ -5,8 +5,8 @@ import { findDecoderUser } from '../../shared/process/system-users.ts';
 import { readScript } from '../shell-script.ts';
 
 /**
- * A user namespace: in it this account is root, and there is no user but it and the decoders'. So a process may become the
- * decoders' user, give it files and end its processes, and nothing else of what root may do. Linux.
+ * A user namespace in which this account is root, and which has no user but it and the decoders'. So a process may
+ * become the decoders' user, give it files and end its processes, and has no other right of root. Linux.
  */
 export interface UserNamespace {
   uid: number;

@@ -25,8 +25,8 @@ export interface Fetching {
 }
 
 /**
- * Copies a file from a host: it is there whole, or as before. What a killed process has received is gone on with, unless the
- * file has changed since. The file's size.
+ * Copies a file from a host, whole or not at all, and returns its size. What a killed process has received is
+ * continued, unless the file has changed since.
  */
 export async function fetchFile(given: Fetching): Promise<number> {
   await requireFolder(dirname(given.target), given.parents);

@@ -14,8 +14,8 @@ export interface PartialFile {
 }
 
 /**
- * The names of files that are not yet whole, beside their target: what is copied, of which state, and which process of which
- * machine writes there. A process that is alive is never disturbed.
+ * Names of incomplete files beside their target: what is copied, its state, and the machine and process that write
+ * there. A process that is alive is never disturbed.
  */
 export class PartialFiles {
   readonly #folder: string;
