@@ -7,7 +7,7 @@ export function escapeId(id: string): string {
 }
 
 /**
- * The path of a file on a host, as a part of an address. Where it has a part `.` or `..`, which a URL would resolve (URL
+ * The path of a file on a host as a part of an address. With a part `.` or `..`, which a URL would resolve (URL
  * Standard, 4.4), its slashes are escaped too, so that it is one segment.
  */
 export const escapePath = (path: string): string =>

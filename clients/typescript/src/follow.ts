@@ -25,9 +25,9 @@ export interface FollowOptions {
 }
 
 /**
- * A job as it goes on, over any number of connections: its lines, or its output as it came, or all its events. Each is read
- * from the beginning (or `from`) by each loop, to the job's end; what is lost with a connection is read on the next one. Only
- * `signal`, leaving the loop, and an answer such as 404 end it before.
+ * A job as it goes on, over any number of connections: its lines, its output as it came, or all its events. Each loop
+ * reads from the beginning (or `from`) to the job's end. Only `signal`, leaving the loop, and an answer such as 404 end
+ * it earlier.
  */
 export class Follow implements AsyncIterable<Line> {
   readonly #http: Http;

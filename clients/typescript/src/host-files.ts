@@ -23,9 +23,9 @@ export interface WriteOptions {
   /** How often in a row it is sent again where the connection is lost: 10 times; a piece of it likewise. */
   attempts?: number;
   /**
-   * Words of letters and digits that name the file, and its state. One of more than 8 MiB is sent in pieces then, and who
-   * writes to that path under both names later, as after its program was killed, goes on with those that are there; those of
-   * another state are removed.
+   * Names of the file and of its state, in letters and digits. A file of more than 8 MiB is then sent in pieces: a
+   * later call with both names, as after a killed program, continues with those on the host. Pieces of another state
+   * are removed.
    */
   resume?: { what: string; state: string };
   /** Told how many bytes were sent; from the beginning again where the connection was lost. */
@@ -88,8 +88,8 @@ export async function* readFile(
 }
 
 /**
- * Writes a file on the host: it is there whole, or as before. The same bytes twice do no harm, so they are sent again; over a
- * link that is cut before all of them are through, in pieces.
+ * Writes a file on the host, whole or not at all. The same bytes twice do no harm, so they are sent again after a loss;
+ * in pieces over a link that breaks before all are through.
  */
 export async function writeFile(
   connection: Connection,

@@ -27,8 +27,8 @@ export interface Sending {
   /** An answer must begin within so many ms, and one of JSON end. */
   timeoutMs?: number;
   /**
-   * The same request twice does no harm; false: it cannot be sent twice, because its body is a stream. Unless given: GET and
-   * HEAD, and what has an Idempotency-Key.
+   * Whether the request may be sent twice; `false` also where its body is a stream. Default: GET and HEAD, and what has
+   * an Idempotency-Key.
    */
   isRepeatable?: boolean;
   /** In seconds, instead of the connection's. */

@@ -16,8 +16,8 @@ export interface ReadBytesOptions {
 }
 
 /**
- * The bytes of an answer, to its end: where the connection is lost, the rest is asked for. Throws `changed` where it is of
- * another state by then, or has more or fewer bytes.
+ * The bytes of an answer to its end; after a lost connection the rest is requested. Throws `changed` where the rest is
+ * of another state, or the number of bytes is wrong.
  */
 export async function* readBytes(
   http: Http,

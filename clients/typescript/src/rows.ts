@@ -30,8 +30,8 @@ export const rowsOfAnswer = (columns = COLUMNS): number =>
 const LOOK_AGAIN_MS = 500;
 
 /**
- * Rows of a table, each by the names of its columns: from `offset` on, `limit` of them or all. Throws `changed` where
- * another table takes its place meanwhile.
+ * Rows of a table, each by column names: from `offset` on, `limit` of them or all. Throws `changed` where another table
+ * replaces it meanwhile.
  */
 export async function* readRows(
   connection: Connection,

@@ -20,9 +20,9 @@ const LEAST = 256 << 10;
 const MOST_PARTS = 50_000;
 
 /**
- * Which bytes of the files are which parts. The service joins the parts of a file by their numbers, from 0 on without a gap,
- * so that a part that is too large for its link can be replaced only with all that follow it: they get smaller, and those
- * before stay. What is stored already tells the sizes to who resumes.
+ * Which bytes of the files are which parts. The service joins parts by their numbers, without a gap, so that a part
+ * which is too large for its link can be replaced only with all that follow: these get smaller. A resumed upload takes
+ * the sizes of the parts that are stored.
  */
 export class UploadPlan {
   readonly total: number;
@@ -122,8 +122,8 @@ export const isStored = (part: Part, found: StoredPart | undefined): boolean =>
   found?.size === part.size && (part.digest === undefined || part.digest === found.digest);
 
 /**
- * Cuts a file as its stored parts (sizes by number) were cut. Their bytes are compared when it is their turn, so that a wrong
- * guess only costs time; but there may never be fewer parts than are stored, since none can be removed.
+ * Cuts a file as its stored parts (sizes by number) were cut. Their bytes are compared later, so a wrong guess only
+ * costs time. But there may never be fewer parts than are stored, since none can be removed.
  */
 function cutLike(
   stored: Map<number, number>,

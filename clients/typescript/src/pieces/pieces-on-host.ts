@@ -76,9 +76,9 @@ function readPiece(line: string): [number, number][] {
 }
 
 /**
- * Puts the whole file in its place, and removes the pieces. False where they are not the file that was meant; they are gone
- * then. The digest is looked at where the host has a program for it. Another copy of the file may have been faster and have
- * removed the pieces: then the file is there already.
+ * Puts the whole file in its place, and removes the pieces in any case. False where they make another file than `size`
+ * says, or `digest` if the host has a program for it. Another copy of the file may have joined and removed the pieces
+ * before: that is success.
  */
 export async function joinPieces(
   session: ScriptSession,
