@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-/** How the tags of what a proxy has compressed end: Apache's, and with two hyphens Jetty's. */
+/** Suffixes of tags after compression by a proxy: Apache's and, with two hyphens, Jetty's. */
 const COMPRESSED = /--?(gzip|br|zstd)"$/;
 
 /** A record's validator (RFC 9110, 8.8.3): its version, or a hash of its content. */

@@ -4,7 +4,10 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 
 const refused = new WeakSet<Socket>();
 
-/** Whether the connection's last request was refused here: whatever the parser says of it is no second answer. */
+/**
+ * Whether the connection's last request was refused here: an error of the parser after that must not become a second
+ * answer.
+ */
 export const wasRefused = (socket: Socket): boolean => refused.has(socket);
 
 /**

@@ -53,7 +53,7 @@ export async function identifyLateSender(
   else await identifyAfterWait(api, req, res);
 }
 
-/** Identifies the user again after a wait, for a turn, for memory or for a job. A brief one is none. */
+/** Identifies the user again after a wait of BRIEF_MS or more for a turn, for memory or for a job. */
 export async function identifyAfterWait(
   api: Authenticator,
   req: Request,
@@ -110,7 +110,7 @@ async function useAuthorization(
 ): Promise<void> {
   const isBasic = basicCredentials(authorization) !== undefined;
   if (isForeignPage(res) && isBasic) throw noPassword();
-  // A password is remembered for an address (see PasswordVerifier), which no text of the header may stand for.
+  // PasswordVerifier remembers a password for an address, for which no text of the header may stand in.
   const key = JSON.stringify([isBasic ? clientAddress(req) : null, authorization]);
   let identity = api.credentialCache.find(key);
   if (!identity) {
@@ -166,12 +166,12 @@ async function useCookie(
     loginEnds,
     ends: isFinal ? loginEnds : undefined,
   });
-  // A later request extends it where the head of this answer is on its way, as that of an export is.
+  // Where the head of this answer is on its way, as that of an export, a later request extends it.
   if (!login.due || res.headersSent) return;
   const expires = await extendLogin(db, secret, config.LOGIN_TIMEOUT);
   if (!expires) return;
   res.locals.loginEnds = expires;
-  // Who is identified again and again, while a long body comes, is given one pair.
+  // A user who is identified several times during a long body gets one pair of cookies.
   res.removeHeader('Set-Cookie');
   setLoginCookies(req, res, { config, secret, expires });
 }

@@ -92,7 +92,9 @@ export async function findLink(
 /** The longest path that the audit tells: its entries are kept for long, and count for nobody. */
 const AUDITED = 200;
 
-/** The names of files on hosts are their users' own: of these a digest is told, as of commands, and of the end of a long path. */
+/**
+ * Names of files on hosts are private: the audit has a digest of them, as of commands, and of the end of a long path.
+ */
 function auditedPath(path: string): string {
   const told = path.replace(
     /^((?:\/api)?\/remotes\/[^/]+\/file\/)(.*)$/,

@@ -19,7 +19,7 @@ const WITH_CREDENTIALS = /^\/api\/(?!(docs|openapi\.json|login|logout)\b)/i;
 /** These may hold a link, which says who asks, whatever is sent beside it. */
 const MAYBE_LINK = /link=|%/;
 const MAX_BODY_BYTES = 16 << 10;
-/** A body that has not come so long after the answer is not waited for. */
+/** The rest of a body is awaited for so long after the answer. */
 const LINGER_MS = 30_000;
 /** Of answers that a client does not read. */
 const MAX_UNREAD_BYTES = 64 << 10;

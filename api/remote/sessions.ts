@@ -72,11 +72,11 @@ export const isActiveOrOpening = (tx: Tx, idleSeconds: number) =>
 export const isOwnActiveSession = (tx: Tx, { sid, owner, idleSeconds }: Given<SessionKey>) =>
   and(eq(sessions.sid, sid), eq(sessions.owner, owner), isActive(tx, idleSeconds));
 
-/** Of the user's session that has ended because its host was changed, which is told until its row is removed. */
+/** The user's session that has ended because its host was changed; this is told until its row is removed. */
 const isEndedByHost = ({ sid, owner }: SessionKey) =>
   and(eq(sessions.sid, sid), eq(sessions.owner, owner), eq(sessions.endReason, HOST_CHANGED));
 
-/** Why the user has no such session that can be used: `session_not_found` or `host_changed`. */
+/** Why the user cannot use this session: `session_not_found` or `host_changed`. */
 export async function explainNoSession(tx: Tx, key: SessionKey): Promise<WindlassError> {
   const [row] = isId(key.sid)
     ? await tx.select({ hostname: sessions.hostname }).from(sessions).where(isEndedByHost(key))

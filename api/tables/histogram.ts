@@ -131,7 +131,8 @@ async function eachValue<T = Scalar>(
       metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] },
       columns: [column],
       parsers: RAW_PARSERS,
-      // What is thrown here rejects a promise that hyparquet drops, which ends the thread: take() is called after the read.
+      // An error thrown here would reject a promise that hyparquet drops, which ends the thread: take() is called after
+      // the read.
       onChunk: ({ columnData }) => void chunks.push(columnData as (typeof chunks)[number]),
     });
     for (const chunk of chunks)

@@ -124,7 +124,7 @@ class Base64Decoder {
     const whole = this.#escape + text;
     this.#escape = /%[\da-f]?$/i.exec(whole)?.[0] ?? '';
     const encoded = whole.slice(0, whole.length - this.#escape.length);
-    // A plus that is not escaped means a space, which base64 does not have: it is a plus that should have been.
+    // An unescaped plus means a space, which base64 does not have: a plus was meant.
     const characters = this.#left + unescapePercent(encoded);
     const size = characters.length - (characters.length % 4);
     const groups = characters.slice(0, size);

@@ -49,7 +49,7 @@ export function openDatabase(
       { application_name: process.title },
       isPooled ? {} : SESSION_SETTINGS,
     ),
-    // PgBouncer gives each transaction another connection, which it does not prepare statements on before 1.21.
+    // PgBouncer gives each transaction another connection, and supports prepared statements only since 1.21.
     prepare: !isPooled,
     onnotice: () => {},
     // drizzle parses arrays itself. The driver's query for their types at each connect is an unhandled rejection when the

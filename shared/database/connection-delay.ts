@@ -1,4 +1,4 @@
-/** Further connections are used once work has waited for the usual ones so long without a pause … */
+/** Further connections are used once work has waited without a pause for so long … */
 const UNUSUAL_MS = 250;
 /** … by what has waited so long itself … */
 const SHORT_MS = 5;

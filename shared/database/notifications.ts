@@ -28,7 +28,9 @@ const WINDOW_MS = 20;
 const SOON_MS = 100;
 /** After a quiet time so many are sent at once, so that a short job's start and end are not delayed. */
 const BURST = 4;
-/** Commits that notify wait for each other, and these for the disk as well: where one took so long there are none for a while. */
+/**
+ * Commits that notify wait for each other, and for the disk: after one that took so long, none notifies for a while.
+ */
 const SLOW_MS = 50;
 const WHILE_SLOW_MS = 5_000;
 /** PostgreSQL's payload limit is 8,000 bytes. */
@@ -176,7 +178,8 @@ export class Notifications {
     this.#sentUntil = Math.max(this.#sentUntil, performance.now()) + WINDOW_MS;
     if (this.#pending.size > 0) this.#flushWithin(WINDOW_MS);
     try {
-      // Commits that notify wait for each other. None of them waits for the disk besides: a crash ends who listens, too.
+      // Commits that notify wait for each other; here they do not also wait for the disk. A crash ends the listeners,
+      // too.
       await this.#database.sql`
         select pg_notify(key, value), set_config('synchronous_commit', 'off', true)
         from json_each_text(${JSON.stringify(payloads)}::text::json)`;

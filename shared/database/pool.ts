@@ -63,7 +63,7 @@ interface Client {
   sql: postgres.Sql;
   /** What its own statements are given to when they are awaited. */
   send: Statement['handler'];
-  /** What was given to it and has not ended: of what a break cut off, some never ends. */
+  /** Work that it was given and that has not ended: some that a break interrupts never ends. */
   running: number;
 }
 

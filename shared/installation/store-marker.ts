@@ -21,7 +21,7 @@ const NOT_OURS = {
   hint: `Correct S3_BUCKET, DATA_DIR or DATABASE_URL: what no row refers to would be removed. If nobody needs those objects, remove them.`,
 };
 
-/** Stores that had the right id. One that has none any more was replaced, whatever was stored in it since. */
+/** Stores that had the right id. One that has lost it was replaced, whatever it has got since. */
 const confirmed = new WeakSet<ObjectStore>();
 
 /**

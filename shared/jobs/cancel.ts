@@ -18,7 +18,7 @@ export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
 export const cancelJob = (tx: Tx, id: string) => cancelOpen(tx, and(eq(jobs.id, id), isNotEnded));
 
 async function cancelOpen(tx: Tx, isOpen: SQL | undefined): Promise<string[]> {
-  // One that was claimed may be queued again, at the batch system of its host.
+  // A claimed one may be waiting again, in the batch system of its host.
   const isUnclaimed = sql`${jobs.state} = 'queued' and num_nonnulls(${jobs.leaseToken}, ${jobs.runAt}) = 0`;
   // Sorted to avoid deadlocks.
   const open = tx

@@ -34,7 +34,7 @@ export const slotsOf = (queue: QueueName) =>
 /** SQL: a worker that is being drained, or stops and so has no slots any more. */
 const TAKES_NO_MORE = `(draining or not jsonb_path_exists(slots, '$.* ? (@ > 0)'))`;
 
-/** SQL: neither the slots of a worker that takes no more jobs count, nor those that it still has. */
+/** SQL, of held jobs: not of a worker that takes no more, whose slots do not count either. */
 export const OF_ACTIVE_WORKERS = `(num_nonnulls(lease_token) = 0 or worker is null or worker not in (select id from workers where ${TAKES_NO_MORE}))`;
 
 /** SQL for the two numbers of the advisory lock under which slots of a queue are given. */

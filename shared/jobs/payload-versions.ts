@@ -74,7 +74,7 @@ export interface WaitingKind {
   jobs: number;
 }
 
-/** What waits and no worker of its queue understands: work of a newer release. */
+/** Waiting jobs that no worker of their queue understands: work of a newer release. */
 export async function readNotUnderstood(db: Db): Promise<WaitingKind[]> {
   const understood = await readUnderstoodByQueue(db);
   if (!understood) return [];

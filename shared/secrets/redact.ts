@@ -123,7 +123,10 @@ export function listSecrets(settings: Record<string, unknown>): string[] {
   return secrets;
 }
 
-/** Its password, and parameters with such a name. What is no URL, though it looks like one with a password, is a secret. */
+/**
+ * Hides the password, and parameters with secret names. A text that looks like a URL with a password and is no URL is
+ * hidden whole.
+ */
 function secretsOfUrl(text: string): string[] {
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text)) return [];
   const [first = ''] = splitHosts(text);

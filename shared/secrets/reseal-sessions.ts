@@ -7,7 +7,7 @@ import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
 
 export interface Resealed {
   resealed: number;
-  /** Those of no key that is there, or of other bytes than were sealed: their sessions cannot be used anyway. */
+  /** Those sealed with a missing key, or damaged: their sessions cannot be used anyway. */
   unreadable: number;
 }
 

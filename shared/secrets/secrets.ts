@@ -71,7 +71,10 @@ export interface SealContext {
   hostname: string;
 }
 
-/** The same for the variables of a session's commands, which is no credential, and whose credential is no variable. */
+/**
+ * The same for the variables of a session's commands, so that these do not open as a credential, nor a credential as
+ * these.
+ */
 export type EnvContext = SealContext & { of: 'env' };
 
 /** What the key of a webhook's signatures belongs to. */

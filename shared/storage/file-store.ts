@@ -88,7 +88,8 @@ export class FileStore implements ObjectStore {
   async get(key: string, { range, signal }: GetOptions = {}): Promise<Readable> {
     const file = await this.#open(key);
     const bytes = createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
-    // An abort may come before there is a reader, who learns of it all the same: without a listener it ends the process.
+    // An abort may come before there is a reader, which learns of it anyway: without a listener it would end the
+    // process.
     return bytes.on('error', () => {});
   }
 

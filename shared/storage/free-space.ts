@@ -72,7 +72,7 @@ export class FreeSpace {
     if (this.#limit > 0) assertFits(await this.read(), { added: 0, limit: this.#limit });
   }
 
-  /** One sentence where less than twice the limit is free: what needs space is about to be refused, or is. */
+  /** One sentence where less than twice the limit is free: uploads are refused, or soon will be. */
   async describeShortage(): Promise<string | undefined> {
     if (this.#limit === 0) return undefined;
     const free = await this.read();

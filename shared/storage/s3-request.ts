@@ -110,7 +110,8 @@ export class S3Request {
     const { request } = this.#connections.isSecure ? https : http;
     const sent = request({ ...given, agent, signal }, response => {
       this.status = response.statusCode;
-      // For a status that it would retry, minio-js drops the answer and leaks its connection; of an unknown one it reads the body.
+      // For a status that it would retry, minio-js drops the answer and leaks its connection; for an unknown one it
+      // reads the body.
       if ((response.statusCode ?? 0) >= 500 || [408, 429, 499].includes(response.statusCode ?? 0))
         response.statusCode = 599;
       answered(response);

@@ -38,7 +38,9 @@ const SLOW_STALL_MS = 60_000;
 /** S3's own limit for one PUT. */
 const MAX_PUT = 5 * 2 ** 30;
 const PAGE = 1_000;
-/** A player asks for one range of a video after the other, and its object never changes: it is not looked up for each. */
+/**
+ * A player requests one range of a video after the other: an object never changes, so it is not looked up each time.
+ */
 const KNOWN_MS = 2_000;
 const MOST_KNOWN = 1_000;
 

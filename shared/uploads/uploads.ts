@@ -8,7 +8,7 @@ import { scheduleDeletion } from '../storage/pending-deletions.ts';
 
 /** Files of an upload, at most; each becomes an artifact. */
 export const MAX_FILES = 1_000;
-/** Parts of an upload, at most, all files together; also the limit on the index of a part. */
+/** The most parts of an upload, of all files together; also the limit on the index of a part. */
 export const MAX_PARTS = 100_000;
 
 /** A part of a file; both indexes count from 0. */

@@ -43,7 +43,10 @@ export class LoginCookie {
     res.cookie(nameFor(login.state), text, { ...this.#options, maxAge: LOGIN_SECONDS * 1_000 });
   }
 
-  /** The login of this state that the browser began, or undefined: none, another one's, or too long ago. */
+  /**
+   * The login of this state that the browser began; undefined where there is none, it is another browser's, or it began
+   * too long ago.
+   */
   async read(req: Request, state: string): Promise<LoginUnderWay | undefined> {
     const pattern = new RegExp(`(?:^|;) *${nameFor(state)}=([\\w.-]+)`);
     const text = pattern.exec(req.get('Cookie') ?? '')?.[1];

@@ -28,8 +28,8 @@ export async function awaitJob(
 }
 
 /**
- * Does what a request does with the job that it started, and cancels the job where that fails: its client disconnects,
- * for example, which is no error.
+ * Does a request's work with the job that it started, and cancels the job where that fails, for example because the
+ * client disconnects, which is no error.
  */
 export async function whileClientWaits<T>(
   api: ApiContext,

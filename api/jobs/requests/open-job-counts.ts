@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 const TTL_MS = 1_000;
 const MAX_USERS = 10_000;
-/** So near to the limit every start counts: one that is under way is in no count yet. */
+/** So near to the limit every start counts: concurrent starts are in no count yet. */
 const NEAR = 200;
 
 /**
@@ -19,7 +19,7 @@ export class OpenJobCounts {
     this.#uncounted = new LRUCache({ max: MAX_USERS, ttl });
   }
 
-  /** The limit that the user's next job is held to; 0 where it is known to be far. */
+  /** The limit for the user's next job; 0 where the user is known to be far from it. */
   nextLimit(owner: string): number {
     const known = this.#uncounted.get(owner);
     if (!known || known.left === 0) return this.#limit;

@@ -132,7 +132,9 @@ const limitsOf = ({ config, openJobs }: ApiContext, owner: string) => ({
   share: config.LIMIT_SHARE,
 });
 
-/** Adds the job's entry, or has the dispatcher do so: soon where it decides, later where the queue is unavailable. */
+/**
+ * Adds the job's entry, or leaves that to the dispatcher: soon where it decides, later where the queue is unavailable.
+ */
 function enqueue(api: ApiContext, job: JobSummary): void {
   if (!job.dispatched) {
     api.notifications.publish('waiting', job.queue);

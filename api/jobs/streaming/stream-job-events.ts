@@ -35,7 +35,7 @@ export function streamJobEvents(
   feeds.add(stream, row);
 }
 
-/** Throws `invalid_input` for what no event of this job had: whoever went on from there would miss what is to come. */
+/** Throws `invalid_input` for an id that no event of this job had: a client that resumed there would miss events. */
 function readLastEventId(
   req: Request,
   { stdoutBytes, stderrBytes, finished }: JobSummary,
@@ -45,7 +45,7 @@ function readLastEventId(
   const [, stdout, stderr, end] = /^(\d{1,15})-(\d{1,15})(-end)?$/.exec(given) ?? [];
   const at = { stdout: Number(stdout), stderr: Number(stderr) };
   const isEnd = end !== undefined;
-  // What a finished job had streamed to a reader goes after an hour, and the id of its end stays one.
+  // Streamed output of a finished job is removed after an hour, but the id of its end stays valid.
   const isOfJob = isEnd ? finished !== null : at.stdout <= stdoutBytes && at.stderr <= stderrBytes;
   if (stdout === undefined || !isOfJob) {
     throw invalidInput(

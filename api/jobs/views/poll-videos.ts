@@ -11,7 +11,7 @@ interface VideoKey {
 
 /** What a poll answers with; null where there is no such session, or no such video in it. */
 interface VideoState {
-  /** Null too where the session was used so long ago that only its jobs tell whether it has ended. */
+  /** Null also where the session was used so long ago that only its jobs tell whether it is open. */
   session: { agent: boolean; due: boolean } | null;
   video: {
     state: JobState;

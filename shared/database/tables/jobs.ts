@@ -89,7 +89,7 @@ export const jobs = pgTable(
     runRemoved: boolean().notNull().default(false),
   },
   table => [
-    // What waits, by owner: what was released by the time when it is due, and apart where its host is away.
+    // Waiting jobs by owner: those whose host is away apart, released ones by their due time.
     index('jobs_waiting_by_owner')
       .on(table.queue, table.owner, sql.raw(IS_AWAY), table.notBefore, table.id)
       .where(isWaiting)

@@ -40,7 +40,7 @@ export const sessions = pgTable(
     envNames: text().array(),
     /** When the account's start-up files are read: once a connection, or by each command. */
     startup: text().$type<Startup>().notNull().default('once'),
-    /** Its login took answers of its user: nobody else can repeat it. Such a session lives with its connection. */
+    /** Its login needed answers of its user: nobody else can repeat it. Such a session lives with its connection. */
     interactive: boolean().notNull().default(false),
     /** The worker that has the connection of such a session, or its login under way. */
     holder: text(),
