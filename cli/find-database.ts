@@ -73,7 +73,7 @@ const optionsOf = (config: Config) => ({
   checkout: fileURLToPath(packageRoot),
 });
 
-/** The data directory of the service. Throws CommandError where there is none: it makes none of a mistyped name. */
+/** The data directory of the service. Throws CommandError where there is none: a mistyped name must not make one. */
 export function findDataDir(config: Config): string {
   if (hasDataDir(optionsOf(config))) return chooseDataDir(optionsOf(config)).dataDir;
   const other = config.DATABASE_URL ? 'S3_ENDPOINT' : 'DATABASE_URL';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { clientOf, finderOf } from '../../shared/database/primary.ts';
 import { socketErrors } from '../../shared/database/socket.ts';
 
-/** A statement takes as long as it takes, and a disk may stand for a while. A process that is cut off or suspended keeps no locks. */
+/** No limit on a statement's time, as a disk may stall. A process that is cut off or suspended keeps no locks. */
 const SETTINGS = `
   set statement_timeout = 0;
   set idle_in_transaction_session_timeout = '5min';

@@ -97,7 +97,7 @@ async function requireOwnStore({ tables }: Manifest, { folder, objects }: Restor
   if (own !== `${marker}\n`) throw new CommandError(OF_ANOTHER.problem, OF_ANOTHER);
 }
 
-/** A store without a marker may hold what a restore that was cut off has put there, and nothing else. */
+/** A store without a marker may hold what an interrupted restore has put there, and nothing else. */
 async function requireKnownObjects(folder: string, objects: ObjectStore) {
   let known: Set<string> | undefined;
   for await (const key of listObjects(objects)) {
@@ -131,7 +131,7 @@ async function requireEmpty(client: pg.Client, { when, tag }: Manifest['migratio
     });
 }
 
-/** Keys are written once: an object that is there comes from a restore that was cut off. */
+/** Keys are written once: an existing object comes from an interrupted restore. */
 async function putObjects(
   manifest: Manifest,
   { objects, folder, signal, onProgress }: RestoreOptions,
@@ -163,7 +163,7 @@ async function copyTables(
   }
 }
 
-/** Who reads the audit sees that what comes before is that of another time. A backup of before there was one says nothing. */
+/** Readers of the audit see where an older state begins. A backup from before the audit has no such entry. */
 async function recordRestore(client: pg.Client, { tables, taken }: Manifest): Promise<void> {
   if (!tables.some(({ name }) => name === 'audit_pending')) return;
   await client.query("insert into audit_pending (action, target) values ('restore', $1)", [taken]);

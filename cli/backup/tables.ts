@@ -1,6 +1,8 @@
 import type pg from 'pg';
 
-/** What processes that run now say of themselves, and what upkeep counts anew: of a state of the past it says nothing. */
+/**
+ * Left out: what running processes report of themselves, and what upkeep counts anew. Neither is true of a past state.
+ */
 const LEFT_OUT = ['workers', 'leases', 'user_storage', 'storage_changes'];
 
 /** The tables of a backup with their columns, each table after those that it refers to. */

@@ -63,7 +63,7 @@ export async function findOrOpenSession(
   return windlass.open(host, { username, ...credential, startup, answer });
 }
 
-/** What is meant for one account is not done as another one, such as root. */
+/** A command for one account must not run as another one, such as root. */
 function requireOneAccount(sessions: SessionRecord[]): void {
   const accounts = [...new Set(sessions.map(({ username }) => username))].sort();
   if (accounts.length < 2) return;

@@ -17,7 +17,7 @@ export async function ask(
   const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
   const lines = createInterface({ input, output: echo ? output : hidden, terminal: true });
   try {
-    // The terminal itself does not echo any more, not for those who type at once.
+    // The terminal's echo is off by now, even for people who type at once.
     output.write(question);
     return await new Promise<string>((resolve, reject) => {
       const leave = () => reject(new CommandError('Nothing was entered.', { hint: instead }));

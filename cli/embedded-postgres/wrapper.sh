@@ -82,7 +82,7 @@ stop_orphans() {
   return 0
 }
 
-# True for a zombie as well: init may take long to reap the child of a killed wrapper.
+# True for a zombie as well: init may reap the child of a killed wrapper late.
 is_gone() {
   kill -0 "$1" 2>/dev/null || return 0
   read -r stat 2>/dev/null <"/proc/$1/stat" || return 1

@@ -180,7 +180,7 @@ async function listWorkersWithout({ db }: Database, id: string): Promise<string[
     .where(sql.raw(IS_ALIVE));
   return (
     rows
-      // One that stops has no slots any more, and still does what it has begun.
+      // A stopping worker has no slots any more, and still ends what it has begun.
       .filter(
         ({ slots, keys }) => OPENING_QUEUES.some(queue => queue in slots) && !keys?.includes(id),
       )

@@ -83,7 +83,10 @@ export async function prepareServiceUsers(
   }
 }
 
-/** Whoever finds a hole in a decoder would have the database; its data may belong to a user that new data would not get. */
+/**
+ * The decoders' account must not own the database: a hole in a decoder would open it. Its data may belong to a user
+ * that new data would not get.
+ */
 const isDecoder = (name: string) =>
   new CommandError(
     `The embedded Postgres runs as ${name}, and so would the programs that read files of others.`,
@@ -137,7 +140,7 @@ function requirePrograms(account: OwnAccount, main: string, dataDir: string): vo
   requireReach(account, dataDir, 'x');
 }
 
-/** Undefined where this system does not let a worker have a namespace of its own: it would lose what confines decoders. */
+/** Undefined where this system does not let a worker have a namespace: without one nothing would confine decoders. */
 async function prepareNamespace(
   account: OwnAccount,
   group: number | undefined,

@@ -142,7 +142,7 @@ function openLog(config: Config): Logger {
 
 interface Supervised {
   groups: ProcessSpec[][];
-  /** Where their keys are kept, and the processes with the keys that are there later. */
+  /** Where their keys are kept, and how processes get later keys. */
   renewed?: { dataDir: string; processesWith(keys: StoredSecrets): ProcessSpec[][] };
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/process/log.ts';
 import { readScript } from '../shell-script.ts';
 
 const RESTART_MS = 100;
-/** Whatever is lacking, such as memory or file descriptors, does not come back at once. */
+/** What is lacking, such as memory or file descriptors, does not come back at once. */
 const FAILED_START_MS = 1_000;
 
 /** Kills orphaned children: those that still run when this process has died. */
