@@ -1,6 +1,6 @@
 import { WindlassError } from './error.ts';
 
-/** An id as one segment of an address. With these a URL names something else (RFC 3986, 5.2.4). */
+/** An id as one segment of an address. `.` and `..` would name something else (RFC 3986, 5.2.4). */
 export function escapeId(id: string): string {
   if (!/^\.{0,2}$/.test(id)) return encodeURIComponent(id);
   throw new WindlassError({ code: 'no_id', detail: `"${id}" is no id.` });

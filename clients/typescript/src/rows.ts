@@ -22,7 +22,7 @@ const PAGE = 10_000;
 const COLUMNS = 2_500;
 const VALUES = 1_000_000;
 
-/** How many rows to ask for of a table of so many columns; of one that is not known, few enough. */
+/** How many rows to request of a table with so many columns; few where their number is unknown. */
 export const rowsOfAnswer = (columns = COLUMNS): number =>
   Math.min(PAGE, Math.floor(VALUES / columns));
 

@@ -93,7 +93,7 @@ export class PartSender {
       const tooLarge = await this.#sendRound();
       if (tooLarge) await this.#makeSmaller(tooLarge);
       mayDiffer ||= tooLarge !== undefined;
-      // A request that was given up may have been stored after what took the place of its part.
+      // An abandoned request may have been stored after the part that replaced its own.
       if (plan.isThrough && mayDiffer) plan.compare(await this.#list());
     }
   }

@@ -71,7 +71,7 @@ export class UploadPlan {
     return counts;
   }
 
-  /** Of the parts whose turn has come, takes those for stored that the service lists, and begins again with the others. */
+  /** Takes those parts for stored whose turn has come and that the service lists, and repeats the others. */
   compare(stored: StoredPart[]): void {
     const found = new Map(stored.map(part => [keyOf(part), part]));
     this.#stored = stored;
@@ -135,7 +135,8 @@ function cutLike(
   const end = lastOf(stored);
   for (let pid = 0; start < size; pid++) {
     const given = stored.get(pid) ?? 0;
-    // Parts only get smaller: one that is larger than that before it is left from an earlier plan. Those after it need bytes.
+    // Parts only get smaller: one that is larger than the part before it is left from an earlier plan. Those after it
+    // need bytes.
     const rest = size - start - given;
     if (given <= 0 || given > last || rest < Math.max(0, end - pid)) break;
     const isTold = given >= LEAST || given === last || given === stored.get(pid + 1);

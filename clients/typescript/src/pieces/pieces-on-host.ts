@@ -69,7 +69,7 @@ printf '=%s %s %s' "$(umask)" "\${m%% *}" "$t"
   };
 }
 
-/** What is not as long as its name says is not whole; of those that begin at the same place, the last is taken. */
+/** A piece whose length differs from its name is incomplete; of those that begin at one place the last is taken. */
 function readPiece(line: string): [number, number][] {
   const [, start, length, size] = /^(\d+)-(\d+) +(\d+)$/.exec(line) ?? [];
   return start !== undefined && length === size ? [[Number(start), Number(length)]] : [];
