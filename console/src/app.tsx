@@ -42,7 +42,7 @@ function Content() {
   if (user === null && !waitsForUser()) last.current = undefined;
   const isOut = user === null;
   useEffect(() => {
-    // As of a page that nobody looks at: nothing is asked for again and again.
+    // As for a hidden page: nothing is polled.
     focusManager.setFocused(isOut ? false : undefined);
     if (!isOut)
       void queries.invalidateQueries({ predicate: ({ state }) => state.status === 'error' });

@@ -13,7 +13,7 @@ export const mayPass = (error: unknown): boolean =>
     error.code === 'foreign_answer' ||
     error.code.startsWith('http_'));
 
-/** Asks again for what is shown and got no answer: not all of it is asked for every few seconds. */
+/** Repeats the requests of what is shown and failed: not all of it is polled. */
 export const askAgain = (): Promise<void> =>
   queries.refetchQueries({
     type: 'active',

@@ -26,7 +26,10 @@ export async function sendOnce<T>(
   }
 }
 
-/** These say nothing of an earlier attempt under the same key, and a proxy nothing of this one. */
+/**
+ * These tell nothing of an earlier attempt under the same key. A proxy's `http_` errors tell nothing of this one
+ * either.
+ */
 const NO_REFUSAL = [401, 403, 408, 429];
 
 /** The service has said no. */
