@@ -47,9 +47,8 @@ import { BodyStore } from './uploads/body-store.ts';
 const DRAIN_MS = 10_000;
 
 /**
- * V8 lets a heap of 40 MB grow by a third before it marks it again: every 3 s under load, each of which takes 0.1 s of
- * a processor from the event loop. Twice the size costs 25 MB (docs/performance.md). V8 reads the flag at the end of
- * each collection.
+ * V8 lets a heap of 40 MB grow by a third before it marks it again: under load every 3 s, each of which costs the event
+ * loop 0.1 s. Twice the size takes 25 MB (docs/performance.md). V8 reads the flag after each collection.
  */
 setFlagsFromString('--heap-growing-percent=100');
 

@@ -56,8 +56,8 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
  * The service's address as clients see it. Host may be trusted: no page can set it, and the cookie has no Domain, so
- * that a browser does not send it under a foreign name (DNS rebinding). Where a proxy rewrites Host, writes are refused
- * until PUBLIC_URL or TRUST_PROXY is set.
+ * that a foreign name (DNS rebinding) does not get it. Where a proxy rewrites Host, writes are refused until PUBLIC_URL
+ * or TRUST_PROXY is set.
  */
 export function ownUrl(req: Request, { PUBLIC_URL }: Config): URL | undefined {
   return parse(PUBLIC_URL ?? `${req.protocol}://${req.host}`);

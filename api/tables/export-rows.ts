@@ -25,9 +25,9 @@ interface Table {
 }
 
 /**
- * Decoded row groups in which pieces ended and the next ones begin. Decoding a wide table's group for each of five
- * pieces took 2.6 times as long for CSV and 3.5 times for Arrow. `max` is the number of the thread's tasks; `ttl` frees
- * what slow or lost clients hold.
+ * Decoded row groups in which pieces ended and the next ones begin: decoding one for each of five pieces took 2.6 times
+ * as long for CSV and 3.5 times for Arrow. `max` is the number of the thread's tasks; `ttl` frees what slow or lost
+ * clients hold.
  */
 const begun = new LRUCache<string, Map<string, Values>>({
   max: 4,

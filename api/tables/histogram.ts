@@ -7,8 +7,8 @@ import { TableReadError } from './thread-protocol.ts';
 
 /**
  * The bins of a column of numbers or times, and the count of its missing values, as JSON. They span its least to
- * greatest value in the table, also for a view. A bin includes its lower edge, the last one its upper edge too. NaN and
- * the infinities are not counted.
+ * greatest value in the table, also for a view, and include their lower edges; the last bin has its upper edge too. NaN
+ * and the infinities count nowhere.
  */
 export async function makeHistogram(
   file: AsyncBuffer,

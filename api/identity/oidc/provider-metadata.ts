@@ -5,9 +5,9 @@ const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'user
 const OPTIONAL = 'userinfo_endpoint';
 
 /**
- * Throws unless the document is of this issuer and each of its addresses is https, or on this machine where the issuer
- * is. Other origins are allowed: large providers have several. The library accepts a template as the issuer of
- * providers that it knows; anybody there could then log in, and claim to be an administrator.
+ * Throws unless the document is of this issuer and its addresses are https, or on this machine where the issuer is.
+ * Other origins are allowed: large providers have several. The library accepts templates as issuers of providers that
+ * it knows; anybody there could claim to be an administrator.
  */
 export function requireMetadata(metadata: Record<string, unknown>, issuer: string): void {
   if (new URL(String(metadata.issuer)).href !== new URL(issuer).href)

@@ -29,9 +29,9 @@ export async function awaitEnd(
 }
 
 /**
- * The row that answers GET of a job's state. `Prefer: wait=N` (RFC 7240) makes it wait, for N seconds at most, until
- * the row differs from If-None-Match, or without one from `row`, whose tag is `tag`. Throws `too_many_requests` where
- * the user has too many long polls, and `unauthorized` as awaitEnd() does.
+ * The row that answers GET of a job's state. `Prefer: wait=N` (RFC 7240) waits for N seconds at most until the row
+ * differs from If-None-Match, else from `row`, whose tag is `tag`. Throws `too_many_requests` for too many long polls,
+ * and `unauthorized` as awaitEnd() does.
  */
 export async function awaitChange(
   api: ApiContext,

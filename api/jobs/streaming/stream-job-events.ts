@@ -9,8 +9,8 @@ import type { JobFeeds } from './job-feeds.ts';
 
 /**
  * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). First `state`, unless the job has ended; `output` from
- * Last-Event-ID on, `progress`, and `state` at each change; after all output the end state and `end`. The stream lasts
- * no longer than the link or token that opened it. Returns at once, so that the request's memory is freed.
+ * Last-Event-ID on, `progress`, and each new `state`; after all output the end state and `end`. It ends with its link
+ * or token. Returns at once, which frees the request's memory.
  */
 export function streamJobEvents(
   feeds: JobFeeds,
