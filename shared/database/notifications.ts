@@ -2,9 +2,9 @@ import type { Logger } from '../process/log.ts';
 import type { Database } from './connect.ts';
 
 /**
- * Topics of notifications between processes. These are hints and may be lost; rows are the truth. `offer`: a session's
- * job for the worker that has its connection; `waiting` and `freed`: a job in a queue, and a slot of it; `segment`: a
- * video has segments for idle workers.
+ * Topics of notifications, which may be lost: rows are the truth. `offer`: a session's job for the worker that has its
+ * connection; `waiting` and `freed`: a job in a queue, and a slot of it; `segment`: a video has segments for idle
+ * workers.
  */
 const TOPICS = [
   ...(['job', 'cancel', 'session', 'user', 'offer', 'waiting', 'freed', 'worker'] as const),

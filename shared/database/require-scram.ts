@@ -7,9 +7,9 @@ const HEADER = 5;
 type Bytes = [number, number, number, number];
 
 /**
- * Ends a connection to a server that authenticates otherwise than by SCRAM-SHA-256: whoever took the port while the
- * server restarted would get the password in clear, or be trusted. libpq has `require_auth` for this, the drivers have
- * nothing. Call it before a driver listens, and not with TLS.
+ * Ends a connection to a server that does not use SCRAM-SHA-256: whoever took the port during a restart would get the
+ * password in clear, or be trusted. The drivers lack libpq's `require_auth`. Call it before a driver listens, and not
+ * with TLS.
  */
 export function requireScram(socket: Socket): Socket {
   let isProven = false;

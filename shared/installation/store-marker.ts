@@ -25,9 +25,9 @@ const NOT_OURS = {
 const confirmed = new WeakSet<ObjectStore>();
 
 /**
- * Where the store is not that of this database: the problem, and a hint. An unmounted disk and a wrong bucket look
- * empty, and upkeep removes what no row refers to, also another installation's objects. A store without a marker is
- * new, copied, or older than markers: it gets one unless most objects of the database are missing.
+ * The problem, and a hint, where the store is not that of this database: an unmounted disk and a wrong bucket look
+ * empty, and upkeep removes what no row refers to. A store without a marker (new, copied, or of an old release) gets
+ * one unless most objects of the database are missing.
  */
 export async function findForeignStore(
   db: Db,

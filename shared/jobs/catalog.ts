@@ -32,9 +32,9 @@ interface Definition {
    */
   version?: number;
   /**
-   * The same in a session that the release before would use wrongly, as its host has a jump host or an authority, or
-   * its commands have variables of the session or each read the start-up files. Every kind with a session has it, until
-   * the release before knows all of these.
+   * The same in a session that the release before would use wrongly: with a jump host or an authority, variables of its
+   * own, or start-up files that each command reads. Every kind with a session has it, until the release before knows
+   * these.
    */
   versionInNewerSessions?: number;
   result: z.ZodType;

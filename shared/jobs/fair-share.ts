@@ -41,9 +41,9 @@ export const OF_ACTIVE_WORKERS = `(num_nonnulls(lease_token) = 0 or worker is nu
 export const lockOf = (queue: QueueName) => `${ADVISORY_LOCKS.slots}, ${QUEUES.indexOf(queue)}`;
 
 /**
- * SQL for the time at which a new job of `asked.owner` is dispatched: now, where a slot is free and within the share
- * that the user may have whoever else waits. Null, so that the dispatcher decides, also where earlier jobs of the user
- * wait or slots are just being given: a count could be outdated.
+ * SQL for the time at which a new job of `asked.owner` is dispatched: now, where a slot is free within the share that
+ * the user may always have. Null leaves it to the dispatcher, also where earlier jobs of the user wait or slots are
+ * just being given: a count could be outdated.
  */
 export function dispatchedAtOnce(queue: QueueName, limitShare: number): string {
   const ofQueue = `from jobs where queue = ${quote(queue)}`;

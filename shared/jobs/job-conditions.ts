@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 
 /**
- * Conditions on jobs, word for word the predicates of their indexes. They count columns instead of asking `finished is
- * null`: by that column's statistics the planner expects one row after a million ended jobs, and then reads every open
- * job to find one by its id. A count has no statistics, and fits no other index (decision 28).
+ * Conditions on jobs, word for word the predicates of their indexes. They count columns, for which the planner has no
+ * statistics: those of `finished` say "one row" after a million ended jobs, and it then reads every open job to find
+ * one by its id (decision 28).
  */
 
 /** Has not ended: for statements that name the rows by their ids. */

@@ -14,11 +14,11 @@ import { anyOf, CLEAN_UP } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
 
 /**
- * Removes those of these jobs that have ended and are not locked, with their output, and schedules the deletion of
- * their objects. Returns their ids. Call detachJobs() before, in the same transaction.
+ * Removes those of these jobs that have ended and are not locked, and returns their ids. Call detachJobs() before, in
+ * the same transaction.
  *
- * The run of a job may still be on its host: it becomes a leftover run, whose id stays known. A batch job stays until
- * it is removed from its host and the batch system, as its row alone tells what is there.
+ * A run that may still be on its host becomes a leftover run, whose id stays known. A batch job stays until its host
+ * and batch system are cleaned up, as its row alone tells what is there.
  */
 export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
   const free = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null and not ${isOnItsHost} order by ${jobs.id} for update skip locked`;

@@ -38,9 +38,9 @@ const NEW_JOB = {
 } as const satisfies Partial<JobSummary>;
 
 /**
- * startJob() in one statement, for the most frequent jobs: one round trip and commit instead of five, and 0.3 of the
- * time. Undefined, with nothing written, where startJob() is needed: the session is unknown, ended or unused for a
- * minute, the owner has too many jobs, or payloadBytes() of the payload count.
+ * startJob() in one statement, for the most frequent jobs: one round trip instead of five, and 0.3 of the time.
+ * Undefined, with nothing written, where startJob() is needed: the session is gone or was unused for a minute, the
+ * owner has too many jobs, or payloadBytes() count.
  */
 export async function startJobInSession<K extends SessionKind>(
   { sql }: Database,

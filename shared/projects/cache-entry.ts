@@ -37,8 +37,8 @@ interface CacheReference {
 
 /**
  * Stores a reference in a project's cache, in place of one under the same key. The transaction has locked the project,
- * and locks nothing afterwards. Throws `insufficient_storage` beyond the limits of project and user, and for what is
- * larger than the whole cache; upkeep removes other excess of the cache.
+ * and locks nothing afterwards. Throws `insufficient_storage` beyond the limits of project and user, and for more bytes
+ * than the cache's limit; upkeep removes other excess.
  */
 export async function putCacheEntry(
   tx: Tx,

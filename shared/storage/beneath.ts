@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path';
 
 /**
  * Folders below a root in which another user may put links: nothing outside is read, written or removed. A folder is
- * opened, then checked, then used by its descriptor, so that a later replacement is not followed. Linux only, in place
- * of openat2() with RESOLVE_BENEATH, which Node lacks.
+ * opened, checked, and used by its descriptor, so that a replacement is not followed. Linux only; Node lacks openat2()
+ * with RESOLVE_BENEATH.
  */
 export class Beneath {
   readonly #root: string;

@@ -34,9 +34,9 @@ import { syncDirectory } from './sync-directory.ts';
 import { writeAll } from './write-all.ts';
 
 /**
- * Objects as files in one folder: `objects/` by key, `incoming/` while they are written. Refuses what would leave less
- * than `keepFree` bytes (LIMIT_FREE_BYTES) on the disk; concurrent writes are checked again at their end. The group of
- * a shared folder may read and remove objects: see the umask in open.ts.
+ * Objects as files in one folder: `objects/` by key, `incoming/` while they are written. Nothing may leave less than
+ * `keepFree` bytes (LIMIT_FREE_BYTES) on the disk; concurrent writes are checked again at their end. A shared folder's
+ * group reads and removes objects: see the umask in open.ts.
  */
 export class FileStore implements ObjectStore {
   readonly #objects: string;

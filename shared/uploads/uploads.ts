@@ -64,9 +64,9 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
 }
 
 /**
- * Inserts the row of a stored part, in place of an older one. Throws `not_found`, `conflict` where the upload was
- * finished meanwhile, `insufficient_storage`, and `invalid_input` beyond MAX_PARTS; then no row refers to the object.
- * Commit an object once: after a replacement it may be deleted. Lock nothing afterwards: see chargeStorage().
+ * Inserts the row of a stored part, in place of an older one. When it throws (`not_found`, `conflict` after finished,
+ * `insufficient_storage`, `invalid_input` beyond MAX_PARTS), no row refers to the object. Commit an object once: a
+ * replacement may delete it. Lock nothing afterwards: see chargeStorage().
  */
 export async function commitPart(tx: Tx, stored: StoredPart, limits: StorageLimits): Promise<void> {
   const found = await lockUpload(tx, stored.upload);

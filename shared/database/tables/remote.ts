@@ -22,8 +22,7 @@ export const hosts = pgTable('hosts', {
 
 /**
  * Remote sessions. `opened` is null until the first login; `sealed` is the credential, erased after the clean-up on the
- * host. A trigger ends the sessions of a host, and of those behind it, when it is removed or its address, port, keys or
- * jump host change: migration 0028, decision 35.
+ * host. A trigger ends the sessions of a changed or removed host, and of those behind it (migration 0028, decision 35).
  */
 export const sessions = pgTable(
   'sessions',
