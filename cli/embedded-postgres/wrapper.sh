@@ -1,12 +1,12 @@
 # shellcheck shell=sh
 # Runs one command of the embedded Postgres, or stops the processes that an earlier start left.
 #
-#   run DIRECTORY COMMAND …    prints the command's pid; the supervisor writes a line to descriptor 3
-#       to stop the command, and closes it by dying, which kills the command
+#   run DIRECTORY COMMAND …    prints the command's pid; a line on descriptor 3 stops the command, the
+#       end of that descriptor (the supervisor died) kills it
 #   stop-orphans DIRECTORY     stops the postmaster on this directory first, then its backends
 #
 # Runs as the user of Postgres, since no other may inspect its processes on every system, and in the
-# data directory, where a later start finds it and waits for its end.
+# data directory, where a later start finds it.
 
 # shellcheck disable=SC2086,SC2046,SC3013 # pids are split on purpose; every sh in use has -ef
 

@@ -12,9 +12,9 @@ interface ProcfileOptions {
 const STOPPED_FIRST = 'api';
 
 /**
- * Parses a Procfile, `name: command` a line, into groups for the supervisor; several processes of a name are `name.1`,
- * `name.2` and so on. A command that begins with `node` runs with this Node and reports readiness by a message. Throws
- * CommandError. Written by hand: foreman exports no parser.
+ * Parses a Procfile into groups for the supervisor; several processes of a name are `name.1`, `name.2` and so on. A
+ * command that begins with `node` runs with this Node and reports readiness by a message. Throws CommandError. Written
+ * by hand: foreman exports no parser.
  */
 export function readProcfile({ text, each = 1, cwd }: ProcfileOptions): ProcessSpec[][] {
   const specs = [...parseLines(text)].flatMap(([name, text]) => {
