@@ -1,7 +1,7 @@
 /**
  * `npm run bench:logins`: what others notice of 2,000 wrong passwords a second, and of a user who keeps changing the
- * password. Fails if the p99 of their requests doubles, or a first login takes more than a second. The attacker's own
- * program has the lowest priority, since it shares the machine.
+ * password. Fails if the p99 of their requests doubles, or a first login takes over a second. The attacker shares the
+ * machine, and so has the lowest priority.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -3,9 +3,8 @@
  *
  *   node scripts/run.mjs dist/cli/main.js up
  *
- * Installs packages and compiles sources if they differ from those of the last time: contents are compared, not times,
- * so that a copied tree works as well. In JavaScript that old versions of Node can parse: it runs before anything is
- * installed.
+ * Compares contents with those of the last install and build, not times, so that a copied tree works as well. In
+ * JavaScript that old versions of Node can parse: it runs before anything is installed.
  */
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -20,9 +20,9 @@ const MOST_UNUSED = 1;
 const stacks: SharedStack[] = [];
 
 /**
- * A stack with these settings, left by an earlier test file of this process or new: a start costs more processor time
- * than most files' tests. Its stop() removes what the file made; jobs and metrics of earlier files stay. A file that
- * ends its stack, measures its processes or counts all that was ever done gives a reason as `alone`.
+ * A stack with these settings, left by an earlier test file of this process or new, as a start costs more than most
+ * files. Its stop() removes what the file made, but not jobs and metrics. `alone` is the reason of a file that ends its
+ * stack, measures processes or counts all that was ever done.
  */
 export async function startOwnOrShared(options: SharedStackOptions): Promise<Stack> {
   const { alone, ...own } = options;

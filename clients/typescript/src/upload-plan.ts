@@ -20,9 +20,9 @@ const LEAST = 256 << 10;
 const MOST_PARTS = 50_000;
 
 /**
- * Which bytes of the files are which parts. The service joins parts by their numbers, without a gap, so that a part
- * which is too large for its link can be replaced only with all that follow: these get smaller. A resumed upload takes
- * the sizes of the parts that are stored.
+ * Which bytes of the files are which parts. The service joins parts by their numbers: a part that is too large for its
+ * link can be replaced only with all that follow, which get smaller. A resumed upload takes the sizes of its stored
+ * parts.
  */
 export class UploadPlan {
   readonly total: number;

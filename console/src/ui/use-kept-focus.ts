@@ -2,9 +2,9 @@ import type { RefObject } from 'preact';
 import { useEffect } from 'preact/hooks';
 
 /**
- * What has the focus may be removed, such as a row, or be disabled while its work is done. Browsers drop the focus
- * then, and keys and screen readers begin at the top again. Here it returns to the element once that is enabled, or to
- * the nearest one around a removed element that takes it.
+ * An element with the focus may be removed, or disabled while its work is done. Browsers drop the focus then, and keys
+ * and screen readers begin at the top again. Here it returns to the element, or to the nearest one around it that takes
+ * the focus.
  */
 export function useKeptFocus(main: RefObject<HTMLElement>): void {
   useEffect(() => {
