@@ -12,8 +12,9 @@ import { waitFor } from '../../test/harness/wait-for.ts';
 import type { Round } from './authentication.ts';
 import { connect } from './connect.ts';
 import { dial } from './dial.ts';
-import { mayHaveBeenSent, RemoteSession } from './remote-session.ts';
+import { RemoteSession } from './remote-session.ts';
 import { scanHostKeys } from './scan-host-keys.ts';
+import { mayHaveBeenSent } from './ssh-errors.ts';
 
 const LIMITS = { connectMs: 10_000, loginMs: 300 };
 const ended: (() => unknown)[] = [];
