@@ -48,7 +48,7 @@ const command: Handler<'command'> = async context => {
       throw folderNotFound(payload.cwd);
     return {
       result: { returncode },
-      after: async () => context.worker.sessions.removeFinishedRun(context.job),
+      after: async () => context.worker.finishedRuns.removeSoon(context.job),
     };
   } finally {
     limits.close();

@@ -4,6 +4,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from './remote-session.ts';
+import { placeOfLogin } from './session-logins.ts';
 
 /** A connection is tried for so long, counted from the first try or from the moment it was lost. */
 const CONNECT_FOR_MS = 60_000;
@@ -92,7 +93,7 @@ const isRunning = ({ kind, runAt, runPlace, runRemoved }: JobRow) =>
 /** What a job of a session is to throw whose connection only its user can make again. */
 async function awaitReconnect(context: JobContext, error: WindlassError): Promise<Error> {
   const { worker, job } = context;
-  const place = await worker.sessions.placeOfLogin(job.session ?? '');
+  const place = await placeOfLogin(worker, job.session ?? '');
   if (place === 'elsewhere') return new ReleaseJob('another worker has the connection', 0.5);
   // What runs on the host goes on, and its follower knows for how long.
   if (isRunning(job)) return error;
