@@ -20,7 +20,7 @@ import { connectWithin } from './connect-within.ts';
 import { releaseSession, requireReconnect } from './held-sessions.ts';
 import type { Connection } from './log-in.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
-import { RefusedLogins } from './refused-logins.ts';
+import { RefusedCredentials } from './refused-credentials.ts';
 import { RemoteSession } from './remote-session.ts';
 import { retryDropped } from './retry-dropped.ts';
 import { SeenCertificates } from './trusted-keys.ts';
@@ -52,12 +52,12 @@ export class SessionConnector {
   readonly #shells = new LRUCache<string, string>({ max: MAX_SHELLS });
   readonly #breakers: CircuitBreakers;
   readonly #seen = new SeenCertificates();
-  readonly #refused: RefusedLogins;
+  readonly #refused: RefusedCredentials;
 
   constructor(context: ConnectorContext) {
     this.#context = context;
     this.#breakers = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
-    this.#refused = new RefusedLogins(context.database);
+    this.#refused = new RefusedCredentials(context.database);
   }
 
   /** Whether the host has ever refused the session's credentials. */

@@ -22,7 +22,7 @@ const wasRefused = (sid: string) =>
  * The sessions whose credential a host refused, to this worker or, as the errors of their jobs tell, to another. Jobs of such
  * a session fail at once for a while, and nothing is sent to the host. A new session may try.
  */
-export class RefusedLogins {
+export class RefusedCredentials {
   readonly #database: Database;
   readonly #refusals = new LRUCache<string, Date>({ max: MAX_REFUSALS });
 
