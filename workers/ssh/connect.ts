@@ -6,7 +6,6 @@ import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
 import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
 import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { Ask } from './authentication.ts';
-import { describeWay } from './circuit-breaker.ts';
 import { dial } from './dial.ts';
 import { dialThrough } from './dial-through.ts';
 import { namingHop } from './hop-errors.ts';
@@ -26,7 +25,7 @@ export interface Target {
   username: string;
   credential: Credential;
   /** Where the credential may be sent; undefined where it was sealed by the release before. */
-  place?: string;
+  destination?: string;
   /** Answers what a host asks for besides the credential. */
   ask?: Ask;
   attempt?: Attempt;
@@ -38,7 +37,7 @@ export interface Target {
 
 /**
  * Logs in to a host, through its jump hosts one after the other. The key of each is pinned or certified. No byte of a credential
- * is sent before the key is verified, and none to another place than it was sealed for. Throws `host_changed`,
+ * is sent before the key is verified, and none to another destination than it was sealed for. Throws `host_changed`,
  * `host_not_allowed`, and what logIn() throws; the detail names the host where there are several.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
@@ -46,7 +45,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
   const { seen = new SeenCertificates() } = given;
   // A copy: what is checked is what is connected to.
   const hops = structuredClone(target.hops);
-  if (given.place !== undefined && given.place !== destinationDigest(hops))
+  if (given.destination !== undefined && given.destination !== destinationDigest(hops))
     throw hostChanged(hostOf(hops).name);
   const opened: Connection[] = [];
   try {
@@ -57,8 +56,10 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
         const reach = await prepare(until, { via, connectMs: limits.connectMs }, signal);
         const asking = ask && askingAt(until, hops, ask);
         const { loginMs } = limits;
-        const way = describeWay(until);
-        return logIn({ ...login, way, seen, reach, ask: asking, loginMs, algorithms }, signal);
+        return logIn(
+          { ...login, hops: until, seen, reach, ask: asking, loginMs, algorithms },
+          signal,
+        );
       };
       const connection = await attempt(until, run).catch(namingHop(until, hops));
       if (via) tie(via, connection.client);

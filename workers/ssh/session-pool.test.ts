@@ -90,7 +90,7 @@ describeUnless(missingPrograms('sshd'), 'a connection whose host has another ent
   });
   afterAll(() => sshd?.stop());
 
-  test('is kept by its users until the entry names another place', async () => {
+  test('is kept by its users until the entry names another destination', async () => {
     const sid = await makeSession(sshd, { privateKey: sshd.privateKey });
     const { held, end } = await hold(sid);
     await changeHost(sid, { version: 2 });
