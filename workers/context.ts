@@ -30,7 +30,7 @@ export interface WorkerContext {
   /** Present in workers that take remote or video work: they alone can open credentials. */
   sessions: SessionPool;
   finishedRuns: FinishedRunRemover;
-  /** Aborted when the process is asked to stop. Jobs have signals of their own, as this one outlives them. */
+  /** Aborted when the process must stop. A job has signals of its own, because this one may outlive it. */
   stopping: AbortSignal;
 }
 
@@ -43,32 +43,32 @@ export interface JobContext<K extends JobKind = JobKind> {
   token: string;
   log: Logger;
   /**
-   * Aborted when the work must end. Its reason says why: LeaseLost, WindlassError `cancelled`, or ReleaseJob when the worker
-   * stops. A handler that throws after that, whatever it throws, ends its job accordingly.
+   * Aborted when the work must end, with the reason LeaseLost, WindlassError `cancelled`, or ReleaseJob when the worker
+   * stops. Whatever the handler then throws, its job ends by that reason.
    */
   signal: AbortSignal;
-  /** For what must be cleaned up after a cancel: aborted when the lease is lost or the worker stops, never by a cancel. */
+  /** For cleanup after a cancel: aborted by a lost lease or the worker's stop, never by a cancel. */
   cleanupSignal: AbortSignal;
-  /** No other worker could go on from here: until unpin(), a worker that stops waits for the job and aborts no signal. */
+  /** No other worker could continue: until unpin() a stopping worker waits for the job without aborting it. */
   pin(): void;
   unpin(): void;
   /** Call before an effect outside that a stale worker must not have; see LeaseRenewer.assertLeased. */
   assertLeased(since?: number): Promise<void>;
   /** 0…1; told to clients at most about twice a second. */
   progress(value: number, message?: string): void;
-  /** Writes to the job's own row under the lease, at once. For what no client sees: nothing is published. */
+  /** Writes to the job's row under the lease, at once. For what no client sees: publishes nothing. */
   update(set: Partial<JobRow>): Promise<void>;
-  /** `write` belongs to the failure that the handler is about to throw: it runs in the transaction that ends the job. */
+  /** `write` runs in the transaction that ends the job with the failure that the handler is about to throw. */
   withFailure(write: (tx: Tx) => Promise<void>): void;
   /** The job's output, opened where the last attempt left it. */
   output(): Promise<OutputWriter>;
 }
 
-/** What a handler gives back; `promote` runs in the transaction that ends the job, `after` once that is committed. */
+/** A handler's outcome. `promote` runs in the transaction that ends the job, `after` after its commit. */
 export interface Outcome<K extends JobKind> {
   result: Result<K>;
   promote?: (tx: Tx) => Promise<void>;
-  /** What it has stored, and nothing refers to yet: removed at once where the end is refused. */
+  /** Objects that it stored and nothing refers to yet: removed at once if the end is refused. */
   stored?: (string | undefined)[];
   after?: () => Promise<void>;
 }

@@ -42,10 +42,10 @@ import { reportFfmpeg } from './video/find-ffmpeg.ts';
 import { helpWithVideos } from './video/segments/help-with-videos.ts';
 import { sendWebhooks } from './webhooks/send-webhooks.ts';
 
-/** After a stop, jobs that are pinned to this worker may go on for so long. */
+/** How long pinned jobs may go on after a stop. */
 const DRAIN_MS = 28_000;
 
-/** A dispatcher that hangs, or whose machine is gone, loses its direct connection and so the lock after so long. */
+/** After so long a dispatcher that hangs, or whose machine is gone, loses its direct connection and the lock. */
 const LOCK_IDLE_MS = 10_000;
 
 /** With the direct one and one of the queue, no more than four. */

@@ -25,7 +25,7 @@ export interface Change {
   wakes: boolean;
 }
 
-/** What is new of a job; undefined where nothing is. */
+/** The changes to a job's row; undefined if there are none. */
 export function applyPoll(
   job: Followed,
   { submissions, sizes, statuses }: Poll,
@@ -47,7 +47,7 @@ export function applyPoll(
   return isNew || runs || wakes ? { folder, batch, runs, wakes } : undefined;
 }
 
-/** Its words stay as they were where the batch system does not know the job any more. */
+/** If the batch system no longer knows the job, its last words are kept. */
 function withStatus(
   { batch, folder }: Followed,
   statuses: NonNullable<Poll['statuses']>,

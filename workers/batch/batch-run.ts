@@ -31,19 +31,21 @@ import { LoginNode } from './login-node.ts';
 import { followHost } from './polls.ts';
 import type { ExitRecord, SubmissionState } from './submission-state.ts';
 
-/** A job that the poll of its host does not wake looks by itself after so long: nobody may poll. */
+/** A job looks by itself after so long: its host may not be polled by anybody. */
 const LOOK_AGAIN_SECONDS = 60;
-/** What a poll cannot tell is asked for again after so long. */
+/** After so long the host is asked again for what a poll cannot tell. */
 const ASK_AGAIN_SECONDS = 5;
-/** A job that the batch system does not take, or forgets before it begins, for reasons that may pass, is submitted so often. */
+/**
+ * Limit of submissions for a job that the batch system does not take, or forgets before it begins, for passing reasons.
+ */
 const MOST_SUBMISSIONS = 12;
 
 const secondsSince = (time: string | undefined) =>
   time === undefined ? 0 : (Date.now() - Date.parse(time)) / 1_000;
 
 /**
- * One visit of a job to its host: does what can be done now, and either ends the job or releases it, so that it holds no slot
- * while its batch system has it.
+ * One visit of a job to its host: does what can be done now, then ends or releases the job, so that it holds no slot
+ * while the batch system has it.
  */
 export class BatchRun {
   readonly #context: JobContext<'batch'>;
@@ -60,7 +62,7 @@ export class BatchRun {
     this.#session = session;
     this.#output = output;
     this.#taken = { ...output.stored };
-    // From the first submission on a cancel is something to be done on the host.
+    // After the first submission a cancel needs requests to the host.
     this.#node = new LoginNode(session, context.cleanupSignal);
   }
 
@@ -146,7 +148,9 @@ export class BatchRun {
     }
   }
 
-  /** Makes a directory on the host and records it: only the recorded one is ever submitted, and by whoever holds the job. */
+  /**
+   * Makes a directory on the host and records it: only a recorded one is submitted, by the worker that holds the job.
+   */
   async #prepare(): Promise<void> {
     const payload = withSessionEnv(this.#context.payload, this.#session.defaults);
     const engine = this.#job.batch?.engine ?? (await this.#chooseEngine());
@@ -163,11 +167,11 @@ export class BatchRun {
       overFor: 0,
       submissions: this.#submissions + 1,
     };
-    // With the time: what comes before a submission is to be on the disk of the database.
+    // With runAt, so that the commit waits for the disk: it precedes a submission.
     await this.#update({ runAt: new Date(), runPlace: folder, batch });
   }
 
-  /** Before a directory is made: it is removed by who polls the host, also where this worker is lost before it has recorded it. */
+  /** Before a directory is made: then the host's poller removes it even if this worker is lost before recording it. */
   async #intend(): Promise<void> {
     if (!this.#job.runAt) await this.#update({ runAt: new Date() });
     await followHost(this.#context.worker.database.db, this.#job.session ?? '');
@@ -181,7 +185,7 @@ export class BatchRun {
   }
 
   async #submit(): Promise<SubmissionState> {
-    // Of a request that was sent before, over a connection that is lost, the directory knows.
+    // An earlier request over a lost connection shows in the directory.
     await this.#context.assertLeased(this.#session.connectedAt);
     const submission = await this.#node.submit(
       this.#folder,
@@ -198,13 +202,13 @@ export class BatchRun {
     if (id !== undefined) await this.#follow(id);
   }
 
-  /** What was answered before was not of this id. */
+  /** Earlier answers were not about this id. */
   async #follow(id: string): Promise<void> {
     const { phase: _, overSince: __, ...rest } = this.#batch;
     await this.#update({ batch: { ...rest, id, overFor: 0 } });
   }
 
-  /** Nobody noted the answer of the submit command, or it failed: the batch system knows the job by its name, or does not. */
+  /** The submit command failed, or its answer was lost: asks the batch system for the job by its name. */
   async #find(submission: SubmissionState): Promise<SubmissionState> {
     await this.#readId();
     if (this.#batch.id !== null) return submission;
@@ -254,7 +258,7 @@ export class BatchRun {
   }
 
   async #takeOutput(): Promise<void> {
-    // Before the host is asked: an earlier visit may have read too much, and nothing more comes.
+    // Before the host is asked: an earlier visit may have exceeded the limit, and no more output comes.
     for (let hasMore = true; !this.#isLimited() && hasMore; ) {
       const { stdout, stderr, ...rest } = await this.#node.readOutput(this.#folder, this.#taken);
       hasMore = rest.hasMore;

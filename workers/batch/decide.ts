@@ -4,7 +4,7 @@ import type { ExitRecord, SubmissionState } from './submission-state.ts';
 /** What is known of a batch job. */
 export interface Known {
   submission: SubmissionState;
-  /** Of the batch system; null before it is known. */
+  /** The batch system's id; null before it is known. */
   id: string | null;
   phase: BatchPhase | undefined;
   /** Answers in a row by which it is over, or absent. */
@@ -16,9 +16,9 @@ export interface Known {
 }
 
 /**
- * - `wait`: nothing to do before the next poll. `submit`: call the submit command. `find`: ask the batch system for its name.
- * - `void`: take its right to begin from it. `again`: it never ran and never will, and a new submission is made.
- * - `withdraw`: void, and take its right to be submitted. `cancel`: have the batch system end it.
+ * - `submit`: call the submit command. `find`: ask the batch system for the job's name. `cancel`: have it end the job
+ * - `void`: take away the job's right to begin. `withdraw`: also the right to be submitted
+ * - `again`: it never ran and never will, so submit anew. `wait`: for the next poll
  */
 export type Action =
   | { type: 'wait' | 'submit' | 'find' | 'void' | 'again' | 'withdraw' | 'cancel' }
@@ -28,24 +28,24 @@ export type Action =
   | { type: 'fail'; why: Failure };
 
 /**
- * `gone`: its directory. `ended`: by its batch system or from outside. `unbegun`: over by itself, before its fence. `forgotten`:
- * begun, and nobody knows its end.
+ * `gone`: its directory is missing. `ended`: by the batch system or from outside. `unbegun`: over by itself before its
+ * fence. `forgotten`: begun, with an unknown end.
  */
 export type Failure = 'gone' | 'ended' | 'unbegun' | 'forgotten' | 'refused';
 
-/** Files of a node may be seen later here than the word of the batch system. */
+/** Files of a node may show here later than the batch system's word. */
 export const SETTLED_ANSWERS = 2;
 /**
- * A client of NFS may go by what it has read of a folder for a minute (acdirmax). A look refreshes that, where a file can be
- * made; so long a record that is not seen may come.
+ * An NFS client may cache a folder's names for a minute (acdirmax). A look refreshes them if it can make a file; until
+ * then a record may be missing.
  */
 export const LATE_SECONDS = 120;
-/** A job that has begun is in no queue: it is looked for so often, every 5 s. */
+/** A job that has begun is in no queue: the batch system is asked for it so often, every 5 s. */
 const UNFOUND = LATE_SECONDS / 5;
 
 /**
- * What to do next, by what is known and nothing else. The word of the job's own files comes first: what it did is done. A
- * submission is followed by another one only where its right to begin was taken from it before it had begun.
+ * The next action, from what is known alone. The word of the job's own files comes first. Only a submission whose right
+ * to begin was taken in time is followed by another one (decision 41).
  */
 export function decide(known: Known): Action {
   const { submission, isUnwanted } = known;
@@ -60,7 +60,7 @@ export function decide(known: Known): Action {
   }
   if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
   if (submission.go === 'go') return { type: 'void' };
-  // What was ended from outside leaves no record, as a rule.
+  // A job ended from outside normally leaves no record.
   if (known.phase !== 'stopped' && known.overSeconds < LATE_SECONDS) return { type: 'wait' };
   return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
 }
@@ -86,7 +86,7 @@ function decideUnwanted({ submission, id, phase, overFor }: Known): Action {
   return isOver ? { type: 'stopped' } : { type: 'cancel' };
 }
 
-/** Voided before it began: refused by the batch system, ended while it waited there, or lost by it. */
+/** Voided before it began: the batch system refused it, ended it while it waited, or lost it. */
 function decideVoid({ id, phase, submission }: Known): Action {
   if (id === null)
     return submission.answer === 'overdue' ? { type: 'again' } : { type: 'fail', why: 'refused' };

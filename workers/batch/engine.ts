@@ -1,9 +1,9 @@
 import type { BatchPhase, BatchRequest } from '../../shared/jobs/payloads/batch.ts';
 
-/** What a batch system says of a job, in its own words; null where it says nothing. */
+/** What a batch system says about a job, in its own words; null where it says nothing. */
 export interface BatchStatus {
   id: string;
-  /** The name that the job was submitted with. Ids may begin anew where a batch system lost its state. */
+  /** The name it was submitted with. Ids may begin anew if a batch system loses its state. */
   token: string;
   state: string | null;
   reason: string | null;
@@ -15,20 +15,20 @@ export interface BatchStatus {
 /** A question for the host: text for its sh, and what the output says. */
 export interface Query {
   command: string;
-  /** The jobs that it knows of those that were asked for; undefined where it did not answer. */
+  /** The jobs that it knows, of those asked for; undefined if it did not answer. */
   parse(output: string): BatchStatus[] | undefined;
 }
 
 /**
- * One batch system. Its functions make text for the sh of a login node and read what that prints; they ask nobody, and so are
- * tested without one. Another batch system is another file such as slurm.ts.
+ * One batch system, implemented in a file such as slurm.ts. Its functions make text for a login node's sh and parse
+ * what that prints; they do no I/O, so that they are tested without a batch system.
  */
 export interface Engine {
   /** A host that has this program has this engine. */
   program: string;
   /**
-   * Submits the script `$windlass_dir/job`, with `$windlass_dir` as its argument, as a job that is named `token`, writes to `$windlass_dir/out` and
-   * `$windlass_dir/err`, and is started at most once. Prints what parseId() reads.
+   * Submits the script `$windlass_dir/job`, with `$windlass_dir` as its argument, under the name `token`, with output
+   * to `$windlass_dir/out` and `/err`, to start at most once. Prints what parseId() reads.
    */
   submit(token: string, request: Omit<BatchRequest, 'command' | 'script'>): string;
   parseId(output: string): string | undefined;
@@ -38,6 +38,6 @@ export interface Engine {
   cancel(id: string, token: string): string;
   /** The jobs of this name, where nobody knows whether it was submitted. */
   find(token: string): Query;
-  /** Whether an error of submit() leaves open what became of the submission, or may be gone a little later. */
+  /** Whether an error of submit() leaves open if the job was submitted, or may soon be gone. */
   isTransient(errors: string): boolean;
 }

@@ -51,7 +51,7 @@ export const exceeded = (bytes: number) =>
     hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
   });
 
-/** Its files stay on the host, as of every unknown outcome. */
+/** Its files stay on the host, as for every unknown outcome. */
 export function cutOutput(end: ExitRecord, taken: OutputOffsets, folder: string): WindlassError {
   const read = Math.min(taken.stdout, end.stdout) + Math.min(taken.stderr, end.stderr);
   return new WindlassError('outcome_unknown', {

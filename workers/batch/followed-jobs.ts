@@ -5,7 +5,7 @@ import { isFollowed } from './polls.ts';
 
 export type FollowedRow = Awaited<ReturnType<typeof readFollowed>>[number];
 
-/** By account: the job after which its next ones begin, where one poll does not hold all of them. */
+/** By account, the job after which its next ones begin, if one poll cannot hold all. */
 export type Cursors = Record<string, string>;
 
 export const accountOf = ({ username, owner }: Pick<FollowedRow, 'username' | 'owner'>) =>
@@ -20,8 +20,8 @@ interface Following {
 }
 
 /**
- * What is open on a host, and what has ended and has left its files there: at most so many, of each account as many as of any
- * other that has more. Where there are more accounts than that, those after `turn` come first.
+ * At most so many jobs of a host that are open, or have ended and left files there, shared evenly among accounts. If
+ * there are too many accounts, those after `turn` come first.
  */
 export async function readFollowed(
   { database, id: worker }: { database: Database; id: string },
@@ -49,7 +49,7 @@ export async function readFollowed(
       and(
         eq(sessions.hostname, hostname),
         isFollowed,
-        // Of a session that its user logged in to with a code, one worker has the only connection.
+        // Only one worker is connected to a session whose user logged in with a code.
         or(eq(sessions.interactive, false), eq(sessions.holder, worker)),
       ),
     )

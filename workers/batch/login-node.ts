@@ -17,7 +17,7 @@ const MAX_ANSWER_BYTES = 4 << 20;
 /** Why a submission could not be prepared. */
 export type PrepareFailure = 'no_engine' | 'no_cwd' | 'cannot_write';
 
-/** What the service asks the login node of a session for: see sh/login-node.sh. All of it may be asked again at any time. */
+/** Runs the functions of sh/login-node.sh on a session's host. Every call can be repeated at any time. */
 export class LoginNode {
   readonly #remote: RemoteExec;
   readonly #signal: AbortSignal;
@@ -101,7 +101,7 @@ export class LoginNode {
     await this.#ask(cancelling({ name, engine, id }));
   }
 
-  /** The id of this submission, where the batch system knows it; undefined where it does not answer, null where it knows none. */
+  /** The id of this submission; undefined if the batch system does not answer, null if it knows none. */
   async find(engine: EngineName, name: string): Promise<string | null | undefined> {
     const query = ENGINE[engine].find(tokenOf(name));
     const found = (await this.#query(query))?.filter(job => job.token === tokenOf(name));
@@ -129,7 +129,7 @@ export class LoginNode {
     };
   }
 
-  /** Where many submissions stand, and how much they have printed; with `ids`, what their batch system says of these. */
+  /** The state and output sizes of many submissions; with `ids`, also their batch system's word. */
   async poll(names: string[], engine: EngineName, ids: string[]): Promise<Poll> {
     const query = ids.length > 0 ? ENGINE[engine].status(ids) : undefined;
     const answer = await this.#ask(
@@ -150,8 +150,8 @@ export class LoginNode {
   }
 
   /**
-   * Removes all submissions of these jobs, once what is unended of them is ended; no more of these after so many seconds. The
-   * jobs of which nothing is left; undefined where the home is away: it may be there still.
+   * Removes all submissions of these jobs, after ending unended ones for at most so many seconds. Returns the jobs that
+   * left nothing; undefined if the home is away, as all may still be there.
    */
   async remove(jobs: Removal[], seconds = 0): Promise<string[] | undefined> {
     const unended = jobs.flatMap(job => job.unended ?? []);
@@ -176,7 +176,7 @@ export class LoginNode {
     const submission = parseStates(await this.#ask(`${before}\nrefresh ${name}\nlook ${name}`)).get(
       name,
     );
-    // A home on the network may be away for a moment, and the job goes on.
+    // A home on a network drive may be away for a moment; the job goes on.
     if (!submission)
       throw new WindlassError('remote_connection_failed', {
         detail: `The host says nothing of the batch job ${name}: ~/.windlass/batch is not there.`,
@@ -200,7 +200,7 @@ export interface Poll {
   statuses: BatchStatus[] | undefined;
 }
 
-/** A job that has ended; `kept` is a submission that stays, `unended` what its batch system may still have of it. */
+/** An ended job. `kept`: a submission that stays; `unended`: what the batch system may still have of it. */
 export interface Removal {
   job: string;
   kept?: string | undefined;

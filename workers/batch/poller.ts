@@ -13,11 +13,11 @@ import { endPoll, type HostPoll, passPoll, takePolls } from './polls.ts';
 const ROUND_MS = 1_000;
 /** For one account: its files, and one call of its batch system. */
 const ACCOUNT_MS = 150_000;
-/** The next poll of a host waits no longer for those of its accounts that do not answer. */
+/** The next poll of a host waits at most this long for accounts that do not answer. */
 const SLOW_ACCOUNTS_MS = 10_000;
 /** In one request to the host. */
 const MAX_FILES = 500;
-/** Of these, jobs that have ended and are removed: each may be one call of the batch system. */
+/** The ended jobs that one poll removes: each may cost a call of the batch system. */
 const MAX_ENDED = 100;
 
 type Context = Pick<
@@ -28,16 +28,19 @@ type Context = Pick<
 export interface PollLimits {
   /** Jobs of a host in one poll. */
   jobs: number;
-  /** Polls in a row that find an account's home away, until what it had there was removed by its user: those of a day or more. */
+  /**
+   * After so many polls in a row that find it away, over a day or more, an account's home counts as removed by its
+   * user.
+   */
   awayPolls: number;
-  /** For ending what has ended here and not there, in one poll: its batch system may not answer. */
+  /** The time in one poll for ending jobs that ended here but not there: the batch system may hang. */
   cancelSeconds: number;
 }
 const LIMITS: PollLimits = { jobs: 5_000, awayPolls: 17_280, cancelSeconds: 20 };
 
 /** What this worker remembers of a host. */
 interface HostMemory {
-  /** The account that it has asked for last. Another worker may have other accounts, and takes turns with this one. */
+  /** The account that was asked last. Workers with other accounts take turns with this one. */
   turn?: string;
   cursors: Cursors;
   /** By account: polls in a row that found its home away. */
@@ -47,8 +50,8 @@ interface HostMemory {
 }
 
 /**
- * Asks each host that has batch jobs for all of them at once, at most every 5 s over all workers, so that they hold no slot
- * while they wait. What is to be done for one of them a worker does that is given the job.
+ * Asks each host for all of its batch jobs at once, at most every 5 s over all workers, so that waiting jobs hold no
+ * slot. What a job needs done is done by the worker that is given the job.
  */
 export async function pollBatchHosts(
   given: Omit<Context, 'limits' | 'hosts'>,
@@ -95,7 +98,7 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   const next = names.find(name => name > turn) ?? names[0] ?? turn;
   memory.turn = next;
   if (rows.length < limits.jobs) memory.cursors = {};
-  // Only of the account that asks: of each of its jobs the batch system is to be asked.
+  // Only for the account that asks: the batch system must be asked for each of its jobs.
   else if (names.includes(next)) cursors[next] = accounts.get(next)?.at(-1)?.id ?? '';
   const polls = names.map(async name => {
     underWay.add(name);
@@ -139,7 +142,7 @@ async function pollAccount(
       const changes = asked.flatMap(job => {
         const change = applyPoll(job, poll);
         if (!change) return [];
-        // The next requests of this poll know of no status.
+        // Later requests of this poll have no status.
         job.batch = change.batch;
         if (change.runs) job.state = 'running';
         return [[job.id, change] as const];
@@ -157,8 +160,8 @@ async function pollAccount(
 }
 
 /**
- * Of open jobs first. With a credential that its host has refused once, no login is made for what has ended; for an open job one
- * may be, as the job itself makes it: the host may take it again.
+ * Sessions of open jobs come first. A credential that its host has refused once is used for an open job only, as the
+ * job itself would: the host may accept it again.
  */
 async function chooseSession(
   { sessions }: Context,
@@ -178,7 +181,7 @@ const toFollowed = (row: FollowedRow): Followed => ({
   stored: { stdout: row.stdout, stderr: row.stderr },
 });
 
-/** Of jobs that no worker has at this moment. One whose id a visit has learnt since the poll began keeps what that has stored. */
+/** Writes to jobs that no worker has now. An id that a visit has learnt since the poll began is kept. */
 async function write(
   { database, notifications }: Context,
   changes: Record<string, Change>,
@@ -203,8 +206,8 @@ async function write(
 }
 
 /**
- * Removes what ended jobs have left on their host, where what did not end well is ended first. False where the home is away: it
- * may come back, with a job in it that may begin; unless it `isForgone`.
+ * Ends what did not end well, then removes what ended jobs left on their host. False if the home is away: a job in it
+ * may yet begin when it comes back, unless it `isForgone`.
  */
 async function removeEnded(
   { database, limits }: Context,
@@ -212,7 +215,7 @@ async function removeEnded(
   { ended, isForgone }: { ended: FollowedRow[]; isForgone: boolean },
 ): Promise<boolean> {
   const removals = ended.map(({ id, isUnknown, state, folder, batch }): Removal => {
-    // Of an unknown outcome the files say more than nothing: they stay.
+    // For an unknown outcome the files are the only evidence, so they stay.
     if (isUnknown) return { job: id, kept: folder ?? undefined };
     if (state === 'succeeded' || !folder || !batch) return { job: id };
     return { job: id, unended: { ...batch, name: folder } };

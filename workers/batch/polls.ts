@@ -3,9 +3,9 @@ import type { Db } from '../../shared/database/connect.ts';
 import { batchPolls, jobs, sessions } from '../../shared/database/schema.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 
-/** From the end of one poll of a host to the start of the next, over all workers. */
+/** Between the end of one poll of a host and the start of the next, over all workers. */
 const POLL_INTERVAL = sql.raw(`interval '5 seconds'`);
-/** What a poll may take. One whose worker is not alive any more is made by another one before that. */
+/** The most that a poll may take. The poll of a dead worker is repeated earlier. */
 const POLL_TIMEOUT = sql.raw(`interval '4 minutes'`);
 /** The worker that has the connections is waited for. */
 const HEAD_START = sql.raw(`interval '3 seconds'`);
@@ -18,7 +18,7 @@ export interface HostPoll {
   turn: string;
 }
 
-/** Has the host of this session polled, if it is not. */
+/** Schedules polls of this session's host, unless they are. */
 export async function followHost(db: Db, sid: string): Promise<void> {
   const hostname = db
     .select({ hostname: sessions.hostname })
@@ -41,7 +41,7 @@ export async function takePolls(db: Db, worker: string): Promise<HostPoll[]> {
     .returning({ hostname: batchPolls.hostname, turn: batchPolls.turn });
 }
 
-/** The next poll of this host is due later, for the next worker that has the only connection of a session there, in turn. */
+/** Schedules the host's next poll, in turn for a worker with the only connection of a session there. */
 export async function endPoll(db: Db, { hostname, turn }: HostPoll): Promise<void> {
   await db
     .update(batchPolls)
@@ -59,8 +59,8 @@ const nextHolder = (hostname: string) => sql`(
   order by holder > coalesce(${batchPolls.worker}, '') desc, holder limit 1)`;
 
 /**
- * This worker has nothing to follow there. The poll is that worker's which has the only connection of a session with a batch job; where
- * there is none, it ends: whoever has something says so again within a minute.
+ * This worker can follow nothing there. Passes the poll to a worker that has the only connection of a session with a
+ * batch job. Without one the poll ends: a worker with a job asks for it again within a minute.
  */
 export async function passPoll(db: Db, hostname: string): Promise<void> {
   const [job] = await db
@@ -77,7 +77,7 @@ export async function passPoll(db: Db, hostname: string): Promise<void> {
     .where(isOfHost);
 }
 
-/** A job that is open, or has left its files on the host; and its session can be used. */
+/** A job that is open or has left files on the host, in a usable session. */
 export const isFollowed = and(
   isNotNull(sessions.sealed),
   eq(jobs.kind, 'batch'),

@@ -31,7 +31,7 @@ const PHASES: Record<string, BatchStatus['phase']> = {
   TIMEOUT: 'stopped',
 };
 
-/** Variables of the account by which jobs would be looked for, or cancelled, among some alone. */
+/** Variables of the account that would limit queries and cancels to some jobs. */
 const UNASKED = [
   'SLURM_CLUSTERS',
   ...['ACCOUNT', 'CLUSTERS', 'LICENSES', 'NAMES', 'PARTITION', 'QOS', 'STATES', 'USERS'].map(
@@ -62,7 +62,7 @@ export const slurm: Engine = {
   program: 'sbatch',
 
   submit(token, { name, nodes, tasks, cpus, memory, time, queue, account, options = [] }) {
-    // Of an option that is given twice the last one holds.
+    // Of a repeated option the last one counts.
     const words = [
       ...options,
       ...(name === undefined ? [] : [`--comment=${name}`]),
@@ -80,7 +80,7 @@ export const slurm: Engine = {
     ].map(quoteWord);
     // In a file's name `%` begins a pattern.
     const pattern = `$(printf %s "$windlass_dir" | sed 's/%/%%/g')`;
-    // By its working directory a relative --input is found. submit() is where the job is to be.
+    // --chdir, so that a relative --input is found; submit() runs in the job's folder.
     const own = `--chdir="$PWD" --output="${pattern}/out" --error="${pattern}/err"`;
     return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$windlass_dir/job" "$windlass_dir"`;
   },
@@ -89,8 +89,8 @@ export const slurm: Engine = {
   parseId: output => /^(\d+)(;\S+)?$/m.exec(output)?.[1],
 
   /**
-   * squeue knows what has not ended, or has within MinJobAge. sacct is asked for the others, where the site keeps accounts: a
-   * query of its database for each that waits would be too much for it.
+   * squeue knows jobs that have not ended, or ended within MinJobAge. sacct is asked for the others only, because a
+   * query for each waiting job would overload its database.
    */
   status(ids) {
     const list = ids.join(',');
@@ -124,7 +124,7 @@ export const slurm: Engine = {
     ),
 };
 
-/** `CANCELLED by 1000` is a state with who did it; the reason is that of its wait. */
+/** `CANCELLED by 1000` is a state and who cancelled; the reason is that of the wait. */
 const account = (which: string) =>
   `sacct --noheader --parsable2 --allocations --duplicates ${OWN} ${which} --format=JobIDRaw,State,Reason,NodeList,JobName 2>/dev/null | sed 's/^/${ACCOUNTED}/'`;
 
@@ -143,7 +143,7 @@ function parse(output: string): BatchStatus[] | undefined {
     if (!fields) continue;
     const [, id = '', state = '', reason = '', nodes = '', token = ''] = fields;
     const phase = PHASES[state];
-    // Of a job that the controller has forgotten the accounts say for ever that it runs.
+    // sacct reports a job that the controller has forgotten as running for ever.
     const isForgotten = line.startsWith(ACCOUNTED) && phase !== 'ended' && phase !== 'stopped';
     // What squeue says comes first: it is newer.
     if (isForgotten || found.has(`${id} ${token}`)) continue;

@@ -10,8 +10,8 @@ export const jobFile = ({ script = '' }: BatchRequest): string =>
   ['#!/bin/sh', ...directiveLines(script), JOB].join('\n');
 
 /**
- * What job.sh reads: sets the folder, and defines `run`, whose argument is the directory of the submission. Both this file and that
- * of the variables are empty when they have been read: nobody may ever remove them.
+ * What job.sh reads: sets the folder and defines `run`, whose argument is the submission's directory. Reading empties
+ * this file and that of the variables, because their removal is not certain.
  */
 export function requestFile(request: BatchRequest): string {
   const { command, script, env = {} } = request;
@@ -38,8 +38,8 @@ export function requestFile(request: BatchRequest): string {
 const EMPTY_REQUEST = '{ true >"$1/request"; } 2>/dev/null';
 
 /**
- * Has bash set the variables again before the command: under SSH, whose variables the job has, Debian's and Red Hat's read
- * .bashrc for each `-c`, which may set what the request has set. From a file, as arguments are for every account to read.
+ * Makes bash set the variables again before the command: under SSH, Debian's and Red Hat's bash reads .bashrc for each
+ * `-c`, which may override them. From a file, because every account can read arguments.
  */
 const SET_AGAIN = `case $windlass_shell in
 */bash)
@@ -49,7 +49,7 @@ const SET_AGAIN = `case $windlass_shell in
 *) { true >"$1/variables"; } 2>/dev/null ;;
 esac`;
 
-/** What bash reads there, before a command alone. Some are read-only to it, which it says. */
+/** What bash sources before a command. It complains about variables that are read-only to it. */
 export const variablesFile = ({ script, env = {} }: BatchRequest): string =>
   script === undefined
     ? Object.entries(env)
@@ -57,7 +57,9 @@ export const variablesFile = ({ script, env = {} }: BatchRequest): string =>
         .join('')
     : '';
 
-/** What the first line names, with one argument, as a kernel reads it. The home may be on a disk from which nothing is executed. */
+/**
+ * The interpreter of the script's first line, with one argument, as a kernel reads it: the home may be mounted noexec.
+ */
 function interpreterOf(script: string): string[] {
   const [, program, argument] = /^#![ \t]*(\S+)[ \t]*(.*)/.exec(script) ?? [];
   if (program === undefined) return ['/bin/sh'];

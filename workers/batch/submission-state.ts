@@ -1,4 +1,4 @@
-/** Where one submission stands, as the files of its directory on the host say; `ask` and `go` have the names of these. */
+/** The state of one submission, from its files on the host; `ask` and `go` are named like these. */
 export interface SubmissionState {
   /** The directory is gone: removed, or of another home. */
   isGone: boolean;
@@ -8,12 +8,12 @@ export interface SubmissionState {
   go: 'go' | 'begun' | 'void';
   /** Its own record of its end. */
   end?: ExitRecord;
-  /** How the submit command ended: its exit status; `overdue` after a minute or more without it. */
+  /** The submit command's exit status; `overdue` if there is none after a minute or more. */
   answer?: number | 'overdue';
 }
 
 export interface ExitRecord {
-  /** The exit status of what it ran; `cwd`: its working directory is missing on its node, and nothing ran. */
+  /** The exit status of what it ran; `cwd`: its folder is missing on its node, so nothing ran. */
   code: number | 'cwd';
   stdout: number;
   stderr: number;
@@ -52,7 +52,7 @@ function toEnd(record: string): Pick<SubmissionState, 'end'> {
   };
 }
 
-/** Reads the lines that `measure` prints: the bytes of both streams, by the name of the submission. */
+/** Parses the lines of `measure`: the bytes of both streams, by submission. */
 export function parseSizes(answer: string): Map<string, { stdout: number; stderr: number }> {
   const sizes = new Map<string, { stdout: number; stderr: number }>();
   for (const [, bytes, name = '', stream] of answer.matchAll(

@@ -6,7 +6,7 @@ import { KINDS_WITH_OWN_STATE } from '../../shared/jobs/catalog.ts';
 import { isNotLeased } from '../../shared/jobs/job-conditions.ts';
 import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/payload-versions.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
-import { anyId, givenText, parametersOf, setsLockTimeout, withGiven } from './group-statement.ts';
+import { anyId, argumentsOf, givenText, setsLockTimeout, withGiven } from './group-statement.ts';
 import { leaseEnd, renewedLease } from './leases.ts';
 
 /** A job just claimed. `ranSeconds` ago, by the database's clock, it was claimed for the first time: 0 is just now. */
@@ -18,12 +18,11 @@ interface Claimant {
 }
 
 /**
- * Claims the jobs by compare-and-set, under the lease of this worker, which it renews. The answers are in the order of the
- * entries: undefined where the job has ended, another worker has it, the entry is outdated, or its payload is of a version
- * that is not understood here.
- * One that is locked by something else fails after a second: the worker's lease cannot be renewed meanwhile.
- * The commit does not wait for the disk. An effect outside the database comes after a later commit under this claim that
- * does: that one puts the claim on the disk as well, or finds it lost in a crash of the database and changes nothing.
+ * Claims the jobs by compare-and-set and renews this worker's lease. Returns, for each entry, undefined if the job has
+ * ended or is claimed, or the entry is outdated or not understood.
+ *
+ * The commit does not wait for the disk: an effect outside the database needs a later durable commit under this claim
+ * first (decision 21). A locked job fails after a second, because the worker's lease is locked meanwhile.
  */
 export async function claimJobs(
   db: Db,
@@ -34,14 +33,14 @@ export async function claimJobs(
   const once = new Map(entries.toReversed().map(entry => [entry.id, entry]));
   const values = { worker, understood: JSON.stringify(understood) };
   const rows = await writeClaims(db).execute({
-    ...parametersOf([...once.values()], '1s'),
+    ...argumentsOf([...once.values()], '1s'),
     ...values,
   });
   const claimed = new Map(rows.map(row => [row.leaseToken, row]));
   return entries.map(({ token }) => claimed.get(token));
 }
 
-/** Of kinds whose handlers say whether their jobs run. */
+/** Kinds whose handlers set the state of their jobs. */
 const hasOwnState = sql.raw(
   `kind in (${KINDS_WITH_OWN_STATE.map(kind => `'${kind}'`).join(', ')})`,
 );
@@ -79,7 +78,7 @@ const writeClaims = prepareOnce(tx => {
     .prepare('claim_jobs');
 });
 
-/** Has a job that is not understood here dispatched again a second later: the queue may give it to a newer worker. */
+/** Requeues, a second later, a job whose payload version this worker does not understand: a newer worker may get it. */
 export async function deferNotUnderstood(
   db: Db,
   { id, epoch }: QueueEntry,

@@ -18,12 +18,12 @@ import { type Picked, pickNext } from './pick-next.ts';
 
 type Context = Pick<WorkerContext, 'config' | 'database' | 'queues' | 'log'>;
 
-/** The turns of the users of a queue. They begin again where another process becomes the dispatcher. */
+/** Whose turn it is in a queue. Starts anew in another dispatcher process. */
 export interface Turns {
   queue: QueueName;
   /** The last user who was given a slot. */
   last: string;
-  /** What the workers understand, for a second: they say it every 3 s. */
+  /** What the workers understand, cached for a second: they report it every 3 s. */
   understood?: { until: number; by: Understood | undefined };
 }
 
@@ -50,7 +50,7 @@ export async function dispatchWaiting(context: Context, turns: Turns): Promise<b
   }
 }
 
-/** One cheap statement instead of a transaction, in the rounds of a service that has nothing to do. */
+/** One cheap statement instead of a transaction, for ticks of an idle service. */
 async function hasWaiting({ database }: Context, queue: QueueName): Promise<boolean> {
   const [waiting] = await database.db
     .select({ one: sql`1` })
@@ -62,14 +62,14 @@ async function hasWaiting({ database }: Context, queue: QueueName): Promise<bool
 
 interface Given {
   entries: QueueEntry[];
-  /** What the rest of the waiting jobs lacks: slots, or a larger share, which a user may have once the others wait no more. */
+  /** What the remaining jobs wait for: free slots, or a larger share, which a user may get once no other waits. */
   wants: 'slots' | 'share' | 'none';
 }
 
-/** Nobody else gives slots of the queue meanwhile: what is counted here is so until the commit. */
+/** Holds the queue's lock: nobody else gives slots, so the counts hold until the commit. */
 async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Given> {
   const { queue, last: after } = turns;
-  // Two statements in one round trip: the second sees what was committed before the first had the lock.
+  // Two statements in one round trip: the second one's snapshot is taken after the lock.
   const [, counted] = (await tx.execute(
     sql.raw(`select pg_advisory_xact_lock(${lockOf(queue)});
       select (${slotsOf(queue)}) as slots, (
@@ -105,7 +105,7 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   return { entries: rows.map(toQueueEntry), wants: isLeft ? wants : 'none' };
 }
 
-/** Looks up jobs that were dispatched and not claimed: those that the queue has lost are dispatched again, as the next epoch. */
+/** Dispatches jobs again, under the next epoch, that were dispatched, not claimed, and lost by the queue. */
 export async function redispatchUnclaimed(context: Context, queue: QueueName): Promise<void> {
   const { db } = context.database;
   const isOverdue = and(

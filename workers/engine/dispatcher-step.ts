@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/process/log.ts';
 
-/** The next step of a round waits for one so long. In a round that is as it should be they share one connection. */
+/** A round waits this long for a step and then goes on. Normally all steps share one connection. */
 const SLOW_STEP_MS = 200;
 /** soon() begins a step no more often: what comes meanwhile is done at once. */
 const PAUSE_MS = 20;
 
-/** One thing that the dispatcher does in each round. One that is slow, hangs or fails keeps no other from being done. */
+/** One step of each dispatcher round. A step that is slow, hangs or fails does not delay the others. */
 export class DispatcherStep<T = unknown> {
   readonly #name: string;
   readonly #log: Logger;
@@ -24,7 +24,10 @@ export class DispatcherStep<T = unknown> {
     this.#run = run;
   }
 
-  /** Resolves when it is done or takes too long: then it goes on, and is not begun again before it has ended. */
+  /**
+   * Resolves when the step has ended or takes too long. A step that takes too long goes on, and is not started again
+   * meanwhile.
+   */
   async run(): Promise<void> {
     if (this.#isClosed) return;
     this.running ??= this.#attempt();

@@ -11,9 +11,8 @@ import { warnOfNotUnderstood } from './newer-payloads.ts';
 const TICK_MS = 1_000;
 
 /**
- * Gives free slots to waiting jobs, in turns between users, and reclaims expired leases. One dispatcher at a time: each tick
- * asks for an advisory lock over the direct connection. The lock lasts as long as that; when it breaks another upkeep worker
- * gets the lock. Takes a lease after so many `looks`.
+ * Gives free slots to waiting jobs and reclaims a lease after so many silent `looks`. Each tick takes an advisory lock
+ * over the direct connection, so there is one dispatcher at a time (decision 3).
  */
 export async function runDispatcher(
   context: WorkerContext,
@@ -69,7 +68,7 @@ export async function runDispatcher(
   await direct.query('select pg_advisory_unlock_all()').catch(() => {});
 }
 
-/** A job that has to wait, or a slot that is free again while others wait, is looked at before the next round. */
+/** Looks at a queue before the next tick when a job has to wait, or when a slot becomes free while jobs wait. */
 function giveSlotsSoon(
   { notifications }: WorkerContext,
   waiting: Map<string, Step<boolean>>,

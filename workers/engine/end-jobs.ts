@@ -9,9 +9,9 @@ import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
 import { type Claim, LeaseLost, leasedBy } from './fencing-token.ts';
 import {
   anyId,
+  argumentsOf,
   given,
   givenText,
-  parametersOf,
   setsLockTimeout,
   withGiven,
 } from './group-statement.ts';
@@ -23,8 +23,8 @@ export interface JobEnd {
 }
 
 /**
- * Replaces what PostgreSQL's jsonb does not take: NUL and halves of surrogate pairs. Texts of errors come from files and hosts,
- * and a job whose end cannot be written would run again and again.
+ * Replaces what jsonb rejects: NUL and unpaired surrogates. Error texts come from files and hosts, and a job whose end
+ * cannot be written would run again and again.
  */
 function storable(error: ErrorRecord): ErrorRecord {
   const clean = (_key: string, value: unknown) =>
@@ -56,7 +56,7 @@ export async function endJobs(
     error: error && storable(error),
     evenCancelled: !onlyWanted,
   }));
-  const rows = await writeEnds(tx).execute({ ...parametersOf(items), notifies });
+  const rows = await writeEnds(tx).execute({ ...argumentsOf(items), notifies });
   const ended = new Set(rows.map(({ id }) => id));
   return ends.map(({ claim }) => ended.has(claim.id));
 }

@@ -8,19 +8,19 @@ import { Unchanged, type Versioned } from './unchanged.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metrics'>;
 
-/** The dispatcher looks once a second: what gave no sign of life in so many looks has been silent for as long as a lease lasts. */
+/** The dispatcher looks once a second, so this many looks are as long as a lease. */
 export const SILENT_TICKS = LEASE_SECONDS;
 
 /** By the id of the worker. */
 export interface SeenLease extends Versioned {
-  /** Of a worker of the release before, which has no lease there: the latest `lease_expires` of its jobs. */
+  /** The latest `lease_expires` of the jobs of a worker of the previous release, which has no lease row. */
   until: string | null;
 }
 
 /** Another one after each statement: a long transaction that goes on is not stuck. */
 const transactionVersion = sql`concat(xact_start, ' ', query_start, ' ', state_change)`;
 
-/** What the dispatcher takes from those that give no sign of life any more. */
+/** What the dispatcher takes from silent workers. */
 export class SilentWorkers {
   readonly #leases: Unchanged<SeenLease>;
   readonly #transactions: Unchanged<Versioned>;
@@ -31,8 +31,8 @@ export class SilentWorkers {
   }
 
   /**
-   * A worker that is stopped while it sends a statement, in a transaction, keeps its job's row locked for as long as its
-   * connection lives: the server counts the wait as an active statement, which none of its time-outs ends.
+   * A worker that is stopped in the middle of sending a statement keeps its job's row locked as long as its connection
+   * lives: for the server the statement is active, so no time-out ends it.
    */
   async endStuckTransactions({ database }: Pick<Context, 'database'>): Promise<void> {
     const open = await database.db.execute<{ id: string; version: string }>(sql`
@@ -62,9 +62,9 @@ export class SilentWorkers {
 }
 
 const isLeased = and(isHeld, isNotNull(jobs.leaseToken));
-/** A claim of the release before, whose workers have no lease there, and renew `lease_expires` of each job. */
+/** A claim by a worker of the previous release, which has no lease row and renews `lease_expires` of each job. */
 const isOlder = sql`not exists (select from ${leases} where ${leases.worker} = ${jobs.worker})`;
-/** The transaction that wrote the row last: a renewal makes it another one, whatever the clock says. */
+/** Each renewal changes xmin, whatever the clock says. */
 const leaseVersion = sql`${leases}.xmin::text`;
 
 /** The leases of workers that have jobs. */
@@ -80,8 +80,8 @@ export async function readLeases({ database }: Pick<Context, 'database'>): Promi
 }
 
 /**
- * Makes the jobs under leases that are as they were seen wait again, longer after each loss; fails them after 20 losses in a
- * row.
+ * Releases the jobs whose lease is still as it was seen, with a delay that grows with each loss; after 20 losses in a
+ * row they fail.
  */
 export async function reclaimLeases(context: Context, seen: SeenLease[]): Promise<void> {
   const { db } = context.database;
@@ -90,7 +90,7 @@ export async function reclaimLeases(context: Context, seen: SeenLease[]): Promis
     .as(
       sql`select * from json_to_recordset(${JSON.stringify(seen)}::json) as seen(id text, version text, until timestamptz)`,
     );
-  // Locked: a worker that renews its lease meanwhile either comes first, or finds that its jobs are taken.
+  // Locked: a renewal at the same time either comes first, or finds its jobs reclaimed.
   const expired = db
     .$with('expired')
     .as(
@@ -105,7 +105,7 @@ export async function reclaimLeases(context: Context, seen: SeenLease[]): Promis
   const hasExpired = sql`(${jobs.worker} in (select worker from expired)
     or ${isOlder} and ${jobs.leaseExpires} < clock()
       and exists (select from seen where id = coalesce(${jobs.worker}, '') and until >= ${jobs.leaseExpires}))`;
-  // A worker that has its row locked is about to write to it: it is checked again in the next round.
+  // Skips a row that its worker has locked and is about to write; the next round checks it again.
   const lost = db
     .select({ id: jobs.id })
     .from(jobs)

@@ -2,11 +2,14 @@ import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 
-/** A row of a group that is locked for longer makes its group be done one by one. */
+/** A row that is locked for longer makes the jobs of its group be written one by one. */
 const GROUP_LOCK_TIMEOUT = '200ms';
 
-/** What a statement about several jobs is given: their ids, and by id the rest. One job waits for a locked row for `lockTimeout`. */
-export const parametersOf = (items: { id: string }[], lockTimeout = '0') => ({
+/**
+ * A statement's arguments for several jobs: their ids, and the rest by id. A single job waits `lockTimeout` for its
+ * row's lock.
+ */
+export const argumentsOf = (items: { id: string }[], lockTimeout = '0') => ({
   ids: `{${items.map(({ id }) => id).join(',')}}`,
   given: JSON.stringify(Object.fromEntries(items.map(item => [item.id, item]))),
   lockTimeout: items.length > 1 ? GROUP_LOCK_TIMEOUT : lockTimeout,

@@ -11,8 +11,8 @@ interface Asked<Item, Answer> {
 }
 
 /**
- * Does what is asked for at about the same time in one statement, and so in one commit. Nothing waits for others to come: the
- * first is done at once, and what comes until its answer is the next group.
+ * Writes concurrent items in one statement, and so in one commit. Nothing waits for a group to fill: the first item is
+ * written at once, and what comes until its answer is the next group (decision 36).
  */
 export class Grouped<Item, Answer> {
   readonly #run: (items: Item[]) => Promise<Answer[]>;

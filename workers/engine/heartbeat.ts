@@ -8,8 +8,8 @@ import { keyIds } from '../../shared/secrets/secrets.ts';
 import type { WorkerContext } from '../context.ts';
 
 /**
- * Writes every 3 s that this worker is alive, with its slots and metrics; returns what ends that. Metrics are written when
- * they changed: an idle worker writes the time alone.
+ * Writes every 3 s that this worker is alive, with its slots and metrics. Returns what stops it. Metrics are written
+ * only when they changed.
  */
 export async function startHeartbeat(
   context: WorkerContext,
@@ -66,7 +66,7 @@ export async function startHeartbeat(
   };
 }
 
-/** Writes that this worker, which stops, gives no slots any more. What it still does goes on, and its heartbeat. */
+/** Withdraws the slots of a stopping worker. Its running jobs and its heartbeat go on. */
 export async function withdrawSlots({
   id,
   database,

@@ -28,7 +28,10 @@ export class JobGroups {
     return this.#claims.ask({ ...entry, token });
   }
 
-  /** Ends a job that promotes nothing; true where the commit has told of it, and that its slot is free. Throws LeaseLost. */
+  /**
+   * Ends a job that promotes nothing. Returns whether the commit has published the end and the free slot. Throws
+   * LeaseLost.
+   */
   async end(ended: Ended): Promise<boolean> {
     const { hasEnded, isTold } = await this.#ends.ask(ended);
     if (!hasEnded) throw new LeaseLost(ended.claim.id);

@@ -3,15 +3,15 @@ import { LeaseLost } from './fencing-token.ts';
 import { ReleaseJob } from './release-job.ts';
 
 /**
- * The abort signals of one attempt at a job. Their reason says why the work ends, and the first reason stays: LeaseLost,
- * WindlassError `cancelled` or, when the worker stops, ReleaseJob.
+ * The abort signals of one attempt at a job. The first reason stays: LeaseLost, WindlassError `cancelled`, or
+ * ReleaseJob when the worker stops.
  */
 export class JobSignals {
   readonly #work = new AbortController();
   readonly #cleanup = new AbortController();
   /** Aborted when the work must end. */
   readonly signal = this.#work.signal;
-  /** Aborted when not even the cleanup after a cancel may go on here: never with `cancelled`. */
+  /** Aborted when even the cleanup after a cancel must stop; never with `cancelled`. */
   readonly cleanupSignal = this.#cleanup.signal;
   readonly #stopping: AbortSignal;
   readonly #onStop: () => void;
@@ -55,8 +55,8 @@ export class JobSignals {
 }
 
 /**
- * Why work failed: what fails after the signal was aborted failed because of that. A handler that cleans up after a cancel
- * may say more about it, or release the job for another worker to go on with the cleanup.
+ * The cause of a failure: after an abort it is the signal's reason. A handler that cleans up after a cancel may add to
+ * it, or release the job so that another worker continues the cleanup.
  */
 export function causeOf(
   error: unknown,

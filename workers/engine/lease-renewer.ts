@@ -11,7 +11,7 @@ import type { WorkerMetrics } from './worker-metrics.ts';
 /** The lease of one job that this worker runs. */
 export interface TrackedLease extends Claim {
   signals: JobSignals;
-  /** Set before the write that gives the lease up: from then on that write alone tells whether it was lost. */
+  /** Set before the write that ends the claim: from then on only that write tells whether the lease was lost. */
   isEnding: boolean;
   /** The attempt's. */
   log: Logger;
@@ -30,8 +30,8 @@ interface RenewerContext {
 const ABANDONED_MS = 30_000;
 
 /**
- * Renews the lease of this process every 3 s while it has jobs, and tells them of lost leases and of cancels. The lease is one
- * row for all jobs; whether a job is still this worker's its own row tells.
+ * Renews this process's lease every 3 s while it has jobs, and reports lost leases and cancels to them. One lease row
+ * covers all jobs; each job's row tells whether this worker still has it.
  */
 export class LeaseRenewer {
   readonly #context: RenewerContext;
@@ -73,16 +73,16 @@ export class LeaseRenewer {
   }
 
   /**
-   * Takes back a claim that nothing here works at: its answer was lost, or the attempt could write neither an end nor a
-   * release. Otherwise it may hold for as long as this process lives. The attempt counts as lost.
+   * Takes back a claim that nobody here works on: its answer was lost, or neither an end nor a release could be
+   * written. The claim could otherwise hold as long as this process lives. The attempt counts as lost.
    */
   abandon({ id, token }: Claim): void {
     this.#abandoned.set(token, { id, token, until: performance.now() + ABANDONED_MS });
   }
 
   /**
-   * Call before an effect outside the database that must not come from a stale worker. Throws LeaseLost when the lease is not
-   * held. Asks the database unless the lease was renewed after `since` (a performance.now()) and within the last 4 s.
+   * Call before an external effect that a stale worker must not have. Throws LeaseLost if the lease is not held. Asks
+   * the database unless the lease was renewed after `since` (performance.now()) and within the last 4 s.
    */
   async assertLeased(claim: Claim, since = 0): Promise<void> {
     const lease = this.#leases.get(claim.id);
@@ -106,7 +106,7 @@ export class LeaseRenewer {
     this.#stop();
   }
 
-  /** Aborts the job's signals with LeaseLost, once. A job that this worker has ended meanwhile is no longer tracked. */
+  /** Aborts the job's signals with LeaseLost, once. A job that has ended here is no longer tracked. */
   lose(lease: TrackedLease): void {
     if (this.#leases.get(lease.id)?.token !== lease.token) return;
     this.#leases.delete(lease.id);
@@ -116,7 +116,7 @@ export class LeaseRenewer {
   }
 
   async #renew(leases: (TrackedLease & { renewed: number })[]): Promise<void> {
-    // Before the statement is sent: the lease runs from the database's clock, which is not earlier.
+    // Taken before the statement is sent: by this clock the lease never ends later than in the database.
     const asked = performance.now();
     const { database, id } = this.#context;
     const held = await renewLease(database.db, id, leases);

@@ -12,8 +12,8 @@ export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<
 }
 
 /**
- * This commit waits for the disk, and for a synchronous standby where there is one, even if the role's setting is weaker: a
- * promise that precedes an effect outside must outlive the database's machine.
+ * This commit waits for the disk, and for a synchronous standby if there is one, even if the role's setting is weaker:
+ * the record of an intent must survive a crash of the database.
  */
 const isDurable = sql`set_config('synchronous_commit', case current_setting('synchronous_commit')
   when 'remote_apply' then 'remote_apply' else 'on' end, true) <> ''`;

@@ -9,7 +9,7 @@ import type { Claim } from './fencing-token.ts';
 /** For dispatchers of the release before, by the database's function clock(), which tests move. */
 export const leaseEnd = sql.raw(`clock() + interval '${LEASE_SECONDS} seconds'`);
 
-/** Renews the worker's lease, or begins one. Reclaiming locks the row: of the two the first to do so wins. */
+/** Creates or renews the worker's lease. Reclaiming locks the row, so the first of the two wins. */
 const writeLease = (db: Db, where: SQL = sql`select`) =>
   db
     .insert(leases)
@@ -21,11 +21,11 @@ const writeLease = (db: Db, where: SQL = sql`select`) =>
       setWhere: sql`set_config('synchronous_commit', 'off', true) = 'off'`,
     });
 
-/** A CTE that renews the worker's lease in the statement that claims jobs, where there is something to claim. */
+/** A CTE that renews the worker's lease in the statement that claims jobs, if that claims any. */
 export const renewedLease = (db: Db, where: SQL) =>
   db.$with('lease').as(writeLease(db, where).returning({ worker: leases.worker }));
 
-/** A worker of the release before has no lease here, and reclaims by `lease_expires` of each job. */
+/** A worker of the previous release has no lease row; it reclaims by `lease_expires` of each job. */
 const olderIsAlive = sql<boolean>`exists (
   select from ${workers} where ${sql.raw(IS_ALIVE)}
     and not exists (select from ${leases} l where l.worker = ${workers.id}))`;
@@ -37,8 +37,8 @@ const renew = prepareOnce(db =>
 );
 
 /**
- * Renews the worker's lease, on which all of its claims depend. Then it reads which of them still hold, without a lock that
- * could wait: a worker whose lease had expired before may have lost them. Returns whether the job of each is to be cancelled.
+ * Renews the worker's lease, then reads which of these claims still hold, and whether the job of each is to be
+ * cancelled. A worker whose lease had expired may have lost some. The read waits for no lock.
  */
 export async function renewLease(
   db: Db,

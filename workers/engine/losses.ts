@@ -14,7 +14,7 @@ const losses = sql`${jobs.consecutiveLosses} + 1`;
 const isLast = sql`(${losses} >= ${MAX_CONSECUTIVE_LOSSES})`;
 const backoff = sql.raw(`(array[${LOSS_BACKOFF_SECONDS.join(',')}])`);
 
-/** What a job becomes whose attempt was lost: it waits again, longer after each loss, and fails after 20 in a row. */
+/** The changes to a job whose attempt was lost: it waits longer after each loss, and fails after 20 in a row. */
 export const LOSS = {
   leaseToken: null,
   leaseExpires: null,
@@ -28,8 +28,8 @@ export const LOSS = {
 };
 
 /**
- * Records that the attempt under this claim was lost, unless the claim does not hold any more. It waits for no lock: renewals
- * of the worker's lease come after it. Returns whether the claim still holds, because its row was locked.
+ * Records that the attempt under this claim was lost, if the claim still holds. Waits for no lock, because lease
+ * renewals come after it. Returns true if the row was locked: then the claim still holds.
  */
 export async function loseClaim(db: Db, claim: Claim): Promise<boolean> {
   const free = db

@@ -7,7 +7,7 @@ import type { WorkerContext } from '../context.ts';
 
 const EVERY_MS = 10_000;
 
-/** Warns of jobs that wait for a worker of a newer release: once for each kind and version, until none of it waits. */
+/** Warns of jobs that wait for a newer release: once for each kind and version, until none is left. */
 export function warnOfNotUnderstood({
   database: { db },
   log,

@@ -9,9 +9,9 @@ export interface Picked extends Record<string, unknown> {
   ids: string | null;
   /** The owner of the last of them. */
   last: string | null;
-  /** Jobs that are due, those that were picked too: of each owner at most as many as slots are free. */
+  /** Due jobs, the picked ones included; counts at most as many per owner as slots are free. */
   due: number;
-  /** Whose those are. */
+  /** The number of owners of due jobs. */
   owners: number;
 }
 
@@ -24,14 +24,11 @@ const literal = (value: string | number) =>
   );
 
 /**
- * Who is given the free slots. Whoever has fewest slots is next, and of several the one whose name comes after the last who was
- * given one, as cards are dealt; `after` is the last one. Of a user's jobs those that a worker had and lost come first: their
- * commands may be running. Then come the others, in the order of their ids. Jobs of hosts that are away come back again and
- * again, and wait behind them; where `isTurnOfAway`, before them. What is not understood is passed over.
+ * Selects the jobs for the free slots (decision 33). `after`: the owner of the last slot given; equal owners take turns
+ * from there. `isTurnOfAway`: jobs of hosts that are away come before new ones.
  *
- * Reads as many rows as there are owners times free slots, however many wait: the index jobs_waiting_by_owner is asked for one
- * owner after another, and for the first jobs of each. Rows that are not due yet lie beyond those that are. It has no parameters
- * and so is planned each time: a plan that was kept since the table was small would sort all that wait.
+ * Reads at most owners × free slots rows, by index. Has no parameters, so that it is planned each time: a plan cached
+ * for a small table would sort all waiting jobs.
  */
 export function pickNext(
   queue: QueueName,

@@ -7,7 +7,7 @@ interface Progress {
 /** Progress is written no more often than this. */
 const EVERY_MS = 400;
 
-/** Writes the newest progress of a job, one write at a time: on a busy machine one would overtake the one before it. */
+/** Writes the newest progress of a job, one write at a time, so that none overtakes an earlier one. */
 export class ProgressWriter {
   readonly #write: (progress: Progress) => Promise<void>;
   #next: Progress | undefined;

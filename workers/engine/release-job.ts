@@ -1,6 +1,6 @@
 import type { JobRow } from '../../shared/database/schema.ts';
 
-/** Thrown by a handler that releases its job: another worker goes on with it, after so many seconds. */
+/** Thrown by a handler to release its job: a worker continues it after so many seconds. */
 export class ReleaseJob extends Error {
   readonly forSeconds: number;
   /** What else is written of the job. */

@@ -8,13 +8,13 @@ interface RetryOptions {
   everyMs: number;
   /** No retry begins later than this after the first try. Default: without end. */
   forMs?: number;
-  /** Ends the retries: its reason is thrown, or the step's error where that comes after the abort. */
+  /** Ends the retries. Its reason is thrown, or the step's error if that comes after the abort. */
   signal?: AbortSignal;
   /** Called before each pause. */
   onWait?: () => void;
 }
 
-/** The database is away, or chose the step as the victim of a deadlock. A worker that holds results waits for so long. */
+/** The database is away, or aborted the step to break a deadlock. A worker that holds results waits this long. */
 export const DATABASE: RetryOptions = {
   isTransient: error => isDatabaseDown(error) || isDeadlock(error),
   everyMs: 250,

@@ -84,7 +84,7 @@ class Attempt {
   readonly #began: number;
   /** The client and the dispatcher were notified of the end. */
   isEndTold = false;
-  /** An earlier try to write the end had no answer: it may have been committed, or be committed yet. */
+  /** An earlier try to write the end got no answer: it may have been committed, or may yet be. */
   #isEndUncertain = false;
   #withFailure: ((tx: Tx) => Promise<void>) | undefined;
 
@@ -200,8 +200,8 @@ class Attempt {
   }
 
   /**
-   * A commit whose answer was lost looks like a lost lease at the next try, or like a refusal where that waited for it, such as
-   * of bytes that count by now: then the row tells whether it was done.
+   * A commit whose answer was lost looks at the next try like a lost lease, or like a refusal, for instance because its
+   * own bytes count by now. Then the job's row tells whether it was committed.
    */
   async #end(ending: JobEnd, promote?: Outcome<JobKind>['promote']): Promise<void> {
     const { database, groups, notifications } = this.#worker;

@@ -9,7 +9,7 @@ import { AutoResetEvent } from './auto-reset-event.ts';
 
 /** A connected worker claims an offered job within milliseconds: after so long none will. */
 const ACCEPT_MS = 40;
-/** For the offer to come back to its own worker: then it has reached the others, too. */
+/** How long to wait for the worker's own offer: when it comes back, the others have it too. */
 const ECHO_MS = 250;
 /** The row of a job that another worker runs is read after each notification about it, at most this often, … */
 const READ_MS = 1_000;
@@ -19,11 +19,8 @@ const READ_ANYWAY_MS = 5_000;
 const MAX_SEEN_SESSIONS = 1_000;
 
 /**
- * Runs a session's jobs of one queue on the worker that is connected to its host. The queue gives an entry to any worker. A worker that
- * would have to log in first offers the job to the others; the one that is connected accepts, and runs it beside the jobs of
- * its own slots. The entry stays with the first worker: its slot stays taken, and operators see the job as active. The claim
- * alone decides who runs the job, and if nobody accepts in time the first worker does. A session's second job on a worker
- * makes it connect as well, so that all workers serve a busy session.
+ * Runs a session's jobs of one queue on the worker that is connected to its host (decision 22). The claim alone decides
+ * which worker runs a job: offers may be lost.
  */
 export class SessionAffinity {
   readonly #worker: WorkerContext;
@@ -33,7 +30,7 @@ export class SessionAffinity {
   readonly #slots: number;
   /** Jobs that other workers offered and this one runs. */
   readonly #accepted = new Set<Promise<unknown>>();
-  /** By the ids of jobs that this worker offers: called when the offer has come back. */
+  /** By job id, called when this worker's own offer has come back. */
   readonly #onEcho = new Map<string, () => void>();
   readonly #seenSessions = new LRUCache<string, true>({ max: MAX_SEEN_SESSIONS });
   readonly #unsubscribe: () => void;

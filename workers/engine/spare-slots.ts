@@ -1,4 +1,4 @@
-/** The slots of a queue at this worker: jobs have them, and work that can be begun again borrows those that are free. */
+/** The slots of a queue at this worker. Jobs own them; work that can be restarted borrows free ones. */
 export class SpareSlots {
   readonly #count: number;
   /** Jobs that run. */

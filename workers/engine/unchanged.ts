@@ -1,12 +1,12 @@
-/** What changes its version with each sign of life. */
+/** `version` changes with each sign of life. */
 export interface Versioned {
   id: string;
   version: string;
 }
 
 /**
- * Finds what gives no sign of life: what was seen unchanged by so many looks in a row. It compares no clocks, which may be
- * set, and does not count how long a look took: an outage, or a pause of this process, is one look.
+ * Finds what was unchanged in so many looks in a row. It compares no clocks, because those may be set, and a long
+ * outage or a pause of this process counts as one look.
  */
 export class Unchanged<T extends Versioned> {
   readonly #enough: number;
@@ -16,7 +16,7 @@ export class Unchanged<T extends Versioned> {
     this.#enough = enough;
   }
 
-  /** `current` is all that there is. Gives those that were unchanged often enough. */
+  /** Takes all current items; returns those that were unchanged often enough. */
   look(current: T[]): T[] {
     const before = this.#seen;
     this.#seen = new Map(

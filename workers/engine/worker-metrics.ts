@@ -5,7 +5,7 @@ import type { ClaimedRow } from './claim-jobs.ts';
 /** Coarse enough to cost nothing while idle. */
 const LAG_RESOLUTION_MS = 100;
 
-/** The metrics of a worker. It has no port: its heartbeat writes them, and the API serves them. */
+/** The metrics of a worker. It has no port, so its heartbeat writes them and the API serves them. */
 export class WorkerMetrics {
   readonly #counted = createMetrics(WORKER_METRICS);
   readonly #lag = monitorEventLoopDelay({ resolution: LAG_RESOLUTION_MS });

@@ -18,10 +18,10 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 /** A job whose host cannot be reached is tried again after so long. */
 const UNREACHABLE_RETRY_SECONDS = 30;
 
-/** Submits a job to the batch system of the session's host exactly once, and follows it to its end in many short visits. */
+/** Submits a job to the batch system of the session's host exactly once, and follows it in many short visits. */
 const batch: Handler<'batch'> = async context => {
   const { job, payload } = context;
-  // Also of one that ends now a directory may be there, which is removed by who polls the host.
+  // Even if the job ends now, its directory may be there, and the host's poller must remove it.
   if (job.runAt) await followHost(context.worker.database.db, job.session ?? '');
   if (!job.batch) context.signal.throwIfAborted();
   const output = await context.output();

@@ -4,14 +4,14 @@ import { type DirectoryEntry, listDirectory } from '../remote-files/list-directo
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
-/** Entries of one commit: a commit for each answer of a host costs more than the answer does. */
+/** Entries of one commit: a commit per answer of the host would cost more than the answer. */
 const GROUP = 1_000;
 /** But an entry waits no longer than this for its commit while others come. */
 const GROUP_MS = 100;
 
 /**
- * Lists a directory in the host's order. Each group of entries is four lines, JSON arrays of their names, sizes, types and
- * times, so that the API assembles the columns of its answer without parsing single entries.
+ * Lists a directory in the host's order. A group of entries is four lines, JSON arrays of names, sizes, types and
+ * times, so that the API assembles the columns of its answer without parsing them.
  */
 const browse: Handler<'browse'> = async context => {
   const { payload, signal } = context;

@@ -12,7 +12,7 @@ import { runOnHost } from '../runs/run-on-host.ts';
 import type { RunEnd } from '../runs/run-state.ts';
 import { hasAgent } from '../ssh/reconnect.ts';
 
-/** Runs a command on the session's host: through its agent exactly once, without one at most once. */
+/** Runs a command on the session's host: exactly once by its agent, at most once without one. */
 const command: Handler<'command'> = async context => {
   const { job, payload } = context;
   // Only a plain exec is marked as removed from its host when it starts.
@@ -30,7 +30,7 @@ const command: Handler<'command'> = async context => {
     limit: limits.signal,
     begun: limits.begun,
     stored: async () => {
-      // What is not stored yet would come from the host a second time.
+      // The host would send again what is not stored yet.
       await output.flush();
       return { ...output.stored };
     },
@@ -58,7 +58,7 @@ const command: Handler<'command'> = async context => {
 
 export default command;
 
-/** Whether all that the run wrote is that it could not enter its folder: then its command did not run. */
+/** Whether the run wrote only that it could not enter its folder: then its command did not run. */
 async function saysNoFolder(
   { worker, job, payload }: JobContext<'command'>,
   output: OutputWriter,

@@ -3,7 +3,7 @@ import { auditRefusal } from '../ssh/audit-login.ts';
 import { openSession } from '../ssh/open-session.ts';
 import { logIn } from '../ssh/session-logins.ts';
 
-/** Logs in to the host of a session, up to what it asks the user, and makes the session usable. */
+/** Logs in to a session's host, up to the questions to its user, and makes the session usable. */
 const connect: Handler<'connect'> = async context => {
   const { worker, job, signal } = context;
   const login = { sid: job.session ?? '', job: job.id };

@@ -12,8 +12,8 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 const REPORT_MS = 500;
 
 /**
- * Copies a file of the session's host into the store, as a part of an upload. The part is what was read, even if the file
- * changes meanwhile. After a lost link or worker it starts over with another object; the part exists with the job's end.
+ * Copies a file of the session's host into the store as a part of an upload, as it was read. After a lost link or
+ * worker it starts over with another object; the part appears with the job's end.
  */
 const copy: Handler<'copy'> = async context => {
   const { worker, payload } = context;

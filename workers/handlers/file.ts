@@ -6,7 +6,7 @@ import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /**
- * Reads a file or a range of it into the job's output: `{"size", "start", "end", "tag", "whole"}` and a line break, then the
+ * Reads a file or a range into the job's output: `{"size", "start", "end", "tag", "whole"}`, a line break, then the
  * bytes from start to before end.
  */
 const file: Handler<'file'> = async context => {
@@ -20,7 +20,7 @@ const file: Handler<'file'> = async context => {
     });
   }
   const copy = async (session: RemoteSession) => {
-    // Files are offered where they can be browsed, though they are read over exec, which is faster.
+    // Files are offered only where they can be browsed, although exec, which is faster, reads them.
     await session.requireSftp(signal);
     const { found, offset, length, whole } = await open(session, payload, signal);
     try {
@@ -41,7 +41,7 @@ const file: Handler<'file'> = async context => {
 
 export default file;
 
-/** The file at the range, or at its beginning where the range is meant for another state of it. */
+/** The file at the range, or at its beginning if the range was meant for another state. */
 async function open(session: RemoteSession, payload: Payload<'file'>, signal: AbortSignal) {
   const { path, headOnly, range, ifRange } = payload;
   const whole = range === undefined;
@@ -53,7 +53,7 @@ async function open(session: RemoteSession, payload: Payload<'file'>, signal: Ab
   return { found: await openRemoteFile(session, { path, signal }), ...all, whole: true };
 }
 
-/** Where the range begins and how long it is. A suffix needs the size of the file first. */
+/** Offset and length of the range. A suffix range needs the file's size first. */
 async function placeRange(
   session: RemoteSession,
   { path, range }: Payload<'file'>,

@@ -22,8 +22,8 @@ import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts
 const MOST_NAMED = 1_000;
 
 /**
- * Makes a finished upload into artifacts of its model: all of them with the job's end, or none. After a lost worker it starts
- * over, from parts that stay until the job ends.
+ * Makes a finished upload into artifacts of its model, all at the job's end or none. After a lost worker it starts
+ * over; the parts stay until the job ends.
  */
 const parse: Handler<'parse'> = async context => {
   const { worker, payload } = context;
@@ -44,7 +44,7 @@ const parse: Handler<'parse'> = async context => {
   const keys: string[] = [];
   const { made, skipped } = await parseFiles(context, row.upload, { files, keys }).catch(
     async (error: unknown) => {
-      // What the files before were made into, which nothing refers to.
+      // Artifacts of earlier files, to which nothing refers.
       for (const key of keys) await worker.objects.remove(key).catch(() => {});
       throw error;
     },
@@ -63,7 +63,7 @@ const parse: Handler<'parse'> = async context => {
         skipped: skipped.count > 0 ? skipped : undefined,
         limits: worker.config,
       }),
-    // What is a part as well stays, as the upload does.
+    // An object that is also a part stays, like the upload.
     stored: made.map(({ object }) => object).filter(object => object.startsWith('artifacts/')),
   };
 };

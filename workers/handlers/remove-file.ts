@@ -5,7 +5,7 @@ import { removeRemoteFile } from '../remote-files/remove-file.ts';
 import { requireState } from '../remote-files/require-state.ts';
 import { withSession } from '../ssh/reconnect.ts';
 
-/** Removes a file of the session's host. One that was there and is gone when this is tried again was removed by the first try. */
+/** Removes a file of the session's host. If a retry finds it gone, the first try removed it. */
 const removeFile: Handler<'remove-file'> = async context => {
   const { job, payload, signal } = context;
   const options = { path: payload.path, confirm: () => recordIntent(context), signal };

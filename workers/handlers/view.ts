@@ -16,7 +16,7 @@ import { storeScratch, withScratch, writeScratch } from '../sandbox/scratch-dir.
 const FETCHED = 0.2;
 const MADE = 0.9;
 
-/** Makes a sorted, filtered or grouped copy of a table. It becomes visible with the job's end, whole or not at all. */
+/** Makes a sorted, filtered or grouped copy of a table, which becomes visible as a whole with the job's end. */
 const view: Handler<'view'> = async context => {
   const { payload, job, worker } = context;
   const { made, tableSize } = await makeView(context);

@@ -13,7 +13,7 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 /** Attempts whose temporary file may have stayed behind. */
 const MOST_STALE = 20;
 
-/** Writes what the request has stored to a file of the session's host; again from its beginning after a lost link or worker. */
+/** Writes stored content to a file of the session's host; starts over after a lost link or worker. */
 const writeFile: Handler<'write-file'> = async context => {
   const { payload } = context;
   let tries = 0;
@@ -34,7 +34,7 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
   };
   if (ifMatch && mayBeNamed && (await isWritten(session, written).catch(fail)))
     return { created: false };
-  // SFTP tells it before the tag is read, and at last: a change between these is seen.
+  // SFTP tells the state before the tag is read and at the end, so a change in between is seen.
   const unchanged = ifMatch && (await statFile(session, path, signal).catch(fail));
   if (ifMatch) await requireState(session, { path, ifMatch, signal });
   const stored = await worker.objects.get(object, { signal });

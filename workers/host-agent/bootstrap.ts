@@ -26,9 +26,9 @@ export interface OpenAgentOptions {
 }
 
 /**
- * Opens the host's agent, and installs its file if that is missing or damaged.
- * Throws `startup_files_print`, `shell_unusable`, `host_unsupported`, `agent_startup_failed`, `remote_connection_failed`
- * (for the time-out, with a ShellTimeout as its cause), what `remote.exec` throws, or the signal's reason.
+ * Opens the host's agent; installs its file if that is missing or damaged. Throws `startup_files_print`,
+ * `shell_unusable`, `host_unsupported`, `agent_startup_failed`, `remote_connection_failed` (a time-out has the cause
+ * ShellTimeout), what `remote.exec` throws, or the signal's reason.
  */
 export async function openAgent(
   remote: RemoteExec,
@@ -56,12 +56,12 @@ export async function openAgent(
   }
 }
 
-/** What the account's shell has written in the place of what it was asked for. */
+/** What the account's shell wrote instead of the expected line. */
 interface Foreign {
   text: string;
 }
 
-/** A shell that has written so much and not yet what it was asked for will not. */
+/** A shell that has written so much before the expected line will not write it. */
 const MAX_FOREIGN = 65_536;
 
 /** With fewer descriptors sh cannot redirect, as it keeps what it redirects above the ninth. */
@@ -121,8 +121,8 @@ async function expectLine(lines: LineReader, prefix: string, foreign: Foreign): 
 }
 
 /**
- * Whether the first line begins as expected. Throws `startup_files_print` if it does not and the expected line still
- * comes, after what start-up files printed.
+ * Whether the first line begins as expected. Throws `startup_files_print` if the expected line comes later, after what
+ * start-up files printed.
  */
 async function isExpected(
   lines: LineReader,
@@ -144,8 +144,8 @@ async function isExpected(
 
 /**
  * Prints `windlass-probe have|need SHELL`; after `need` it stores its standard input and prints `windlass-stored ok` or
- * the error. Every account's shell must parse it (sh, csh, tcsh, fish, zsh): no `!`, backslash or newline, and no single
- * quote but the outer two. The temporary name contains the PID, so concurrent installers do not collide.
+ * the error. sh, csh, tcsh, fish and zsh must all parse it: no `!`, backslash, newline or inner single quote. The PID
+ * in the temporary name keeps concurrent installers apart.
  */
 function probeCommand({ name, content, checksum }: AgentFile): string {
   const script = [
@@ -171,8 +171,8 @@ function check(checksum: number, size: number): string {
 }
 
 /**
- * A shell of the sh family runs the agent itself, so that commands inherit what its start-up files export, including
- * functions; other shells start /bin/sh. `-f` keeps zsh from reading .zshenv for each process of the agent.
+ * A shell of the sh family runs the agent itself, so that commands inherit what its start-up files define, functions
+ * too; others start /bin/sh. `-f` keeps zsh from reading .zshenv for each agent process.
  */
 function serveCommand(
   { name }: AgentFile,
@@ -186,8 +186,8 @@ function serveCommand(
 }
 
 /**
- * What a process was started with, its start-up files have not changed in /proc. The agent, which takes the place of the login
- * shell and so has its PID, finds it by that.
+ * /proc keeps the environment that a process was started with, whatever start-up files change. The agent takes the
+ * login shell's place and PID, and finds the file by that.
  */
 const KEEP_LOGIN = `/bin/sh -c '${[
   'umask 077',

@@ -13,15 +13,15 @@ import { quoteLine } from './shell-quote.ts';
 export interface RunRequest {
   /** Letters, digits and hyphens, like token. */
   id: string;
-  /** Identifies the request: repeated with the same id and token, it follows the run from its first byte. */
+  /** Identifies the request: a repeated one follows the run from its first byte. */
   token: string;
   /** For the account's own `$SHELL -c`; at most 128 KiB, Linux's limit for an argument. */
   command?: string;
   /** For a shell that reads it from a file; of any length. */
   script?: string;
   /**
-   * /bin/sh, or the account's own shell, one of the Bourne family. For `login` /bin/sh is started as if the account had just
-   * logged in, before its start-up files, which needs an agent of `startup` `each`.
+   * /bin/sh, or the account's own shell of the Bourne family. `login` is /bin/sh in the login's environment, before its
+   * start-up files; it needs an agent with `startup` `each`.
    */
   reader?: keyof typeof MODE;
 }
@@ -32,7 +32,7 @@ const MODE = { sh: 's', account: 'a', login: 'l' };
 interface Follow {
   id: string;
   queue: EventQueue<RunEvent>;
-  /** The offsets that the caller has acknowledged, and the sum of those that were sent to the agent. */
+  /** The offsets that the caller has acknowledged; ackSent is the sum of those sent to the agent. */
   acked: { stdout: number; stderr: number };
   ackSent: number;
 }
@@ -40,7 +40,7 @@ interface Follow {
 /** Each acknowledgement costs the host some milliseconds, so small ones are coalesced. */
 const ACK_BYTES = 2 ** 20;
 const ACK_DELAY_MS = 50;
-/** Of unread events of one run: far above the agent's window, so that only a hostile agent exceeds it. */
+/** Unread events of one run: far above the agent's window, so only a hostile agent exceeds it. */
 const MAX_UNREAD_BYTES = 64 << 20;
 /** Each leaves a fence, which is removed only after a ping: see confirmedAt. */
 const FORGOTTEN_BEFORE_PING = 250;
@@ -49,9 +49,8 @@ const EVENT_OVERHEAD_BYTES = 1_000;
 
 /**
  * A connection to the agent on a host. When its channel is lost, every iterator and promise rejects with
- * `remote_connection_failed`; the runs continue, and another client can follow them.
- * The agent sends at most 16 MiB of a run past the acknowledged offsets, which bounds the memory of an unread iterator,
- * and of all runs together about one second of what the link delivers, which bounds the delay of answers.
+ * `remote_connection_failed`; the runs continue, and another client can follow them. The agent sends at most 16 MiB
+ * past the acknowledged offsets of a run, and about a second's worth in all (decision 24).
  */
 export class AgentClient {
   readonly hello: Hello;
@@ -105,9 +104,9 @@ export class AgentClient {
   }
 
   /**
-   * Starts a run, unless an attempt has started it before, and follows it from its first byte. Its job's row must have been
-   * looked at after `confirmedAt`.
-   * The iterator ends after a terminal event (absent, crowded, taken, ended, stopped, lost) and can be read once. It throws `invalid_input` (a NUL in the text), `remote_disk_full`, `agent_problem` (the run was not started).
+   * Starts a run unless it was started before, and follows it from its first byte. The caller must have read its job's
+   * row after `confirmedAt` (decision 2). The iterator can be read once; it ends after absent, crowded, taken, ended,
+   * stopped or lost, and throws `invalid_input` (NUL in the text), `remote_disk_full` or `agent_problem` (not started).
    */
   run(request: RunRequest): AsyncIterableIterator<RunEvent> {
     const text = request.command ?? request.script ?? '';
@@ -119,7 +118,7 @@ export class AgentClient {
     return events;
   }
 
-  /** Follows a run from these byte offsets, the ends of what is stored; its events are those of run(). */
+  /** Follows a run from these offsets, up to which its output is stored. Events as for run(). */
   follow(from: { id: string; stdout: number; stderr: number }): AsyncIterableIterator<RunEvent> {
     const { id, stdout, stderr } = from;
     checkName(id);
@@ -127,8 +126,8 @@ export class AgentClient {
   }
 
   /**
-   * Acknowledges that the bytes below these offsets are stored: the host deletes them and sends as many more. Small
-   * acknowledgements are coalesced for 50 ms. No effect after the run's last event: then forget the run.
+   * Acknowledges that the bytes below these offsets are stored: the host deletes them and sends as many more. Has no
+   * effect after the run's last event: then forget the run.
    */
   ack(id: string, stdout: number, stderr: number): void {
     for (const [handle, follow] of this.#follows) {
@@ -140,10 +139,10 @@ export class AgentClient {
   }
 
   /**
-   * Kills every process of a run and resolves when none is left, after some 6 s at most; its iterators then end.
-   * result: `killed` (now or by an earlier stop), `group_killed` (only its process group, as the host has no /proc),
-   * `survivors` (some processes did not die), `never_started` (nor ever will), `stopped` (before it started) or `ended`
-   * (by itself). `wrong_node`: only an agent on `node`, which shares this home directory, can stop it.
+   * Kills every process of a run and resolves when none is left, within about 6 s; its iterators then end. result:
+   * - `killed` (now or earlier), `group_killed` (the host has no /proc), `survivors`, `ended` (by itself)
+   * - `stopped` before it started, `never_started` (nor ever will)
+   * - `wrong_node`: only an agent on `node`, which shares this home, can stop it
    */
   async stop(id: string): Promise<{ result: string; node?: string }> {
     const answer = await this.#request('stop', 'halted', checkName(id));
@@ -158,7 +157,7 @@ export class AgentClient {
       throw new WindlassError('conflict', { detail: `run ${id} has not ended.` });
   }
 
-  /** As forget(), for a few hundred runs at most; returns those that it kept because they may be alive. */
+  /** As forget(), for at most a few hundred runs. Returns those kept because they may be alive. */
   async forgetAll(ids: string[]): Promise<string[]> {
     if (ids.length === 0) return [];
     this.#forgotten += ids.length;
@@ -168,7 +167,7 @@ export class AgentClient {
     return ids.filter((_, n) => positions.includes(n + 1));
   }
 
-  /** The host's ffmpeg and which of the encoders that videos may use it has; null if there is no ffmpeg. */
+  /** The host's ffmpeg, and which of the encoders for videos it has; null without ffmpeg. */
   async ffmpeg(): Promise<{ path: string; encoders: string[] } | null> {
     const answer = await this.#request('ffmpeg', 'ffmpeg');
     const [encoders = '-', ...path] = answer.split(' ');
@@ -176,7 +175,7 @@ export class AgentClient {
     return { path: path.join(' '), encoders: encoders === '-' ? [] : encoders.split(',') };
   }
 
-  /** Pages of the runs on the host, in the order of their ids. Runs that start or end meanwhile may be missing. */
+  /** Pages of the runs on the host, ordered by id. May miss runs that start or end meanwhile. */
   list(): AsyncGenerator<ListedRun[], void> {
     return this.#lists.read(
       () => this.#nextNumber(),
@@ -193,8 +192,8 @@ export class AgentClient {
   }
 
   /**
-   * performance.now() of the last pong, at first of the hello. Who runs something must have found its job unended after it: the
-   * agent removes fences of runs that were forgotten before that ping. Compare it again in the same turn as run().
+   * performance.now() of the last pong, or of the hello. Start a run only if its job was unended after this (decision
+   * 2); compare again in the same turn as run().
    */
   get confirmedAt(): number {
     return this.#confirmedAt;

@@ -31,8 +31,8 @@ export class LineReader {
   }
 
   /**
-   * The next line without its newline; undefined at the end of the stream. An incomplete last line counts as a line.
-   * Throws `remote_connection_failed` if the channel closes without an end, or the signal's reason.
+   * The next line without its newline; an incomplete last line counts; undefined at the end. Throws
+   * `remote_connection_failed` if the channel closes without an end, or the signal's reason.
    */
   async next(): Promise<string | undefined> {
     const parts: Buffer[] = [];
@@ -48,8 +48,8 @@ export class LineReader {
   }
 
   /**
-   * The chunk up to its first line break; what follows goes back. Now, and not when it is asked for: in the next tick a stream
-   * whose end has come, and which is empty then, takes nothing back.
+   * Returns the chunk up to its first line break and puts the rest back at once: in the next tick an ended, empty
+   * stream takes nothing back.
    */
   #keepRest(chunk: Buffer): Buffer {
     const end = chunk.indexOf(NEWLINE) + 1;
@@ -58,7 +58,7 @@ export class LineReader {
     return chunk.subarray(0, end);
   }
 
-  /** Releases the channel. Call it before another reader takes over, or before the channel is destroyed. */
+  /** Releases the channel. Call it before another reader takes over or the channel is destroyed. */
   detach(): void {
     this.#channel.stderr.off('data', this.#onError);
   }

@@ -1,8 +1,8 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 
 /**
- * Quotes text as one line for `eval` in sh, with `$nl` for each newline, which no package for shell quoting offers.
- * Throws `invalid_input` on a NUL, which no shell can pass to a command.
+ * Quotes text as one line for `eval` in sh, with `$nl` for each newline; no package does that. Throws `invalid_input`
+ * on NUL, which no shell can pass on.
  */
 export function quoteLine(text: string): string {
   if (text.includes('\0'))

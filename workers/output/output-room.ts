@@ -5,8 +5,8 @@ const CHECK_BYTES = 4 << 20;
 const CHECK_MS = 1_000;
 
 /**
- * Whether there is room for more of a job's output: LIMIT_FREE_BYTES and LIMIT_USER_BYTES. It answers at once, by its last look:
- * pieces that waited for one would be overtaken by later ones.
+ * Whether LIMIT_FREE_BYTES and LIMIT_USER_BYTES leave room for more output. Answers at once from the last look: later
+ * pieces would overtake one that waits.
  */
 export class OutputRoom {
   readonly #assertRoom: () => Promise<void>;
@@ -25,7 +25,7 @@ export class OutputRoom {
     return room;
   }
 
-  /** Throws `insufficient_storage` from the first shortage on: output with a gap would be worse than none. */
+  /** Throws `insufficient_storage` from the first shortage on: output with a gap is worse than none. */
   admit(bytes: number): void {
     if (this.#shortage) throw this.#shortage;
     this.#unchecked += bytes;
@@ -39,7 +39,7 @@ export class OutputRoom {
     try {
       await this.#assertRoom();
     } catch (error) {
-      // Where that cannot be told, storing tells what is wrong.
+      // If it cannot be told, the write itself will fail.
       if (error instanceof WindlassError && error.code === 'insufficient_storage')
         this.#shortage ??= error;
     }

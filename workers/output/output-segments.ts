@@ -18,11 +18,11 @@ export interface Segment {
   start: number;
   length: number;
   object: string;
-  /** From where on its bytes were in no chunk row: they are stored with it. */
+  /** From this offset on the bytes were never in chunk rows: they are stored with the segment. */
   direct: number;
 }
 
-/** The objects of one job's output. Each has a new key, and readers see it with the commit of its row. */
+/** The objects of one job's output, each under a new key; visible from the commit of its row. */
 export class OutputSegments {
   readonly #context: SegmentsContext;
   readonly #job: string;
@@ -32,7 +32,7 @@ export class OutputSegments {
     this.#job = job;
   }
 
-  /** Puts a stream's first chunk rows, of `most` bytes or one row more, into an object; undefined where there are none. */
+  /** Puts a stream's first chunk rows, `most` bytes or one row more, into an object; undefined if there are none. */
   async putChunks(stream: OutputStream, most: number): Promise<Segment | undefined> {
     const found = await this.#listChunks(stream);
     const start = found[0]?.start ?? 0;
@@ -43,7 +43,7 @@ export class OutputSegments {
     return this.#put(segment, this.#readChunks(stream, start, length));
   }
 
-  /** Puts the bytes at offset `at` into an object, together with those before them that are in chunk rows. */
+  /** Puts the bytes at offset `at`, and the chunk rows before them, into an object. */
   async putBytes(given: {
     stream: OutputStream;
     at: number;

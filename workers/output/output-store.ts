@@ -13,7 +13,7 @@ export class OutputStore {
   readonly #database: Database;
   readonly #segments: OutputSegments;
   readonly #claim: Claim;
-  /** Number of the next chunk row. It starts from the time, because rolled-up rows leave no number behind. */
+  /** Number of the next chunk row. Starts from the time, because rolled-up rows leave no number behind. */
   #seq = Date.now() * 1_000;
 
   constructor(database: Database, segments: OutputSegments, claim: Claim) {
@@ -39,7 +39,7 @@ export class OutputStore {
     return { stdout: bytesOf('stdout'), stderr: bytesOf('stderr') };
   }
 
-  /** Commits a batch that begins at `from`: rows for `segments`, chunk rows for the streams that have none. */
+  /** Commits a batch that begins at `from`: `segments`, and chunk rows for streams without one. */
   async commit(from: OutputOffsets, parts: Part[], segments: Segment[]): Promise<void> {
     const isDirect = (stream: OutputStream) => segments.some(segment => segment.stream === stream);
     const rows: (typeof chunks.$inferInsert)[] = [];
@@ -58,7 +58,7 @@ export class OutputStore {
       try {
         await this.#database.db.transaction(write);
       } catch (error) {
-        // The answer to an earlier try was lost: it may have been committed, even while this one waited for it.
+        // An earlier try without an answer may have been committed, even while this one waited for it.
         const mayBeStored = tries > 0 && error instanceof LeaseLost;
         if (!mayBeStored || !(await this.#isStored(end))) throw error;
       }
@@ -66,8 +66,8 @@ export class OutputStore {
   }
 
   /**
-   * Moves a stream's first chunk rows into one object of about `bytes`; returns how many bytes it moved. A reader finds each
-   * byte in a row or in the object at any moment.
+   * Moves a stream's first chunk rows, about `bytes`, into one object; returns how many bytes. At any moment a reader
+   * finds each byte in a row or in the object.
    */
   async rollUp(stream: OutputStream, bytes: number): Promise<number> {
     const segment = await this.#segments.putChunks(stream, bytes);

@@ -2,11 +2,11 @@ import { OUTPUT_STREAMS, type OutputOffsets, type OutputStream } from '../../sha
 
 /** Appended bytes in memory, the batch being stored included, beyond which append() makes its caller wait. */
 const MAX_PENDING = 12 << 20;
-/** A stream's part of a batch goes into an object from this size on; an object for each smaller part would cost too much. */
+/** From this size a stream's part of a batch becomes an object; smaller ones would cost too many objects. */
 const DIRECT = 1 << 20;
 /** Chunk rows of a stream are rolled up into objects of this size. */
 export const ROLL_UP = 4 << 20;
-/** Bytes of a stream in chunk rows at which the writer is blocked: the object store is away. The run is blocked with it. */
+/** A stream's bytes in chunk rows that block the writer, and with it the run, while the object store is away. */
 const MAX_LIVE = 32 << 20;
 const RETRY_MS = 2_000;
 
@@ -17,8 +17,8 @@ const RETRY_MS = 2_000;
  *     idle → committing → idle                    it is small, or the object store is away: all goes into chunk rows
  *     idle ⇄ blocked                              a stream has too much in chunk rows
  *
- * The other one rolls chunk rows up. A batch that goes into objects waits for it, and it for such a batch, because such an
- * object begins with the chunk rows that precede it. After a failure nothing begins any more.
+ * The other rolls chunk rows up. A batch with objects and a roll-up exclude each other, because such an object begins
+ * with the chunk rows before it. After a failure nothing begins any more.
  */
 export interface OutputWriterState {
   write: 'idle' | 'putting' | 'put' | 'committing' | 'blocked';
@@ -128,7 +128,7 @@ function apply(state: OutputWriterState, event: OutputEvent, input: Input): void
   }
 }
 
-/** Without the object store a batch goes into chunk rows and roll-ups pause; any other failure is final. */
+/** Without the object store batches go into chunk rows and roll-ups pause; any other failure is final. */
 function fail(
   state: OutputWriterState,
   { effect, error, isTransient }: OutputEvent & { type: 'failed' },

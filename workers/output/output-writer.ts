@@ -32,9 +32,9 @@ interface OutputContext {
 }
 
 /**
- * The one writer of a job's output. It stores what is appended in order, in batches, each in one transaction that also
- * proves the lease. `stored` says how far that is committed, which is what may be acknowledged. What it does when is
- * decided in output-writer-state.ts; this class performs the effects.
+ * The one writer of a job's output: stores it in order, in batches, each in a transaction that proves the lease. Bytes
+ * up to `stored` are committed and may be acknowledged. output-writer-state.ts decides; this class performs the
+ * effects.
  */
 export class OutputWriter {
   readonly #context: OutputContext;
@@ -73,13 +73,13 @@ export class OutputWriter {
   }
 
   /**
-   * Takes bytes to store; waits while too many wait already. Rejects with LeaseLost when another worker has the job, and
-   * with `insufficient_storage` where there is no room: then it has not taken them, and what it took before is stored.
+   * Takes bytes to store; waits while too many are pending. Rejects with LeaseLost, or with `insufficient_storage`:
+   * then it has not taken these bytes, and all earlier ones are stored.
    */
   async append(stream: OutputStream, bytes: Buffer): Promise<void> {
     this.#throwFailure();
     this.#context.admit?.(bytes.length);
-    // Nothing is awaited before this: callers do not wait for one another, and the order of their calls is that of the output.
+    // No await before this: the order of the calls is that of the output.
     this.#buffer.add(stream, bytes);
     // A batch that is being stored is followed by what is buffered anyway.
     if (this.#state.write === 'idle') this.#dispatch({ type: 'appended' });
@@ -89,7 +89,7 @@ export class OutputWriter {
     }
   }
 
-  /** Calls back after each commit with the committed offsets: these bytes may be acknowledged to the host. */
+  /** Calls back after each commit with the committed offsets, which may be acknowledged to the host. */
   whenStored(callback: (stored: OutputOffsets) => void): void {
     this.#whenStored = callback;
   }
@@ -170,12 +170,12 @@ export class OutputWriter {
     this.#batchSegments = [];
   }
 
-  /** The batch that is being stored. Empties the buffer in the tick in which the state made a batch of it. */
+  /** The batch to store. Empties the buffer in the tick in which the state began the batch. */
   #takeBatch(): Batch {
     this.#batch ??= this.#buffer.take();
     return this.#batch;
   }
 }
 
-/** An earlier try whose answer was lost may be committed while this one waits for it: then its keys are there. */
+/** An earlier try whose answer was lost may commit while this one waits for it: then its keys exist. */
 const wasMoved = (error: unknown) => sqlState(error) === UNIQUE_VIOLATION;

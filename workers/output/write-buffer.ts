@@ -27,8 +27,8 @@ export interface Batch {
 }
 
 /**
- * Bytes that wait to be stored. Once there are many they are copied into pooled blocks: packets' own buffers would survive
- * young garbage collections, and the collector would take a third of the time that a gigabyte takes.
+ * Bytes that wait to be stored. Many are copied into pooled blocks: packets' own buffers would survive young
+ * collections, and garbage collection would take a third of the time of a gigabyte.
  */
 export class WriteBuffer {
   #pieces: Piece[] = [];

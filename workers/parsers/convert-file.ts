@@ -6,15 +6,15 @@ import { TableError } from './table/protocol.ts';
 import { runTableChild } from './table/run-child.ts';
 import { readUploadedFile } from './upload-files.ts';
 
-/** Progress after the file has been copied to the worker, and after it has been converted. */
+/** Progress after the file was copied to the worker, and after its conversion. */
 const COPIED = 0.15;
 const CONVERTED = 0.9;
 /** Characters of an artifact's name. */
 const MAX_NAME = 255;
 
 /**
- * The parser that has a file read by the child, and stores what that makes of it. Copies the file to the worker's disk
- * first: a format is read at any place, and a CSV file three times.
+ * A parser that makes the child read a file, and stores the result. Copies the file to the worker's disk first: formats
+ * need random access, and CSV three passes.
  */
 export const convertFile =
   (parser: FileParserName): Parser<FileParserName> =>

@@ -1,7 +1,7 @@
 const HDF5 = '\x89HDF\r\n\x1a\n';
-/** HDF5 may begin after a block of another's, as files of MATLAB 7.3 do: of this size, or twice that, and so on. */
+/** HDF5 may begin after a user block, as in files of MATLAB 7.3, of this size times a power of two. */
 const USER_BLOCK = 512;
-/** The first bytes of files that are no text; longer marks stand before shorter ones that they begin with. */
+/** The first bytes of binary files; longer marks precede their own prefixes. */
 const MARKS: [mark: string, name: string, parser?: string][] = [
   [HDF5, 'an HDF5 file', 'hdf5'],
   ['CDF\x01', 'a netCDF-3 file'],
@@ -29,9 +29,9 @@ const MARKS: [mark: string, name: string, parser?: string][] = [
   ['MATLAB 5.0 MAT-file', 'a MATLAB file'],
   ['SQLite format 3\0', 'an SQLite database'],
 ];
-/** A name in the first line of a text may begin so; the files themselves have bytes soon that no text has. */
+/** A text's first line may begin so; in the binary files, bytes that no text has follow soon. */
 const MAY_BE_TEXT = /^[A-Z\d]{3,4}$/i;
-/** The first member of a workbook's ZIP archive is one of these, as Excel, LibreOffice and other programs write them. */
+/** The first member of a workbook's ZIP archive, as Excel, LibreOffice and others write it. */
 const WORKBOOK_MEMBERS = ['[Content_Types].xml', '_rels/', 'docProps/', 'xl/'];
 /** Where the name of the first member begins. */
 const MEMBER_NAME = 30;

@@ -11,7 +11,7 @@ export interface MadeArtifact {
   object: string;
   /** Bytes. */
   size: number;
-  /** Of tables, as columns; of an array the number of its values, which are one column. */
+  /** For tables, with their columns; for an array, the number of its values, as one column. */
   rows?: number;
   columns?: ColumnStatistics[];
   dialect?: CsvDialect;
@@ -32,8 +32,8 @@ export interface ParseContext<P extends ParserName = ParserName> {
 }
 
 /**
- * Parses one file of an upload. Throws TableError or WindlassError `parse_failed` for errors in the file. It runs again
- * after a lost worker, so its only side effect may be stored objects.
+ * Parses one file of an upload. Throws TableError or WindlassError `parse_failed` for errors in the file. After a lost
+ * worker it runs again, so its only side effect may be stored objects.
  */
 export type Parser<P extends ParserName> = (
   file: UploadedFile,

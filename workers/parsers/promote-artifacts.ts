@@ -33,8 +33,8 @@ interface Promotion {
 }
 
 /**
- * Adds the artifacts to the model, in the transaction that ends the job; those of the same name and kind are replaced.
- * Removes the upload's parts; an object that has become an artifact's stays, because the artifact's row refers to it.
+ * Adds the artifacts to the model in the transaction that ends the job; replaces those of the same name and kind.
+ * Removes the upload's parts; an object that became an artifact's is kept by the artifact's row.
  */
 export async function promoteArtifacts(
   tx: Tx,
@@ -90,8 +90,8 @@ async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<v
 }
 
 /**
- * Inserts or replaces artifacts; returns how many bytes more they are, in the model and of the user. They get the model's
- * version, which is never reused, even if an artifact was deleted in between.
+ * Inserts or replaces artifacts; returns by how many bytes the model and the user grew. They get the model's version,
+ * which is never reused, even after a deletion.
  */
 async function putArtifacts(
   tx: Tx,

@@ -15,10 +15,10 @@ interface ReadFile {
 export type SentFile = NonNullable<Result<'parse'>['files']>[number];
 
 const PAGE = 5_000;
-/** Of all files together, for the size of the job's record. Parts of ever other sizes are no file of a client of ours. */
+/** For all files together; bounds the job's record. Our clients' files have parts of few sizes. */
 const MOST_RUNS = 10_000;
 
-/** What stays known of the files of an upload whose parts are gone: a client can tell by it whether it has the same ones. */
+/** Describes an upload's files after its parts are gone, so that a client can tell whether it has the same ones. */
 export async function describeSentFiles(db: Tx, upload: string): Promise<SentFile[]> {
   const files: ReadFile[] = [];
   let after = { file: -1, part: -1 };

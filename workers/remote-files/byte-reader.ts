@@ -1,9 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/**
- * Reads a byte stream by length or up to a mark, and reads ahead by one chunk at most. Hand-made, because node:stream has
- * no reads by delimiter.
- */
+/** Reads a byte stream by length or up to a mark, at most one chunk ahead; node:stream has no reads by delimiter. */
 export class ByteReader {
   readonly #stream: Readable;
   readonly #chunks: AsyncIterator<Buffer>;
@@ -11,7 +8,7 @@ export class ByteReader {
   #rest: Buffer = Buffer.alloc(0);
   #abort: ((reason: unknown) => void) | undefined;
 
-  /** The signal ends a pending read at once; destroying the stream may not, because over SSH the host must close it. */
+  /** The signal ends a pending read at once. Destroying an SSH stream may not, because the host must close it. */
   constructor(stream: Readable, signal?: AbortSignal) {
     this.#stream = stream;
     this.#chunks = stream.iterator({ destroyOnReturn: false });
@@ -38,8 +35,8 @@ export class ByteReader {
   }
 
   /**
-   * Destroys the stream and discards the rest of its bytes: an ssh2 channel closes, and releases its slot, only after
-   * everything that it received has been read.
+   * Destroys the stream and discards the rest: an ssh2 channel closes, and frees its slot, only when all received bytes
+   * were read.
    */
   close(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort);
@@ -65,8 +62,8 @@ export class ByteReader {
   }
 
   /**
-   * Reads up to the mark and skips it. If there are more than `limit` bytes before it, they are dropped, and `isWhole` is
-   * false. Throws if the stream ends before the mark.
+   * Reads up to the mark and skips it. If more than `limit` bytes precede it, drops them and sets `isWhole` to false.
+   * Throws if the stream ends before the mark.
    */
   async readUntil(mark: Buffer, limit: number): Promise<{ bytes: Buffer; isWhole: boolean }> {
     const parts: Buffer[] = [];
@@ -81,7 +78,7 @@ export class ByteReader {
       parts.push(bytes);
       kept += bytes.length;
     };
-    // A mark may be split over chunks: bytes that may begin it are searched again with the next chunk.
+    // A mark may be split over chunks: bytes that may begin it are kept for the next search.
     let tail = Buffer.alloc(0);
     for (;;) {
       const chunk = await this.read();

@@ -25,7 +25,7 @@ export async function giveName(
     return explainUnsupported('hardlink@openssh.com')(error);
   }
   await remove(channel, temporary).catch((error: unknown) => {
-    // The file is there, whole, and whatever is written to the other name is written to it.
+    // The file is there, whole; what is written to the other name goes to it too.
     if (statusOf(error) === undefined) throw error;
   });
 }

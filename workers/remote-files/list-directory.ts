@@ -12,13 +12,13 @@ export interface DirectoryEntry {
   modified: Date;
 }
 
-/** Requests in flight. One answer has some hundred entries at most; this keeps the host busy. */
+/** Requests in flight, which keep the host busy: one answer has a few hundred entries at most. */
 const PIPELINED = 4;
 
 /**
- * Lists a directory by SFTP, in the host's order, without `.` and `..`; each batch is one answer of the host. (ssh2's
- * own readdir by path collects the whole directory in memory.) Throws
- * `not_found`, `forbidden`, `invalid_input` (not a directory), `remote_connection_failed`, or the signal's reason.
+ * Lists a directory by SFTP in the host's order, without `.` and `..`, one answer per batch; ssh2's readdir by path
+ * would hold all in memory. Throws `not_found`, `forbidden`, `invalid_input` (no directory),
+ * `remote_connection_failed`, or the signal's reason.
  */
 export async function* listDirectory(
   session: RemoteSession,
@@ -41,7 +41,7 @@ export async function* listDirectory(
       return batch;
     };
     const batches = Array.from({ length: PIPELINED }, readAhead);
-    // A server may answer out of order, so the end is reached when all requests have been answered.
+    // Answers may come out of order, so the end needs the answers to all requests.
     for (let next = batches.shift(); next; next = batches.shift()) {
       const batch = await next;
       if (!batch) continue;

@@ -22,20 +22,22 @@ interface ReadFileOptions extends FileRange {
 }
 
 interface RemoteFile {
-  /** Of the whole file, in bytes, when it was opened; what is appended later is not read. */
+  /** The whole file's bytes when it was opened; what is appended later is not read. */
   size: number;
-  /** Names the file's state then, another one after each change; undefined where the host's programs do not tell. */
+  /** Identifies the file's state; changes with each change. Undefined if the host's programs do not tell. */
   tag: string | undefined;
   /**
-   * The requested bytes. Fails with `remote_connection_failed` if the connection is lost, and before the last byte with
-   * `conflict` if they are not all of one state; destroy it to stop reading.
+   * The requested bytes; destroy to stop. Fails with `remote_connection_failed`, or before the last byte with
+   * `conflict` if the bytes are not all of one state.
    */
   bytes: Readable;
 }
 
-/** Of what start-up files may print before the stream. */
+/** The most that start-up files may print before the stream. */
 const MAX_PRINTED_BYTES = 1 << 20;
-/** How long a script may take to end after its last byte, which takes it one call of stat, or its bytes to come after its end. */
+/**
+ * How long the script may take to end after its last byte, for one call of stat, or its bytes to come after its end.
+ */
 const END_MS = 20_000;
 /** ssh2 closes the channels of a lost connection at once. */
 const LOST_MS = 1_000;
@@ -43,9 +45,9 @@ const LOST_MS = 1_000;
 const AHEAD_BYTES = 65_536;
 
 /**
- * Opens a file on the session's host and streams it over an exec channel, without the agent. Throws `not_found`,
- * `invalid_input` if it is no regular file or its host does not tell its size, `forbidden` if the account may not read it,
- * `conflict` if it is changed meanwhile or shorter than its host tells, and `remote_connection_failed`; each error names the path.
+ * Streams a file of the session's host over an exec channel, without the agent. Errors, which name the path:
+ * `not_found`, `forbidden`, `invalid_input` (no regular file, or no size), `conflict` (changed, or shorter than its
+ * size), `remote_connection_failed`.
  */
 export async function openRemoteFile(
   session: RemoteExec,
@@ -101,13 +103,13 @@ interface OpenedFile {
 }
 
 interface Ending {
-  /** Of the script; null where the connection was lost before it. */
+  /** The script's status; null if the connection was lost before it. */
   code: number | null;
   /** The file's state after the last byte, where the host tells it. */
   after: FileState | undefined;
 }
 
-/** How the script ended, as it says itself at last, or else as the host says of its channel. */
+/** The script's own last word on how it ended, or else the channel's. */
 function awaitEnding({ stderr, closed }: ExecChannel, mark: string): Promise<Ending> {
   let printed = '';
   stderr.on('error', () => {});
@@ -122,7 +124,7 @@ function awaitEnding({ stderr, closed }: ExecChannel, mark: string): Promise<End
 }
 
 /**
- * The file's size and the bytes that were asked for. A host may say more than a file has: a short one is read before its size is
+ * The size and the requested bytes. A file may be shorter than its host says, so a short one is read before its size is
  * told.
  */
 async function readSized(
@@ -138,15 +140,12 @@ async function readSized(
   const { bytes, isEnd } = await Promise.race([ahead, ended]);
   if (!isEnd) return { size: said, pieces: readWhole(file, bytes, asked) };
   await assertWhole(file);
-  // Where it begins is behind its end, which is not known.
+  // The offset is beyond the file's unknown end.
   if (bytes.length === 0 && offset > 0) throw belied(file);
   return { size: offset + bytes.length, pieces: readWhole(file, bytes, bytes.length) };
 }
 
-/**
- * The same of a file that has no bytes as its host says, such as those that a kernel makes up: all are read before its size is
- * told.
- */
+/** For a file of size 0, such as one that a kernel makes up: all is read before its size is told. */
 async function readUnsized(
   file: OpenedFile,
   { offset, length }: { offset: number; length: number },
@@ -175,7 +174,7 @@ async function readAhead(
   return { bytes: Buffer.concat(read), isEnd: false };
 }
 
-/** Exactly so many bytes, of which some were read. The last one comes when it is known that all of them were of one state. */
+/** Exactly so many bytes, of which `ahead` was read. The last one comes once all are known to be of one state. */
 async function* readWhole(
   file: OpenedFile,
   ahead: Buffer,
@@ -205,13 +204,13 @@ async function* readWhole(
   }
 }
 
-/** Whether more bytes come. The end of the stream may not, where what start-up files have left running holds it open. */
+/** Whether more bytes follow. The stream may not end: processes left by start-up files may hold it open. */
 async function isFollowed(file: OpenedFile): Promise<boolean> {
   const next = await soon(file, Promise.race([file.reader.read(), file.ending]));
   return Buffer.isBuffer(next);
 }
 
-/** Waits until the script has ended. Only its status distinguishes the end of the file from a lost connection. */
+/** Waits for the script's end: only its status tells the end of the file from a lost connection. */
 async function assertUnchanged(file: OpenedFile): Promise<void> {
   const { path, before } = file;
   const { code, after } = await soon(file, file.ending);
@@ -224,7 +223,7 @@ async function assertUnchanged(file: OpenedFile): Promise<void> {
     );
 }
 
-/** The same where the stream has ended before the bytes that were asked for: those may have been lost behind the status. */
+/** For a stream that ended too early: bytes may have been lost although the status came. */
 async function assertWhole(file: OpenedFile): Promise<void> {
   await assertUnchanged(file);
   const stillOpen = delay(LOST_MS, undefined, { ref: false });

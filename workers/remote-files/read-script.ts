@@ -4,26 +4,26 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 export interface FileRange {
   /** Absolute. */
   path: string;
-  /** Of the first byte; past the end of the file there are no bytes. */
+  /** The first byte's offset; beyond the end there are no bytes. */
   offset?: number;
   /** Bytes at most. */
   length?: number;
 }
 
 const BLOCK_BYTES = 65_536;
-/** Of a file of which the host tells no size, as of those that a kernel makes up: it is read to its end first. */
+/**
+ * The most of a file whose size the host does not tell, such as one that a kernel makes up; it is read to its end
+ * first.
+ */
 export const MAX_UNSIZED_BYTES = 1 << 20;
 
 /** Runs a script from standard input; sh, csh and fish parse it alike. */
 export const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
 
 /**
- * Prints the size, the state and the bytes, and its status and the state after them to standard error: what start-up files have
- * left running may hold the channel open for ever, so that the host does not tell the status. For the same reason a mark ends the
- * bytes of which nobody knows how many they are. The size comes from `ls -n`, whose fields POSIX defines, without reading the
- * file; the state from `stat`, which GNU, BusyBox and BSD have: inode, size and the times of the last changes, as fine as they are
- * kept. Both are of the file that was opened: where another one has taken its place meanwhile, it looks again. `dd` seeks to the
- * block of the offset, because `tail -c +N` may read the file up to there.
+ * Prints size, state and bytes, then to stderr the status and the new state: processes left by start-up files may hold
+ * the channel open, so that no exit status comes. `ls -n` (POSIX) tells the size, `stat` the state, both of the opened
+ * file. `dd` seeks; `tail -c +N` may read up to the offset.
  */
 export function readScript(mark: string, { path, offset = 0, length }: FileRange): string {
   const blocks = Math.floor(offset / BLOCK_BYTES);
@@ -70,7 +70,7 @@ export interface FileState {
   text: string;
 }
 
-/** What is no state of one line is none. */
+/** Undefined for anything but a state on one line. */
 export function readState(text: string): FileState | undefined {
   const [, inode = '', size] = /^(\d+) (\d+) [ \d.:+-]+$/.exec(text) ?? [];
   return size === undefined ? undefined : { inode, size: Number(size), text };
@@ -81,8 +81,8 @@ export const tagOf = (state: FileState | undefined): string | undefined =>
   state && createHash('sha256').update(state.text).digest('hex').slice(0, 32);
 
 /**
- * Whether a file was changed where it stands. One that has only become longer was appended to: what was read is its
- * beginning. One whose place another has taken was left as it was.
+ * Whether a file was changed in place. Appending does not count, as what was read is its beginning; nor does a replaced
+ * file, which was left as it was.
  */
 export const isChanged = (before: FileState | undefined, after: FileState | undefined): boolean =>
   before !== undefined &&

@@ -1,8 +1,8 @@
 import type { JobContext } from '../context.ts';
 
 /**
- * Records that the job is about to change a file of its host, and that it is still this worker's. A later try, by whatever
- * worker, reads from `runAt` that the change may have been made; nothing of it is to be removed from the host.
+ * Commits, under the lease, that the job is about to change a file of its host. By `runAt` a later try knows that the
+ * change may have been made. runRemoved: the host keeps nothing of it that must be removed.
  */
 export async function recordIntent({ job, update, assertLeased }: JobContext): Promise<void> {
   if (!job.runAt) {

@@ -4,8 +4,8 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 import { isDirectory, STATUS, statusOf, withSftp } from './sftp-requests.ts';
 
 /**
- * Removes a file, or a link, on the session's host; `confirm` is called before. Throws `not_found`, `forbidden`, `invalid_input` (a directory),
- * `remote_connection_failed`, or the signal's reason.
+ * Removes a file or link on the session's host, after `confirm`. Throws `not_found`, `forbidden`, `invalid_input` (a
+ * directory), `remote_connection_failed`, or the signal's reason.
  */
 export async function removeRemoteFile(
   session: RemoteSession,

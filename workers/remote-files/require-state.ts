@@ -3,8 +3,8 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 import { openRemoteFile } from './read-file.ts';
 
 /**
- * Throws `precondition_failed` where the file has none of these entity tags, which openRemoteFile() tells, in quotes; `*` is
- * that of any file. `mayBeGone`: an earlier try may have removed it. Errors besides: those of openRemoteFile().
+ * Throws `precondition_failed` if the file has none of these entity tags (openRemoteFile()'s, quoted); `*` matches any
+ * file. `mayBeGone`: an earlier try may have removed it. Otherwise throws openRemoteFile()'s errors.
  */
 export async function requireState(
   session: RemoteSession,

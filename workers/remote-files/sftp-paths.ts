@@ -25,7 +25,7 @@ export async function findPlace(channel: Sftp, given: string) {
 /** More than a kernel follows. */
 const MAX_LINKS = 40;
 
-/** What a link to a missing file names; the path itself where it is no link. */
+/** The target of a link to a missing file; without a link the path itself. */
 async function followLinks({ sftp, request }: Sftp, given: string): Promise<string> {
   let path = given;
   for (let count = 0; count < MAX_LINKS; count++) {

@@ -4,8 +4,8 @@ import { abortableOpen } from '../../shared/process/abort.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /**
- * A server that answers no request for so long does not answer any more. Longer than an NFS server that starts again makes its
- * clients wait, or than a disk takes for what the host's memory holds of a file.
+ * A server that answers nothing for so long has failed. Longer than a restart of an NFS server, or than a disk takes to
+ * write what the host's memory holds of a file.
  */
 const ANSWER_MS = 300_000;
 
@@ -73,8 +73,8 @@ export async function withSftp<T>(
 }
 
 /**
- * Sends requests over the channel. When that closes, the signal is aborted or the host answers none for too long, these and
- * all later ones are rejected, at once: sshd may leave the channel open for as long as its SFTP server waits for a disk.
+ * Sends requests over the channel. All are rejected, and later ones at once, when it closes, the signal is aborted or
+ * no answer comes for too long: sshd may keep the channel open while its SFTP server waits for a disk.
  */
 function makeRequester(
   sftp: ssh2.SFTPWrapper,
@@ -134,7 +134,7 @@ export function statusOf(error: unknown): number | undefined {
   return typeof code === 'number' ? code : undefined;
 }
 
-/** Of a server that has no such extension: ssh2 throws an error of its own. */
+/** A server without this extension; ssh2 throws an error of its own. */
 export const isUnsupported = (error: unknown) =>
   statusOf(error) === STATUS.unsupported ||
   (error as Error).message === 'Server does not support this extended request';

@@ -6,13 +6,12 @@ import { askHost } from '../ssh/ask-host.ts';
 /** What C libraries say for ENOSPC and EDQUOT. */
 const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
 
-/** Whether the words of a host mean that its disk, or the account's quota, is full. */
+/** Whether these words of a host mean a full disk or an exceeded quota. */
 export const meansFull = (words: string | undefined) => words !== undefined && FULL.test(words);
 
 /**
- * Has the shell of the host append 64 KiB to a file. Returns the words in which the host refuses; undefined where it does not.
- * SFTP says only that a request failed, and the free space that a host reports ignores quotas. The caller removes what was
- * written.
+ * Appends 64 KiB to a file by the host's shell and returns the host's words if it refuses: SFTP says only "failure",
+ * and the free space reported by a host ignores quotas. The caller removes what was written.
  */
 export async function tryWrite(
   host: RemoteExec,
@@ -23,7 +22,7 @@ export async function tryWrite(
   return /: ([^:\n]{1,100})$/m.exec(said)?.[1];
 }
 
-/** Where the folder is missing, it could not be made: then the nearest one that is there, in which nothing is left. */
+/** A missing folder could not be made: then it tries the nearest existing one, and leaves nothing there. */
 const script = (path: string) => `LC_ALL=C; export LC_ALL
 d=${quoteWord(posix.dirname(path))}
 while [ ! -d "$d" ]; do d=$(dirname "$d"); done

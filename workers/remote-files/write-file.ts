@@ -15,9 +15,9 @@ export interface WriteFileOptions {
   /** Absolute. A link is followed: the file that it names is replaced. */
   path: string;
   bytes: Readable;
-  /** Of all bytes; fewer or more are an error, and the file is not replaced. */
+  /** Bytes in all; fewer or more are an error, and the file is not replaced. */
   size: number;
-  /** Permission bits; else those of the file that is replaced, or what the account's umask makes of 0666. */
+  /** Permission bits; by default those of the replaced file, or 0666 under the account's umask. */
   mode?: number;
   /** Makes the folders that are missing. */
   parents: boolean;
@@ -27,7 +27,7 @@ export interface WriteFileOptions {
   exclusive: boolean;
   /** Whether an earlier try may have given the file its name. */
   mayBeNamed: boolean;
-  /** What statFile() told: throws `precondition_failed` where the file is another one in the end. */
+  /** From statFile(): throws `precondition_failed` if the file differs from it at the end. */
   unchanged?: FileStat;
   /** Ends the names of temporary files beside it; those of `stale` are removed. */
   temporary: string;
@@ -44,8 +44,8 @@ export interface WriteFileOptions {
 const CLEANUP_MS = 10_000;
 
 /**
- * Writes a file beside its place on the session's host and renames it, so that it is there whole or as before. Whether it
- * is new. Throws `not_found` (a folder), `forbidden`, `invalid_input` (no regular file), `precondition_failed`,
+ * Writes a file beside its place on the session's host and renames it: it is there whole, or as before. Returns whether
+ * it is new. Throws `not_found` (a folder), `forbidden`, `invalid_input` (no regular file), `precondition_failed`,
  * `remote_disk_full`, `remote_connection_failed`, or the signal's reason.
  */
 export async function writeRemoteFile(
@@ -110,7 +110,7 @@ class FailedWrite extends Error {
 
 const isUnexplained = (error: unknown) => statusOf(error) === STATUS.failure;
 
-/** Asks the host why, over a channel of its own after that of the write, and removes what is left. */
+/** Asks the host for the cause, over a new channel, and removes what is left. */
 async function explain(
   session: RemoteSession,
   { temporary, cause }: FailedWrite,
@@ -118,7 +118,7 @@ async function explain(
 ): Promise<unknown> {
   const words = await tryWrite(session, temporary, options.cleanupSignal);
   await removeTemporary(session, options).catch((error: unknown) => {
-    // Where nothing can be written, nothing has to be removed; a lost connection is tried again.
+    // Where nothing can be written there is nothing to remove; a lost connection is tried again.
     if (statusOf(error) === undefined) throw error;
   });
   return meansFull(words) ? diskFull(options.path) : toWriteError(cause, options.path, words);
@@ -126,7 +126,10 @@ async function explain(
 
 const temporaryName = (end: string) => `.windlass-${end}`;
 
-/** Of a write whose channel was closed: its job was cancelled, which does not wait for a disk that hangs, or the server was silent. */
+/**
+ * For a write whose channel was closed: its job was cancelled, which waits for no hanging disk, or the server was
+ * silent.
+ */
 async function removeTemporary(session: RemoteSession, options: WriteFileOptions): Promise<void> {
   await limitTime(options.cleanupSignal, CLEANUP_MS, signal =>
     withSftp(session, signal, async channel => {

@@ -10,7 +10,7 @@ export async function writeTemporary(
   path: string,
   { bytes, size, mode }: { bytes: Readable; size: number; mode?: number },
 ): Promise<void> {
-  // Nobody else reads it before it has the mode that was asked for; without one it has the account's.
+  // Private until it has the requested mode; without one it gets the account's at once.
   const attributes = mode === undefined ? {} : { mode: 0o600 };
   const handle = await request<Buffer>(done => sftp.open(path, 'w', attributes, done));
   const under = new Set<Promise<void>>();

@@ -5,8 +5,8 @@ interface Pause {
 }
 
 /**
- * Exponential backoff by key: each failure doubles the key's pause. Keeps at most `most` keys; beyond that it drops the
- * one that failed longest ago, which then starts anew.
+ * Exponential backoff by key: each failure doubles the key's pause. Keeps at most `most` keys; the one that failed
+ * longest ago is dropped and starts anew.
  */
 export class Backoff {
   readonly #pauses = new Map<string, Pause>();

@@ -3,12 +3,12 @@ import { MAX_TIMER_MS } from '../../shared/process/max-timer.ts';
 import type { JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 
-/** LIMIT_COMMAND_SECONDS or its own time-out, from the command's first start, LIMIT_OUTPUT_BYTES, and the room that there is for output. */
+/** LIMIT_COMMAND_SECONDS or its own time-out, from its first start; LIMIT_OUTPUT_BYTES; and the room for output. */
 export function watchLimits({ job, worker, payload }: JobContext<'command'>, output: OutputWriter) {
   const { LIMIT_COMMAND_SECONDS, LIMIT_OUTPUT_BYTES: bytes } = worker.config;
   const seconds = Math.min(payload.timeout ?? Infinity, LIMIT_COMMAND_SECONDS || Infinity);
   const limit = new AbortController();
-  // All that was taken, not what is stored by now: after a burst nothing more may come for long.
+  // Counts what was taken, not what is stored so far: after a burst nothing more may come for long.
   let taken = output.stored.stdout + output.stored.stderr;
   let until: number | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -35,8 +35,8 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
     /** The command is about to start: a login may take longer than it may. */
     begun: (at = job.runAt ?? new Date()) => begin(at),
     /**
-     * What of this output is to be stored: nothing beyond a limit of bytes. What comes after the time limit is, because the
-     * command may have ended by itself before it could be stopped.
+     * The part of this output that is stored: nothing beyond the limit of bytes. After the time limit all is stored,
+     * because the command may have ended by itself before the stop.
      */
     take: (piece: Buffer): Buffer => {
       if (cut) return piece.subarray(0, 0);
@@ -50,7 +50,7 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
       if (!(error instanceof WindlassError && error.code === 'insufficient_storage')) throw error;
       cutFor(error);
     },
-    /** Throws where output was left out, for a command that ended before it could be stopped. */
+    /** Throws if output was left out of a command that ended before it could be stopped. */
     assertKept: () => {
       if (cut) throw cut;
     },

@@ -15,7 +15,7 @@ import {
   selectFinishedRuns,
 } from './finished-runs.ts';
 
-/** Each removal forks on the host and is a commit: runs of one session that end within this time share one. */
+/** Each removal costs a fork on the host and a commit: runs of a session that end within this time share them. */
 const GATHER_MS = 1_000;
 /** The first commands of a new connection have the host to themselves for this long. */
 const CONNECT_DELAY_MS = 5_000;
@@ -23,9 +23,9 @@ const REMOVE_MS = 30_000;
 const SWEEP_MS = 5_000;
 /** Runs of all sessions in one sweep. */
 const SWEEP_BATCH = 20;
-/** A session that could not be used is tried again after this time: a cancelled command may still run there. */
+/** Until a session that could not be used is tried again: a cancelled command may still run there. */
 const SESSION_RETRY_MS = 60_000;
-/** A run that stays alive is tried again after one minute, two, four, up to this time. */
+/** The longest pause before a run that stays alive is tried again; pauses double from one minute. */
 const RUN_RETRY_MAX_MS = 3_600_000;
 /** Sessions, and runs, whose backoff is kept in memory. */
 const MAX_BACKOFFS = 1_000;
@@ -52,9 +52,8 @@ interface RemoverContext {
 }
 
 /**
- * Removes the runs of ended jobs from their hosts: soon after the job's end, when a new connection is made, and by a sweep
- * for what both missed because a worker died or a host was away. None of the three fails; each leaves the rest to the sweep
- * or to the next connection.
+ * Removes the runs of ended jobs from their hosts: soon after the end, at a new connection, and by a sweep for what a
+ * dead worker or an absent host left. No failure is thrown: a later sweep or connection repeats it.
  */
 export class FinishedRunRemover {
   readonly #context: RemoverContext;
@@ -64,7 +63,7 @@ export class FinishedRunRemover {
   readonly #runBackoff: Backoff;
   /** Sessions that a sweep is removing runs of. */
   readonly #sweeping = new Set<string>();
-  /** Where the next sweep continues, so that runs which stay alive do not keep it from the others. */
+  /** Where the next sweep continues, so that runs that stay alive do not block the others. */
   #cursor = '';
 
   constructor(context: RemoverContext) {
@@ -91,8 +90,7 @@ export class FinishedRunRemover {
   }
 
   /**
-   * Removes the account's finished runs 5 s after a connection to it is made: those of other sessions too, whose credential
-   * is erased, for example.
+   * Removes the account's finished runs 5 s after a new connection, also those of sessions whose credential is erased.
    */
   removeOnConnection(connection: Connection & { readonly closed: Promise<void> }): void {
     const timer = setTimeout(() => {
@@ -118,8 +116,8 @@ export class FinishedRunRemover {
   }
 
   /**
-   * Finds some finished runs, oldest first, and starts to remove them; resolves before that is done, so that a slow host
-   * does not delay the others.
+   * Finds some finished runs, oldest first, and starts to remove them. Resolves before that is done, so that a slow
+   * host does not delay the others.
    */
   async sweep(): Promise<void> {
     const bySession = new Map<string, FinishedRun[]>();

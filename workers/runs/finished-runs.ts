@@ -5,7 +5,7 @@ import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
 import { isId } from '../../shared/ids.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 
-/** Ids in one query and in one request to the agent, which passes them on one command line. */
+/** Ids in one query, and in one request to the agent, which passes them as arguments. */
 export const BATCH = 50;
 
 export type Agent = Pick<AgentClient, 'list' | 'stop' | 'forgetAll'>;
@@ -18,10 +18,8 @@ export interface FinishedRun {
 }
 
 /**
- * Whether the process of a job that has ended may keep running. True only for a command that nobody cancelled, that ended
- * as `outcome_unknown`, and whose time limit has not passed: its user was told that it may still run.
- *
- * limitSeconds: LIMIT_COMMAND_SECONDS; 0 means no limit.
+ * Whether the process of an ended job may keep running: only after `outcome_unknown`, without a cancel, within the time
+ * limit, because its user was told that it may. limitSeconds: LIMIT_COMMAND_SECONDS; 0 means none.
  */
 function mayKeepRunning(limitSeconds: number) {
   const isUnknown = and(
@@ -36,7 +34,7 @@ function mayKeepRunning(limitSeconds: number) {
 const isInTime = (runAt: PgColumn, limitSeconds: number) =>
   limitSeconds > 0 ? sql`${runAt} > now() - make_interval(secs => ${limitSeconds})` : sql`true`;
 
-/** The finished runs that these conditions select: of jobs that have ended, and those that were left by removed jobs. */
+/** The finished runs that these conditions select: those of ended jobs, and leftovers of removed jobs. */
 export function selectFinishedRuns(
   db: Db,
   limitSeconds: number,
@@ -61,17 +59,16 @@ export function selectFinishedRuns(
 /** Records that these runs are no longer on their host. */
 export async function recordRemoval(db: Db, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
-  // In this order: a job's record that is removed meanwhile is a leftover run by the second statement.
+  // In this order: a job removed in between has become a leftover run.
   await db.update(jobs).set({ runRemoved: true }).where(inArray(jobs.id, ids));
   await db.delete(leftoverRuns).where(inArray(leftoverRuns.id, ids));
 }
 
 /**
- * The one rule for removal. Stops each run that may not keep running, and the remaining processes of each lost run, which
- * nobody could find without its record; then removes the records of all runs that have ended.
+ * The one rule for removal: stops the runs that may not keep running, and the processes of lost runs, which nobody
+ * could find later; then removes the records of ended runs. Returns the ids of runs still alive.
  *
- * states: from the agent's list; must contain each run that may keep running.
- * Returns the ids of the runs that stay because they are alive.
+ * states: the agent's list; contains every run that may keep running.
  */
 export async function removeFinishedRuns(
   agent: Agent,
@@ -97,8 +94,8 @@ async function isOrGetsStopped(
 }
 
 /**
- * Lists the account's runs and removes those whose job has ended in the database. A run that a job may still ask for stays
- * however old it is, and so does an id that the database does not know: other services may use the account.
+ * Removes the account's runs whose job has ended in the database. A run that a job may still ask for stays at any age;
+ * so does an unknown id, because other services may use the account.
  */
 export async function removeListedRuns(
   agent: Agent,

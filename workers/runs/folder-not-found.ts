@@ -1,6 +1,6 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-/** Of a command, and of a batch job on its login node or on the node that it was to run on. */
+/** For a command, and for a batch job on its login node or its own node. */
 export const folderNotFound = (cwd = '') =>
   new WindlassError('cwd_not_found', {
     detail: `Folder not found: the account cannot enter ${cwd} on the host; nothing ran.`,

@@ -5,9 +5,12 @@ import { quoteWord } from '../host-agent/shell-quote.ts';
 import { type CommandDefaults, withSessionEnv } from './command-defaults.ts';
 import type { RunRequest } from './run-on-host.ts';
 
-/** The shell that reads the script below itself: other ones drop the functions that it exports. */
+/** The shell that reads the script below itself: others drop the functions that it exports. */
 const EXPORTS_FUNCTIONS = /\/bash$/;
-/** What the script ends with where it cannot enter the folder. Its line on stderr, which names the run, tells it from the command's own. */
+/**
+ * The script's exit status if it cannot enter the folder. A line on stderr, with the run's id, tells it from the
+ * command's own.
+ */
 export const NO_FOLDER = 113;
 
 type Launch = Payload<'command'>;
@@ -17,9 +20,9 @@ export const isPlain = ({ cwd, env, stdin }: Launch) =>
   cwd === undefined && stdin === undefined && Object.keys(env ?? {}).length === 0;
 
 /**
- * A script of sh that runs the command by the account's shell in its folder, with its variables and its standard input, which
- * the agent knows nothing of. `startup` is `once` where the start-up files were read before, and the shell must not read them.
- * The input and the variables come to no process as arguments: all accounts of the host could read them.
+ * A script for sh that runs the command by the account's shell, in its folder, with its variables and input. `startup`
+ * `once`: the start-up files were read before. Input and variables never become arguments, which every account can
+ * read.
  */
 export function launchScript(launch: Launch, id: string, startup: Startup): string {
   const { command, cwd, env = {}, stdin } = launch;
@@ -42,7 +45,7 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
   return lines.join('\n');
 }
 
-/** Where sshd starts a command. The variable is none of the login's. */
+/** Where sshd starts a command; OLDPWD is not in the login's environment. */
 const AT_HOME = 'CDPATH= command cd 2>/dev/null || command cd /\nunset OLDPWD\n';
 
 /** What an agent is asked to run. `shell` is the account's. */
@@ -59,10 +62,10 @@ export function runRequest(
   return { script, reader: EXPORTS_FUNCTIONS.test(shell) ? 'account' : 'sh' };
 }
 
-/** A script that empties its own file first: the shell has read it to its end before it runs anything of it. */
+/** The script empties its own file first: the shell has read all of it by then. */
 const leaveNoFile = (script: string) => `{\ncommand true 2>/dev/null >|"$0"\n${script}\n}\n`;
 
 const noFolderLine = (id: string) => `windlass: ${id}: cannot enter the folder`;
 
-/** What the script writes to stderr where it cannot enter the folder; its exit status is then NO_FOLDER. */
+/** What the script writes to stderr if it cannot enter the folder, with exit status NO_FOLDER. */
 export const noFolderOutput = (id: string) => `${noFolderLine(id)}\n`;

@@ -24,8 +24,8 @@ interface Sink {
 }
 
 /**
- * Runs a command over a channel of its own, without an agent, at most once: when the worker or the link is lost nobody can
- * know how it ended, and it is not run again. Returns its exit status, 128 + n for a signal. Throws `outcome_unknown`.
+ * Runs a command over its own channel, without an agent, at most once: after a lost worker or link its end is unknown,
+ * and it is not repeated. Returns the exit status, 128 + n for a signal. Throws `outcome_unknown`.
  */
 export async function runPlainExec(context: JobContext<'command'>, sink: Sink): Promise<number> {
   const { job, payload } = context;
@@ -75,7 +75,7 @@ async function readToEnd(
   const { signal } = context;
   const read = (stream: OutputStream) => readAll(channel[stream], bytes => take(stream, bytes));
   const whole = Promise.all([read('stdout'), read('stderr')]);
-  // A server may keep the channel of a command that does not die open, so its close is not waited for.
+  // Does not wait for the close: a server may keep the channel of a command that does not die open.
   const stopped = whenAborted(AbortSignal.any([signal, limit])).then(() =>
     // After a lost lease another worker decides what happens to the command.
     signal.aborted && !wasCancelled(context) ? false : endCommand(channel),
@@ -94,8 +94,8 @@ async function readToEnd(
 }
 
 /**
- * Ends a command by signals, which sshd passes on to the command's process group, unless the command is a forced one.
- * True when the server then reports the command's end.
+ * Ends a command by signals, which sshd passes to its process group unless it is a forced command. Returns whether the
+ * server then reports its end.
  */
 async function endCommand(channel: SshChannel): Promise<boolean> {
   for (const name of ['TERM', 'KILL'] as const) {
@@ -114,7 +114,7 @@ function isPrematureClose(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
 
-/** Of a command that may have run over a connection or on behalf of a worker that is gone. */
+/** For a command that may have run over a lost connection or for a lost worker. */
 export function outcomeLost(cause?: unknown): WindlassError {
   return new WindlassError('outcome_unknown', {
     detail:

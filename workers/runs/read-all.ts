@@ -5,9 +5,9 @@ import { finished } from 'node:stream/promises';
 const MAX_PENDING = 16;
 
 /**
- * Calls `take` with each piece of the source, in order, until its end. Rejects with what `take` rejects with, the source's
- * error, or ERR_STREAM_PREMATURE_CLOSE. Reads events: an iterator would join what has come meanwhile into one buffer each time,
- * and those of a gigabyte keep the garbage collector busy.
+ * Calls `take` with each piece of the source, in order. Rejects with the error of `take` or of the source, or with
+ * ERR_STREAM_PREMATURE_CLOSE. Uses events: an iterator joins waiting pieces into new buffers, which for a gigabyte
+ * keeps the garbage collector busy.
  */
 export async function readAll(
   source: Readable,

@@ -32,8 +32,8 @@ export const isUnreachable = (error: unknown) =>
   error instanceof WindlassError && UNREACHABLE.includes(error.code);
 
 /**
- * Since when a run's host is away: as the attempt found it where the host takes a login, which forgets that, and the agent cannot
- * start. The time until its user logs in again does not count: that may be a weekend.
+ * Since when a run's host is away. A login resets that, so if then the agent cannot start, it is what the attempt
+ * `found`. While the user has to log in again it does not count: that may be a weekend.
  */
 export function awaySince(
   unreachableSince: Date | null,
@@ -51,7 +51,7 @@ const isAgentFailure = (error: unknown) =>
 /** Whether a run is given up whose host cannot be reached since then. */
 export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > UNREACHABLE_FOR_MS;
 
-/** Whether work beside a run failed because the run's host is away, and not for what it read there. */
+/** Whether work beside a run failed because the host is away, and not for what it read there. */
 export function isAway({ job }: JobContext, error: unknown): boolean {
   if (!job.runAt || job.runRemoved || !isUnreachable(error)) return false;
   const { code } = error as WindlassError;
@@ -59,8 +59,8 @@ export function isAway({ job }: JobContext, error: unknown): boolean {
 }
 
 /**
- * What such work throws: the job is released, so that another attempt follows the run; after too long it is given up. `found`: since
- * when the host was away as the attempt began.
+ * The error for such work: releases the job, so that another attempt follows the run, or gives the run up after too
+ * long. `found`: since when the host was away at the start of the attempt.
  */
 export function followLater({ job }: JobContext, error: unknown, found: Date | null): unknown {
   const unreachableSince = awaySince(job.unreachableSince, error, found);
@@ -71,7 +71,7 @@ export function followLater({ job }: JobContext, error: unknown, found: Date | n
   });
 }
 
-/** What is thrown for a run that did not end by itself. `limit` is aborted with the error of the caller's limit. */
+/** The error for a run that did not end by itself. `limit` is aborted with the error of the caller's limit. */
 export function toError(
   outcome: Exclude<RunOutcome, { type: 'ended' }>,
   { isCancelled, limit }: { isCancelled: boolean; limit: AbortSignal | undefined },
@@ -104,7 +104,10 @@ export function toError(
   }
 }
 
-/** A run that may have been started on a host that now denies access fails for that; any other error is returned as it is. */
+/**
+ * For a run that may have been started: replaces an error of denied access by one that says that it may still run.
+ * Returns any other error.
+ */
 export function explainAccessDenied(context: JobContext, error: unknown): unknown {
   if (!context.job.runAt || !(error instanceof WindlassError)) return error;
   if (!ACCESS_DENIED.includes(error.code)) return error;
@@ -140,7 +143,10 @@ function unknown(detail: string, hint = LOOK): WindlassError {
   return new WindlassError('outcome_unknown', { detail: `Outcome unknown: ${detail}`, hint });
 }
 
-/** The command has ended, and a process of the agent that had a part of the answer was killed, as by an OOM killer. */
+/**
+ * The command has ended, and a process of the agent that held part of the answer was killed, for instance for lack of
+ * memory.
+ */
 function unsureEnd({ code, stdout, stderr, isCut }: UnsureEnd): WindlassError {
   const status =
     code === undefined
@@ -191,7 +197,7 @@ const CANCELLED_BUT: Record<But, { detail: string; hint: string }> = {
   },
 };
 
-/** The output of a run can be followed from any node of its home; the run can be stopped from its own node only. */
+/** A run can be followed from any node of its home, but stopped only from its own. */
 function wrongNode(node: string, isCancelled: boolean): WindlassError {
   const where = `on another node, ${node}, which was not reached to stop it there`;
   const detail = isCancelled ? `Cancelled, but the command runs ${where}.` : `The run is ${where}.`;

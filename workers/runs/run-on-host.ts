@@ -30,9 +30,9 @@ import {
 } from './run-state.ts';
 import { StopDeadline } from './stop-deadline.ts';
 
-/** A run may be requested again, on the same boot, for so long; after that it is only followed. */
+/** For so long a run may be requested again on the same boot; after that it is only followed. */
 const REPEAT_MS = 12 * 3_600_000;
-/** On average a run waits so long before it is requested again on an account that has all the processes it may have. */
+/** The mean wait before a new request on an account that has no process left. */
 const CROWDED_MS = 300;
 
 export type RunRequest = Pick<AgentRequest, 'command' | 'script' | 'reader'>;
@@ -42,7 +42,7 @@ type Requested = RunRequest | ((on: { shell: string; defaults: CommandDefaults }
 
 /** Where a run's output goes. */
 export interface RunSink {
-  /** Stores what is pending and returns how far the output is stored: the run is followed from there. */
+  /** Stores what is pending; returns the stored offsets, from which the run is followed. */
   stored(): OutputOffsets | Promise<OutputOffsets>;
   take(stream: OutputStream, bytes: Buffer): Promise<void>;
   /** Called at each connection with what acknowledges output to the host over it. */
@@ -54,8 +54,8 @@ export interface RunSink {
 }
 
 /**
- * Runs a command on the host exactly once and stores its output, through lost connections and workers. Returns when it has
- * ended; throws `outcome_unknown` where nobody can know whether it ran, and never runs it a second time.
+ * Runs a command on the host exactly once and stores its output, through lost connections and workers. Returns at its
+ * end; throws `outcome_unknown` if nobody can know whether it ran.
  */
 export async function runOnHost(
   context: JobContext,
@@ -91,7 +91,7 @@ class Run {
   readonly #context: JobContext;
   readonly #request: Requested;
   readonly #sink: RunSink;
-  /** What may abort with a cancel or a limit. */
+  /** Signals that may abort with a cancel or a limit. */
   readonly #sources: AbortSignal[];
   /** Since when the host was away as the attempt began. */
   readonly #foundAwaySince: Date | null;
@@ -119,7 +119,10 @@ class Run {
     return this.#state.isRequested;
   }
 
-  /** Aborted when this worker must leave the run. Once it is requested a cancel does not: its host must stop it. */
+  /**
+   * Aborted when this worker must leave the run. A cancel does so only before the request: after it the host must stop
+   * the run.
+   */
   get signal(): AbortSignal {
     return this.isRequested ? this.#context.cleanupSignal : this.#context.signal;
   }
@@ -150,7 +153,7 @@ class Run {
     return this.#settle(outcome);
   }
 
-  /** Releases the job, whose host cannot be reached, so that its slot serves others; or gives the run up. */
+  /** Releases the job of an unreachable host, so that its slot serves others, or gives the run up. */
   async yieldSlot(error: unknown): Promise<RunEnd> {
     const since = awaySince(this.#context.job.unreachableSince, error, this.#foundAwaySince);
     this.#dispatch({ type: 'unreachable', isTooLong: isAwayTooLong(since) });
@@ -208,7 +211,7 @@ class Run {
       phase.aborted ? undefined : this.#read(ask(), { agent, connection, phase });
     switch (this.#state.phase) {
       case 'recordingIntent':
-        // Committed before the host is asked for the first time: the next worker then knows that it may have been.
+        // Committed before the host is first asked: the next worker then knows that it may have been.
         await this.#update({ runAt: new Date(), runPlace: placeOf(agent) });
         this.#sink.begun?.();
         return this.#dispatch({ type: 'intentRecorded' });
@@ -227,8 +230,8 @@ class Run {
   }
 
   /**
-   * The host keeps a fence for as long as an older request can be on its way over a connection, which ends where the agent
-   * has answered a ping. Whether the job has ended before that only its row knows.
+   * The host keeps a fence only until the agent has answered a later ping, so a request needs a look at the job's row
+   * after the last one (decision 2).
    */
   async #assertLeasedSinceConfirmed(agent: AgentClient): Promise<void> {
     let since: number;
@@ -293,7 +296,7 @@ class Run {
     Object.assign(this.#context.job, set);
   }
 
-  /** Whether a run of which the agent has no record was never started, and whether it may be requested again. */
+  /** Whether a run without a record was never started, and whether it may be requested again. */
   #comparePlace(agent: AgentClient): Pick<RunState, 'isSamePlace' | 'mayRepeat'> {
     const { runAt, runPlace } = this.#context.job;
     const isSamePlace = runAt === null || runPlace === placeOf(agent);
@@ -301,7 +304,7 @@ class Run {
     return { isSamePlace, mayRepeat: isSamePlace && isRecent };
   }
 
-  /** What a run comes to: returned where it ended by itself, thrown otherwise. */
+  /** Returns the end of a run that ended by itself; throws any other outcome. */
   #settle(outcome: RunOutcome | undefined): RunEnd {
     if (outcome?.type === 'ended') return outcome;
     const { limit } = this.#sink;
@@ -310,5 +313,5 @@ class Run {
   }
 }
 
-/** A run that the host does not know was never started there on this boot, with this directory of fences. */
+/** On this boot, with this folder of fences, a run that the host does not know never started. */
 const placeOf = ({ hello }: AgentClient) => `${hello.boot} ${hello.fences}`;

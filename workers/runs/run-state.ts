@@ -2,13 +2,12 @@ import type { LostCause, RunEvent, UnsureEnd } from '../host-agent/protocol/run-
 
 /**
  * Where a run stands for this worker:
- * - `connecting`: no agent answers; `isRequested` tells whether the run may exist on the host.
- * - `recordingIntent`: the row is being told that the host may be asked.
- * - `requesting`: the agent was asked to run it, and its events are read.
- * - `following`: the agent was asked for the events of a run that may exist.
- * - `withdrawing`: the host has no record of a run that must not run; its answer to the stop is awaited.
- * - `settling`: the run ended while a stop was under way; the answer tells which came first.
- * - `over`: `outcome` is set, for this connection or for good.
+ * - `connecting`: no agent answers; `isRequested` tells whether the run may exist on the host
+ * - `recordingIntent`: the commit that the host may be asked is under way
+ * - `requesting`, `following`: the agent was asked to run it, or to follow a run that may exist; events are read
+ * - `withdrawing`: the host does not know an unwanted run; the answer to the stop is awaited
+ * - `settling`: the run ended during a stop, whose answer tells which came first
+ * - `over`: `outcome` is set, for this connection or for good
  */
 export type Phase =
   | 'connecting'
@@ -42,7 +41,7 @@ export interface RunState {
   isCancelled: boolean;
   /** The run must be stopped for a limit of its caller. */
   isLimited: boolean;
-  /** The host that answers is the one that was asked first, on the same boot: without a record there it never started. */
+  /** The same host on the same boot as was asked first: if it has no record, the run never started. */
   isSamePlace: boolean;
   /** And it may be requested there again. */
   mayRepeat: boolean;
@@ -58,7 +57,7 @@ export interface RunState {
   outcome?: RunOutcome;
 }
 
-/** What happens to a run: events of the host, of the client, and of this worker's connection. */
+/** The inputs of the state machine: events of the host, the client, and this worker's connection. */
 export type RunInput =
   | Exclude<RunEvent, { type: 'output' | 'running' | 'crowded' }>
   | { type: 'connected'; isSamePlace: boolean; mayRepeat: boolean }
@@ -67,13 +66,13 @@ export type RunInput =
   | { type: 'stopAnswered'; result: string; node?: string }
   /** The host has not stopped the run within the stop deadline. */
   | { type: 'stopOverdue' }
-  /** The host could not be reached for as long as a connection is tried; `isTooLong`: since hours. */
+  /** The host stayed away for as long as a connection is tried; `isTooLong`: for hours. */
   | { type: 'unreachable'; isTooLong: boolean };
 
 /**
- * - `stop`: ask the agent to stop the run; `close`: close the connection, so that the next try makes another.
- * - `boundOutput`: the host has stopped what it could: little output may still come.
- * - `ignoreOutput`: something does not end: its output is no sign that it will.
+ * - `stop`: ask the agent to stop the run. `close`: close the connection; the next try opens another
+ * - `boundOutput`: the host has stopped what it could, so little output may follow
+ * - `ignoreOutput`: something does not end, and output is no sign that it will
  */
 export type Effect = 'stop' | 'close' | 'boundOutput' | 'ignoreOutput';
 
@@ -98,7 +97,7 @@ const finish = (state: RunState, outcome: RunOutcome, ...effects: Effect[]): Ste
 
 const isUnwanted = ({ isCancelled, isLimited }: RunState) => isCancelled || isLimited;
 
-/** Why a run that must not go on is over: its limit, unless the client cancelled it. */
+/** The outcome of an unwanted run: its limit, unless the client cancelled it. */
 const unwantedBut = (
   { isCancelled, isLimited }: RunState,
   but?: Extract<RunOutcome, { type: 'cancelled' }>['but'],
@@ -107,28 +106,28 @@ const unwantedBut = (
   return but ? { type: 'cancelled', but } : { type: 'cancelled' };
 };
 
-/** Of a run that must not run, and of which this host has no record. */
+/** The outcome of an unwanted run that this host has no record of. */
 const unrecorded = (state: RunState): RunOutcome =>
   unwantedBut(state, state.isSamePlace ? undefined : 'unseen');
 
-/** And by this host's word it never did nor will. */
+/** The same if this host guarantees that it never ran nor will. */
 const neverRun = (state: RunState): RunOutcome => {
   const outcome = unrecorded(state);
   const isSure = outcome.type === 'limit' && state.mayRepeat;
   return isSure ? { ...outcome, hasNeverRun: true } : outcome;
 };
 
-/** Of a run that the host did not stop in time. */
+/** The outcome of a run that the host did not stop in time. */
 const givenUp = (state: RunState): RunOutcome =>
   unwantedBut(state, state.isRequested ? 'unconfirmed' : undefined);
 
-/** Of a run that ended: it did so by itself unless it was stopped before. */
+/** The outcome of a run that ended: its own end, unless it was stopped before. */
 const endOf = (state: RunState): RunOutcome => {
   if (state.end && !state.mayBeStopped) return { type: 'ended', ...state.end };
   return unwantedBut(state, state.isGroupOnly ? 'groupOnly' : undefined);
 };
 
-/** In every phase: whether the run is wanted is remembered, and a lost connection leads back to `connecting`. */
+/** In every phase: remembers whether the run is wanted; a lost connection leads back to `connecting`. */
 const ALWAYS: Row = {
   cancel: state => go(state, { isCancelled: true }),
   limit: state => go(state, { isLimited: true }),
@@ -167,7 +166,7 @@ const WATCHED: Row = {
   },
   stopAnswered: (state, { result, node = 'another' }) => {
     const answered: RunState = { ...state, stop: 'answered' };
-    // Its end may come over another connection, where a stop finds it ended.
+    // The end may come over another connection, after which a stop finds the run ended.
     if (result === 'ended') return go(answered, {});
     if (result === 'wrong_node') {
       const wrongNodes = state.wrongNodes + 1;
@@ -179,7 +178,7 @@ const WATCHED: Row = {
     }
     const stopped = { ...answered, mayBeStopped: true, isGroupOnly: result === 'group_killed' };
     if (result !== 'survivors') return go(stopped, {}, 'boundOutput');
-    // What does not end prints on, past any limit.
+    // A run that does not end may print beyond any limit.
     if (state.isLimited) return finish(stopped, { type: 'limit' }, 'close');
     return go(stopped, {}, 'ignoreOutput', 'boundOutput');
   },
@@ -221,7 +220,7 @@ const TRANSITIONS: Record<Phase, Row> = {
   },
   requesting: {
     ...WATCHED,
-    // Another attempt has started it, or none has that the agent knows of: its record tells.
+    // Another attempt has started it, or the agent knows of none: its record tells.
     taken: state => go(state, { phase: 'following' }),
     absent: state => go(state, { phase: 'following' }),
   },
@@ -257,7 +256,7 @@ export const beginRun = ({ isRequested }: Pick<RunState, 'isRequested'>): RunSta
   ...{ isGroupOnly: false, wrongNodes: 0 },
 });
 
-/** The next state and what is to be done for it. An input that a phase does not list changes nothing. */
+/** The next state and the effects to perform. A phase ignores inputs that it does not list. */
 export function transition(state: RunState, input: RunInput): Step {
   const step = TRANSITIONS[state.phase][input.type] as
     | ((state: RunState, input: RunInput) => Step)

@@ -1,13 +1,16 @@
 /** An agent that answers stops a run within 6 s, on a busy host within a little more. */
 const WAIT_MS = 15_000;
-/** Of a stopped run this much output may be in flight, besides what its host keeps. A run that prints more was not stopped. */
+/**
+ * The output that may be in flight of a stopped run, besides what its host keeps. A run that prints more is not
+ * stopped.
+ */
 const IN_FLIGHT = 16 << 20;
-/** Nor was one that goes on to print less than this in WAIT_MS: what the host kept comes faster. */
+/** A run that keeps printing less than this in WAIT_MS is not stopped either: what the host kept comes faster. */
 const TRICKLE = 64 << 10;
 
 /**
- * How long the host may take to stop a run, from the abort of `unwanted` on. Output extends the deadline, as there may be
- * much of it; time that this worker takes to store it does not count.
+ * The time that the host has for stopping a run, from the abort of `unwanted`. Output extends it, because much may be
+ * in flight; the time that this worker takes to store output does not count.
  */
 export class StopDeadline {
   /** Fewer bytes than this do not extend the deadline. */
@@ -35,7 +38,7 @@ export class StopDeadline {
     else unwanted.addEventListener('abort', this.#begin, { once: true });
   }
 
-  /** Runs work of this worker's own, with so many bytes of output; its time does not count. */
+  /** Runs work of this worker, with so many bytes of output; its time does not count. */
   async exclude<T>(work: () => T | Promise<T>, bytes = 0): Promise<T> {
     this.#busy++;
     try {
@@ -52,7 +55,7 @@ export class StopDeadline {
     }
   }
 
-  /** For a run whose processes the host has ended, as far as it found them; it may have kept so many bytes of output. */
+  /** For a run whose known processes the host has ended; it may have kept so many bytes of output. */
   boundOutput(keptBytes: number): void {
     this.#leastBytes = Math.max(this.#leastBytes, TRICKLE);
     this.#allowance = Math.min(this.#allowance, keptBytes + IN_FLIGHT);

@@ -15,7 +15,7 @@ interface Confinement {
   fileBytes: number;
 }
 
-/** What keeps such programs from the rest of the machine, as far as this one permits it. */
+/** What isolates such programs from the machine, as far as this one permits. */
 export interface Isolation {
   /** Programs that replace themselves by the next one of the command line. */
   prefix: string[];
@@ -31,8 +31,8 @@ const OPEN_FILES = 256;
 const PATH = process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin';
 
 /**
- * A program that talks with nobody would go on without its worker. Last, as the kernel forgets it where a program changes its user;
- * util-linux has it, busybox has not.
+ * A program that talks with nobody would outlive its worker. Comes last, because a change of user clears it; util-linux
+ * has it, busybox has not.
  */
 const DIE_WITH_WORKER = ['setpriv', '--pdeathsig', 'KILL', '--'];
 
@@ -77,7 +77,7 @@ async function works(prefix: string[]): Promise<boolean> {
     .catch(() => false);
 }
 
-/** The command line that runs a program within these limits, without this process's environment. Node cannot set limits. */
+/** The command line for a program within these limits, without this process's environment. Node cannot set limits. */
 export function confine(
   command: readonly string[],
   limits: Confinement,
@@ -93,8 +93,8 @@ export function confine(
 }
 
 /**
- * A command for sh that limits it and what it starts. ulimit counts memory in KiB, and files in blocks of 512 bytes. A lower
- * limit that is there already stays; what a system cannot limit is passed over.
+ * A command for sh that limits its process and children. ulimit counts memory in KiB and files in blocks of 512 bytes.
+ * A lower existing limit stays; what the system cannot limit is skipped.
  */
 export function limitScript({ memory, processorSeconds, fileBytes }: Confinement): string {
   const limits = {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 
-/** Has Linux kill this process first, not the worker, when memory runs out. Other systems have no such file. */
+/** Makes Linux kill this process, not the worker, when memory runs out. Other systems have no such file. */
 export function raiseOomScore(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');

@@ -1,7 +1,7 @@
 import type { Logger } from '../../shared/process/log.ts';
 import { findIsolation } from './confine.ts';
 
-/** Says at the start of a worker what does not keep programs that read files of others from the rest of the machine. */
+/** Logs, when a worker starts, which isolation is missing for programs that read others' files. */
 export async function reportIsolation(log: Logger): Promise<void> {
   const { user, hasNetwork } = await findIsolation();
   if (hasNetwork)

@@ -27,7 +27,9 @@ interface ConfinedEnd {
   stderr: string;
 }
 
-/** Runs a program that reads and writes files in a scratch folder to its end. Throws the signal's reason, and `insufficient_storage`. */
+/**
+ * Runs a program on files of a scratch folder until it ends. Throws the signal's reason, and `insufficient_storage`.
+ */
 export async function runConfined(
   words: string[],
   { directory, memory, seconds, processors = 1, fileBytes, keepFree, signal }: RunOptions,

@@ -27,12 +27,12 @@ import { findIsolation } from './confine.ts';
 const CHECK_MS = 500;
 const run = promisify(execFile);
 
-/** The folder in the temporary one that confined programs write to: they cannot put another one in its place. */
+/** Confined programs write only to this folder inside the temporary one, so they cannot replace it. */
 const INSIDE = 'files';
 
 /**
- * Creates a temporary folder and removes it after use. Also removes the folders of workers that have died, which packages
- * for temporary files do not.
+ * Makes a temporary folder and removes it after use, and the folders of dead workers, which packages for temporary
+ * files do not.
  */
 export async function withScratch<T>(
   purpose: 'parse' | 'video',
@@ -67,7 +67,7 @@ interface WriteOptions {
   size?: number;
 }
 
-/** Writes a file in the scratch folder; throws `insufficient_storage` if the disk is full, but for what is kept free. */
+/** Writes a file in the scratch folder; throws `insufficient_storage` if only the space kept free is left. */
 export async function writeScratch(
   path: string,
   bytes: Readable,
@@ -81,7 +81,7 @@ export async function writeScratch(
     if ((await freeForScratch(keepFree)) < size) full.abort(diskFull());
     const file = await open(path, 'wx', 0o600);
     try {
-      // By its descriptor: who may write to the folder could put a link in its place.
+      // By its descriptor: a program that may write to the folder could put a link in its place.
       await giveToDecoder(file);
       const stream = file.createWriteStream();
       await pipeline(bytes, stream, { signal: AbortSignal.any([signal, full.signal]) });
@@ -104,9 +104,9 @@ export interface ScratchFile {
 }
 
 /**
- * Stores a file of the scratch folder as an object; returns its size in bytes. `within`: the folder, where the path is a
- * program's word. A confined program made the file, so that it, or a folder on the way, may be a link to what only this process
- * may read: links are not followed.
+ * Stores a file of the scratch folder as an object; returns its size in bytes. Follows no link, because a confined
+ * program may have put one to files that only this process may read. `within`: the required folder of a path that such
+ * a program named.
  */
 export async function storeScratch(
   objects: ObjectStore,
@@ -138,13 +138,13 @@ export async function giveToDecoder(given: string | FileHandle): Promise<void> {
   else await given.chown(user.uid, user.gid);
 }
 
-/** The most that a program may write beside what is kept free: of a small disk, a twentieth of it. */
+/** The most that a program may write beside what is kept free; a small disk keeps a twentieth free. */
 export async function freeForScratch(keepFree: number): Promise<number> {
   const { bavail, blocks, bsize } = await statfs(tmpdir());
   return bavail * bsize - Math.min(keepFree, (blocks * bsize) / 20);
 }
 
-/** Calls back when the disk of the scratch folders has no more space than is kept free. Stop it with clearInterval(). */
+/** Calls back when only the space kept free is left on the scratch disk. Stop it with clearInterval(). */
 export function watchScratch(keepFree: number, onFull: () => void): NodeJS.Timeout {
   return setInterval(() => {
     void freeForScratch(keepFree).then(
@@ -180,8 +180,8 @@ async function removeScratch(path: string): Promise<void> {
 }
 
 /**
- * Removes what confined programs wrote, as their user: while root removed it, who may write there could put a link to files of
- * others in the place of a folder.
+ * Removes what confined programs wrote, as their user: while root removed it, they could replace a folder by a link to
+ * others' files.
  */
 async function removeAsDecoder(path: string): Promise<void> {
   const { user } = await findIsolation();
@@ -199,7 +199,7 @@ async function removeOrphans(prefix: string): Promise<void> {
   }
 }
 
-/** Anybody may make a folder of such a name, and put links in it while it is removed. */
+/** Anybody may make a folder of such a name, and put links in it during its removal. */
 async function isOurs(path: string): Promise<boolean> {
   const { user } = await findIsolation();
   const found = await lstat(path).catch(() => undefined);

@@ -3,7 +3,7 @@ import { abortable } from '../../shared/process/abort.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { readAll } from '../runs/read-all.ts';
 
-/** A batch system's command may wait for its controller for a minute, and tries again by itself. */
+/** A command of a batch system may wait a minute for its controller, and then tries again. */
 const ANSWER_MS = 180_000;
 /** More than any answer has: a hostile host must not fill this worker's memory. */
 const MAX_BYTES = 32 << 20;
@@ -11,8 +11,8 @@ const MAX_BYTES = 32 << 20;
 const WHOLE = Buffer.from('\nwhole\n');
 
 /**
- * Runs a program for sh on the host, over a channel of its own, and returns what it printed. The program comes by standard
- * input, so that any login shell can start it and it has any length; as one function, so that a cut one does nothing.
+ * Runs a program for sh on the host over its own channel and returns its output. The program comes by standard input,
+ * so that any login shell starts it and any length fits; it is one function, so that a truncated one does nothing.
  */
 export async function askHost(
   remote: RemoteExec,

@@ -11,7 +11,7 @@ type LoginContext = JobContext<'connect' | 'answer'>;
 /** Errors of a login that the host, and not the way to it, refused. */
 const REFUSALS: ErrorCode[] = ['remote_authentication_failed', 'account_unusable'];
 
-/** In the transaction that opens the session. A later login, after a lost connection, opens nothing. */
+/** In the transaction that opens the session; a later login, after a lost connection, opens nothing. */
 export async function auditFirstLogin(context: LoginContext, tx: Tx): Promise<void> {
   const [row] = await tx
     .select({ opened: sessions.opened })
@@ -20,7 +20,7 @@ export async function auditFirstLogin(context: LoginContext, tx: Tx): Promise<vo
   if (row?.opened === null && isToldHere(context)) await recordAudit(tx, eventOf(context));
 }
 
-/** Calls `login`; the end of a job whose login the host refuses is told with an entry. */
+/** Calls `login`; if the host refuses it, the entry is written with the job's end. */
 export async function auditRefusal<T>(context: LoginContext, login: () => Promise<T>): Promise<T> {
   try {
     return await login();

@@ -22,8 +22,8 @@ interface Login {
 const MAX_FACTORS = 5;
 
 /**
- * Tells the host who the user is, each factor once: a server that takes a password in two ways would count two refusals, and
- * address bans count them. Where a factor is accepted and another one wanted (RFC 4252, 5.1) the next one follows.
+ * Sends each factor once: for a password sent by two methods a server counts two refusals, and address bans count
+ * those. If a factor is accepted and another one required (RFC 4252, 5.1), that follows.
  */
 export class Authentication {
   readonly #login: Login;
@@ -41,12 +41,12 @@ export class Authentication {
     this.#password = login.credential.password;
   }
 
-  /** Of ssh2: called at first, and after each answer that is no success. */
+  /** ssh2 calls it first, and after each answer but success. */
   readonly next: ssh2.AuthHandlerMiddleware = (left, isPartial, answer) => {
     const { username } = this.#login;
     // The types of ssh2 lack false, which ends the login as refused.
     const proceed = answer as (method: ssh2.AnyAuthMethod | false) => void;
-    // RFC 4252, 5.2: the answer to `none` is the list of methods. ssh2 has no list before.
+    // RFC 4252, 5.2: the answer to `none` is the list of methods; ssh2 has none before.
     if (!left) return proceed({ type: 'none', username });
     if ((this.#factors > 0 && !isPartial) || this.#factors >= MAX_FACTORS) return proceed(false);
     this.#factors++;

@@ -3,9 +3,8 @@ import type ssh2 from 'ssh2';
 import { SshError } from './ssh-errors.ts';
 
 /**
- * How long the server may take to open a channel and accept its command. After that the connection counts as lost: at once
- * if less than BUSY_BYTES arrived over it meanwhile, otherwise after several such periods: on a slow link much may precede
- * the answer.
+ * The time to open a channel and accept its command, then the connection counts as lost. If BUSY_BYTES arrived
+ * meanwhile, only after several such periods, because on a slow link much may precede the answer.
  */
 const OPEN_MS = 20_000;
 const MAX_OPEN_PERIODS = 6;
@@ -15,13 +14,13 @@ const BUSY_BYTES = 65_536;
 export interface ChannelOpening {
   /** Default 20,000. */
   openMs?: number;
-  /** Called when the connection closes. One listener on the client for each channel would exceed its limit of listeners. */
+  /** Called at the connection's close. A listener on the client for each channel would exceed its limit. */
   closeListeners: Set<() => void>;
 }
 
 /**
- * The server's answer to a request for a channel. A server that does not answer loses its connection. `sent`: a command that
- * goes with the request may have reached the host when that fails.
+ * The server's answer to a request for a channel; without one the connection is closed. `sent`: a failed request may have
+ * reached the host with its command.
  */
 export function awaitChannel<T>(
   client: ssh2.Client,

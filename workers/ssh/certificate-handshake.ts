@@ -26,7 +26,7 @@ const HOST_KEYS = [
   'rsa-sha2-256',
 ].map(name => `${name}-cert-v01@openssh.com`);
 
-/** What the client's message begins a key exchange with. The key is never agreed on: any number is as good as one that is kept. */
+/** The client's first message of each key exchange. No key is ever agreed on, so any number will do. */
 const OPENINGS: Record<string, () => Buffer> = {
   'curve25519-sha256': () => wireString(randomBytes(32)),
   'curve25519-sha256@libssh.org': () => wireString(randomBytes(32)),
@@ -48,8 +48,8 @@ export interface Shown {
 }
 
 /**
- * The beginning of an SSH connection, up to where the host shows its certificate, without input and output. Nothing is secret so
- * far, and no signature of the host is verified: whoever is there may show any certificate, which is public.
+ * The beginning of an SSH connection up to the host's certificate, without I/O. Nothing is secret and no host signature
+ * is verified: anybody may show a certificate, which is public.
  */
 export class CertificateHandshake {
   readonly #algorithms: SshAlgorithms;
@@ -65,7 +65,7 @@ export class CertificateHandshake {
     send(Buffer.from(VERSION));
   }
 
-  /** Takes what comes from the host; undefined until it has shown something. Throws where that will not be. */
+  /** Takes bytes of the host; undefined until it has shown something. Throws if it never will. */
   take(bytes: Buffer): Shown | undefined {
     this.#input = Buffer.concat([this.#input, bytes]);
     while (!this.#isIdentified) {

@@ -3,7 +3,7 @@ import ssh2, { type ParsedKey } from 'ssh2';
 import { parseCertificate } from '../../shared/ssh/certificates.ts';
 import { wireNumber, wireString } from '../../shared/ssh/wire.ts';
 
-/** By type of key: the name of its signatures, and their hash where the signature has none of its own. */
+/** By type of key, the name of its signatures, and a hash if that does not imply one. */
 const SIGNATURES: Record<string, { name: string; hash?: string }> = {
   'ssh-ed25519': { name: 'ssh-ed25519' },
   'ssh-rsa': { name: 'rsa-sha2-512', hash: 'sha512' },
@@ -18,8 +18,8 @@ interface CertifiedKey extends ParsedKey {
 }
 
 /**
- * A private key that is offered by its certificate, as a key of ssh2, which knows no login by certificate. Its client must have
- * been given to signByCertificate().
+ * A private key, offered by its certificate, as a key of ssh2, which knows no login by certificate. The client must
+ * have been given to signByCertificate().
  */
 export function certifiedKey(privateKey: string, line: string): ParsedKey {
   const key = ssh2.utils.parseKey(privateKey);
@@ -29,7 +29,7 @@ export function certifiedKey(privateKey: string, line: string): ParsedKey {
     throw new Error('the key or its certificate cannot be read');
   const pem = createPrivateKey(key.getPrivatePEM());
   const shape: Pick<CertifiedKey, 'getPublicSSH' | 'signNamed'> & { type: string } = {
-    // For RSA the algorithm says which hash is used; the bytes begin with the type of the certificate.
+    // For RSA the algorithm names the hash; the blob begins with the certificate's type.
     type: `${signature.name}-cert-v01@openssh.com`,
     getPublicSSH: () => certificate.blob,
     signNamed: data =>
@@ -48,7 +48,7 @@ function signBytes(key: KeyObject, data: Buffer, hash: string | undefined): Buff
 }
 
 type SignLater = (data: Buffer, done: (signature: Buffer) => void) => void;
-/** Of ssh2 1.17, pinned by package.json: what its client sends a login with. */
+/** Internals of ssh2 1.17, pinned by package.json, by which its client sends a login. */
 interface Protocol {
   authPK(username: string, key: ParsedKey, algorithm?: string, sign?: SignLater): void;
   _kex: { sessionID: Buffer };
@@ -61,8 +61,8 @@ interface Protocol {
 }
 
 /**
- * Has a client that connects sign its login by certificate as RFC 4252, 7 wants it. ssh2 would name the signature like the
- * certificate, which servers refuse: a signature is named like the key.
+ * Makes a connecting client sign logins by certificate as RFC 4252, 7 requires: a signature has the key's type name.
+ * ssh2 would use that of the certificate, which servers refuse.
  */
 export function signByCertificate(client: ssh2.Client): void {
   const { _protocol: protocol } = client as unknown as { _protocol: Protocol };

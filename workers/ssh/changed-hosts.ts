@@ -5,15 +5,15 @@ import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { destinationDigest, HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 
-/** A session, and the hops to its host where there are any. */
+/** A session with the current hops to its host, if there are any. */
 export interface SessionOnHost {
   session: Pick<SessionRow, 'sid' | 'hostname' | 'ended' | 'endReason'>;
   hops: Hops | undefined;
 }
 
 /**
- * Whether the hops to the host of an open session no longer lead to `destination`, or the session has ended for that. The
- * trigger of the table ends it at once; whoever writes to the database may have left that out.
+ * Whether the hops to the host of an open session have left `destination`, or the session has ended for that. A trigger
+ * ends it at once, but a writer to the database may have bypassed that.
  */
 export function isHostChanged({ session, hops }: SessionOnHost, destination?: string): boolean {
   if (session.ended) return session.endReason === HOST_CHANGED;

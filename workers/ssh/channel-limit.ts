@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { channelRefused, channelRefusedBesideAgent, channelsHang } from './channel-refusals.ts';
 import { connectionLost, explainFailure, isRefusal } from './ssh-errors.ts';
 
-/** Channels of one connection; sshd's MaxSessions is 10 by default. A refusal lowers the limit for a while. */
+/** Channels of one connection; sshd's MaxSessions defaults to 10. A refusal lowers the limit for a while. */
 const MAX_CHANNELS = 9;
 const LOWERED_MS = 10_000;
 const REFUSED_PAUSE_MS = 100;
-/** A server needs a moment to close a channel: it may refuse new ones for so long though none is open. */
+/** A server may refuse new channels for so long although none is open, because it needs a moment to close one. */
 const GRACE_MS = 3_000;
 
 interface LimitSettings {
@@ -87,8 +87,7 @@ export class ChannelLimit {
   }
 
   /**
-   * The agent's channel never closes while the connection lasts: whoever waited for that would wait for nothing, so one
-   * channel beside it may always be asked for.
+   * One channel beside the agent's may always be requested: the agent's never closes, so nothing would end the wait.
    */
   #hasFree(): boolean {
     return this.#openChannels < Math.max(this.#limit, this.#lasting + 1);
@@ -108,7 +107,10 @@ export class ChannelLimit {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** Lowers the limit to what is open, for a while. Where nothing is open, the server is asked again until the grace is over. */
+  /**
+   * Lowers the limit to the open channels for a while. With none open the server is asked again until the grace is
+   * over.
+   */
   async #waitAfterRefusal(
     refusal: unknown,
     grace: RefusalGrace,
@@ -121,7 +123,7 @@ export class ChannelLimit {
     }
     grace.reset();
     this.#limit = this.#openChannels;
-    // Servers other than sshd may count the channels of all connections: the limit may rise when others close.
+    // Other servers may count the channels of all connections, so the limit may rise when those close.
     setTimeout(() => {
       this.#limit = MAX_CHANNELS;
       this.wakeAll();

@@ -4,10 +4,12 @@ import { DroppedBeforeLogin } from './dial.ts';
 
 /** Failures in a row that open the circuit. */
 const FAILURE_THRESHOLD = 3;
-/** The longest wait before the next probe, jittered down to its half: a host that is back is noticed within this. */
+/** The longest wait before the next probe, jittered down to its half. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 6_000;
-/** The same of a host that drops connections before the login, as it does where it bans an address or has too many of them. */
+/**
+ * The longest wait for a host that drops connections before the login, as for a banned address or too many connections.
+ */
 const LONGEST_DROPPED_WAIT_MS = 15_000;
 
 interface Waiter {
@@ -16,10 +18,9 @@ interface Waiter {
 }
 
 /**
- * Limits the connection attempts of this worker to one host. While the circuit is `closed` some run at once: sshd drops
- * connections that come in crowds, and storms of them get an address banned. Failures in a row make it `open`: nothing runs
- * until a growing wait is over, then it is `half-open` and one probe at a time runs. All who wait share the probe's failure.
- * A refused login proves that the host is reachable.
+ * Limits this worker's connection attempts to one host: sshd drops connections in crowds, and storms get an address
+ * banned. After failures in a row one probe at a time runs, after growing waits, and all waiters share its error
+ * (decision 18). A refused login proves that the host is reachable.
  */
 export class CircuitBreaker {
   readonly #limit: number;
@@ -41,8 +42,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Runs `attempt` once, when the circuit allows it. Throws what it throws, the signal's reason, or the error of the probe
-   * that ran in its place.
+   * Runs `attempt` once the circuit allows it. Throws its error, the signal's reason, or the error of the probe that
+   * ran instead.
    */
   async execute<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const { isProbe } = await this.#waitForPermit(signal);
@@ -134,11 +135,11 @@ interface At {
   port: number;
 }
 
-/** A machine by the hops to it: behind two jump hosts one address may be two machines. */
+/** Identifies a machine by the hops to it: behind two jump hosts one address may be two machines. */
 export const describeHops = (hops: At[]) =>
   hops.map(({ address, port }) => `${address}:${port}`).join(' > ');
 
-/** The circuit breakers of a worker, by address and port of every hop: two entries of one host share one. */
+/** The circuit breakers of a worker, by the way to each hop: two entries of one host share one. */
 export class CircuitBreakers {
   readonly #limit: number;
   readonly #breakers = new Map<string, CircuitBreaker>();

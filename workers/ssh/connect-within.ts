@@ -5,7 +5,7 @@ import { unreachable } from './dial.ts';
 import { namingHop } from './hop-errors.ts';
 import type { Connection } from './log-in.ts';
 
-/** Runs an attempt to connect to the last of these hops, when it may; not after the signal is aborted. */
+/** Runs an attempt to connect to the last of these hops when permitted, unless the signal is aborted. */
 type TimedAttempt = (
   hops: HostRow[],
   attempt: () => Promise<Connection>,
@@ -13,8 +13,8 @@ type TimedAttempt = (
 ) => Promise<Connection>;
 
 /**
- * connect() with a limit for all of it, waits for permits of the circuit breakers included. Throws `remote_connection_failed`
- * when the time is over, which names the hop where that was.
+ * connect() with a time limit that includes waits for the circuit breakers. Throws `remote_connection_failed` after it,
+ * naming the hop that was reached.
  */
 export async function connectWithin(
   ms: number,

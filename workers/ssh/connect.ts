@@ -14,7 +14,7 @@ import { type Connection, logIn } from './log-in.ts';
 import { resolveHost } from './resolve-host.ts';
 import { SeenCertificates } from './trusted-keys.ts';
 
-/** For TCP, then for the key exchange and the login, for which sshd itself allows 120 s; of each hop. */
+/** For each hop: TCP, then the key exchange and the login, for which sshd itself allows 120 s. */
 const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
 
 /** Runs an attempt to connect to the last of these hops, when it may. */
@@ -36,9 +36,9 @@ export interface Target {
 }
 
 /**
- * Logs in to a host, through its jump hosts one after the other. The key of each is pinned or certified. No byte of a credential
- * is sent before the key is verified, and none to another destination than it was sealed for. Throws `host_changed`,
- * `host_not_allowed`, and what logIn() throws; the detail names the host where there are several.
+ * Logs in to a host through its jump hosts. No byte of a credential is sent before the host's key is verified, or to
+ * another destination than it was sealed for. Throws `host_changed`, `host_not_allowed` and logIn()'s errors; with several
+ * hosts the detail names the one.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
   const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, ...given } = target;
@@ -73,7 +73,10 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
   return { client, banner: opened.flatMap(({ banner }) => banner || []).join('\n') };
 }
 
-/** How to connect to the last of these hops. Only what a worker itself connects to is resolved, and must not be private. */
+/**
+ * How to connect to the last hop. Only an address that this worker itself connects to is resolved, and must not be
+ * private.
+ */
 async function prepare(
   hops: HostRow[],
   { via, connectMs: timeoutMs }: { via: ssh2.Client | undefined; connectMs: number },
@@ -95,7 +98,7 @@ interface HopLogin {
   credential: Credential;
 }
 
-/** Who logs in to each hop, and how: a jump host gets its own login where there is one, else that of the host behind it. */
+/** The login for each hop: a jump host's own one, else that of the host behind it. */
 function loginsFor(
   hops: HostRow[],
   { username, credential }: { username: string; credential: Credential },
@@ -118,7 +121,7 @@ const askingAt =
     return ask({ instruction: [...asks, instruction].join('\n').trim(), prompts });
   };
 
-/** The end of either connection is that of the other: a jump host serves one connection alone. */
+/** Each connection ends with the other: a jump host's serves no other one. */
 function tie(via: ssh2.Client, client: ssh2.Client): void {
   via.once('close', () => client.destroy());
   client.once('close', () => via.destroy());

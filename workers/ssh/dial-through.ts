@@ -6,7 +6,7 @@ import type { Transport } from './limit-login.ts';
 const ADMINISTRATIVELY_PROHIBITED = 1;
 
 /**
- * Has a jump host open a TCP connection to the next host (RFC 4254, 7.2), within `timeoutMs`. It resolves the name, if it is one.
+ * Makes a jump host open a TCP connection to the next host, which it resolves (RFC 4254, 7.2), within `timeoutMs`.
  * Throws `remote_connection_failed` or the signal's reason.
  */
 export function dialThrough(
@@ -57,8 +57,8 @@ const notConnected = (detail: string, { via, hint }: { via: string; hint?: strin
   });
 
 /**
- * A channel that is as a socket: it closes where the other side has ended, and has the number of bytes that came, which ssh2
- * pushes as it receives them.
+ * Makes a channel behave like a socket: it closes when the other side ends, and counts received bytes, which ssh2
+ * pushes.
  */
 function toTransport(channel: ssh2.Channel): Transport {
   channel.once('end', () => channel.destroy());

@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { WindlassError } from '../../shared/errors/errors.ts';
 
 /**
- * Opens a TCP connection within `timeoutMs`. Without that limit a host that drops packets would take minutes, and the
- * kernel's own retries reach a host that comes back only late. Throws `remote_connection_failed` or the signal's reason.
+ * Opens a TCP connection within `timeoutMs`: the kernel would try for minutes, and notice late that a host is back.
+ * Throws `remote_connection_failed` or the signal's reason.
  */
 export async function dial(
   at: { address: string; port: number; timeoutMs: number },
@@ -25,9 +25,9 @@ export async function dial(
   }
 }
 
-/** The cause of an error where the host accepted a connection and closed it before the login. */
+/** The cause of an error if the host accepted a connection and closed it before the login. */
 export class DroppedBeforeLogin extends Error {
-  /** Whether the host had not even shown its key, so that it knows nothing of who wanted in. */
+  /** Whether it closed before it showed its key: then it knows nothing of the user. */
   readonly isUnseen: boolean;
 
   constructor(message: string, { isUnseen = false } = {}) {

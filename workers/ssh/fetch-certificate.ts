@@ -15,8 +15,8 @@ export interface Asked {
 }
 
 /**
- * Has a host show its certificate, over a connection of its own that ends then: ssh2 knows no certificates of hosts. Undefined where
- * it has none that can be read. That the certified key is there is not known before a login has verified it. Throws
+ * Asks a host for its certificate over a connection of its own, as ssh2 knows no host certificates. Undefined without a
+ * readable one. Only the login proves that the host has the certified key (decision 58). Throws
  * `remote_connection_failed` or the signal's reason.
  */
 export async function fetchCertificate(

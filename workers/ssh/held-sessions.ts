@@ -3,7 +3,7 @@ import type { Db } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import { isHeld } from '../../shared/ssh/held-sessions.ts';
 
-/** Whether another worker that is alive has the connection of a session whose login only its user can repeat. */
+/** Whether another live worker has the connection of a session whose login only its user can repeat. */
 export async function isHeldElsewhere(db: Db, sid: string, worker: string): Promise<boolean> {
   const [row] = await db
     .select({ isElsewhere: sql<boolean>`${isHeld} and ${sessions.holder} <> ${worker}` })

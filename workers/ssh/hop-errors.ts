@@ -9,7 +9,7 @@ const UNNAMED: ReadonlySet<ErrorCode> = new Set([
   'remote_connection_failed',
 ] as const);
 
-/** Rethrows what failed at the last of the hops so far; where there are several on the way, its detail names the one. */
+/** Rethrows an error of the last hop; if there are several hops, its detail names that one. */
 export const namingHop =
   (until: HostRow[], { length }: HostRow[]) =>
   (error: unknown): never => {

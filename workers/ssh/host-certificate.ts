@@ -15,8 +15,8 @@ interface Wanted {
 const MAX_NAMED = 5;
 
 /**
- * What keeps a host's certificate from counting, as the end of a sentence that begins with it. What OpenSSH 10.5 refuses is
- * refused: one without names is for no host. As there, a name in it may have wildcards, and no difference of clocks is allowed.
+ * Why a host's certificate does not count, as the end of a sentence about it. Follows OpenSSH 10.5: a certificate
+ * without names is for no host, names may have wildcards, and clocks get no tolerance.
  */
 export function findCertificateProblem(
   certificate: SshCertificate,
@@ -25,7 +25,7 @@ export function findCertificateProblem(
   const { kind, authority, signed, signature, criticalOptions, principals } = certificate;
   if (!authorities.some(known => known.equals(authority)))
     return `is signed by ${fingerprint(authority)}, which is no pinned authority`;
-  // What else it says is its authority's word from here on.
+  // After this its contents are the authority's word.
   const problem = findSignatureProblem({ key: authority, data: signed, signature });
   if (problem !== undefined) return problem;
   if (kind !== 'host') return "is a user's, not a host's";

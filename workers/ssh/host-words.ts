@@ -6,8 +6,8 @@ const MAX_CHARACTERS = 4_096;
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
 /**
- * What a host says to people during a login (RFC 4252, 5.4), before and after it was told a credential. It may go on to say
- * things as long as the connection lasts.
+ * What a host tells people during a login (RFC 4252, 5.4), before and after it got a credential. It may send more as
+ * long as the connection lasts.
  */
 export class HostWords {
   #before = '';
@@ -36,7 +36,7 @@ export class HostWords {
   }
 }
 
-/** More than is read of it is not kept, nor is the text that a part would keep alive. */
+/** Keeps a bounded part only, as a copy: a substring would keep the whole text in memory. */
 function append(words: string, text: string): string {
   if (words.length >= MAX_CHARACTERS) return words;
   const both = words ? `${words}\n${text}` : text;

@@ -3,10 +3,10 @@ import type { Duplex } from 'node:stream';
 /** What a connection goes over: a socket, or a channel of another connection. */
 export type Transport = Duplex & { readonly bytesRead: number };
 
-/** What a server may send before the login is done. ssh2 itself reads, and partly keeps, whatever comes. */
+/** The most that a server may send before the end of the login: ssh2 reads all, and keeps some of it. */
 const MAX_LOGIN_BYTES = 1_000_000;
 
-/** Calls `onExcess` where the server sends too much before what is returned is called. Its connection is closed then. */
+/** Closes the connection and calls `onExcess` if the server sends too much before the returned function is called. */
 export function limitLogin(transport: Transport, onExcess: (error: Error) => void): () => void {
   const check = () => {
     if (transport.bytesRead <= MAX_LOGIN_BYTES) return;

@@ -15,7 +15,7 @@ import { offer, openConnection } from './open-connection.ts';
 import { showKeys } from './scan-host-keys.ts';
 import { type SeenCertificates, TrustedKeys } from './trusted-keys.ts';
 
-/** A request that every server answers (RFC 4254, 4) is sent this often over an idle connection. */
+/** How often an idle connection sends a request that every server answers (RFC 4254, 4). */
 const KEEPALIVE_MS = 3_000;
 /** A connection that received no byte at so many checks is closed. */
 const CHECK_MS = 1_000;
@@ -29,7 +29,7 @@ interface Login {
   seen: SeenCertificates;
   username: string;
   credential: Credential;
-  /** Makes the connection that it goes over; again where the host has to show another key. */
+  /** Makes the connection; called again if the host must show another key. */
   reach(): Promise<Transport>;
   /** Answers what the host asks for besides the credential. */
   ask?: Ask;
@@ -45,12 +45,13 @@ export interface Connection {
   banner: string;
 }
 
-/** Connections to a host that shows another key each time, and a new certificate for it. */
+/** Connections to a host that shows another key, with a new certificate, each time. */
 const MAX_TRIES = 4;
 
 /**
- * Logs in to a host whose key is pinned or certified, over the connection that `reach` makes. No byte of a credential is sent before
- * the key is verified. Throws `host_key_changed`, `remote_authentication_failed`, `account_unusable`, `remote_connection_failed`.
+ * Logs in to a host with a pinned or certified key, over the connection from `reach`. No byte of a credential is sent
+ * before the key is verified. Throws `host_key_changed`, `remote_authentication_failed`, `account_unusable`,
+ * `remote_connection_failed`.
  */
 export async function logIn(login: Login, signal: AbortSignal): Promise<Connection> {
   const { host, hops, reach, loginMs: ms, seen, algorithms = CURRENT_ALGORITHMS } = login;
@@ -105,7 +106,7 @@ async function logInByKeys(
   } catch (error) {
     client.destroy();
     if (signal.aborted) throw signal.reason;
-    // Only the trusted types were offered: a host without any of them must be asked for another type to show its key.
+    // Only trusted key types were offered: a host that has none of them shows its key only for another type.
     const noCommonType = !shown && (error as { level?: string }).level === 'handshake';
     if (noCommonType) shown = (await showKeys({ host, reach, algorithms }, signal).next()).value;
     if (shown && !isTrusted(shown)) return { shown };
@@ -132,7 +133,7 @@ function closeWhenSilent(client: ssh2.Client, transport: Transport): void {
   client.once('close', () => clearInterval(timer));
 }
 
-/** A host may count a wrong answer against the account: none is given in the user's place. */
+/** Gives no answer for the user: a host may count a wrong one against the account. */
 const refuseToAnswer: Ask = async () => {
   throw new WindlassError('remote_authentication_failed', {
     detail: 'The host asks for more than the password or key.',

@@ -20,7 +20,7 @@ interface Pending {
   timer: NodeJS.Timeout;
 }
 
-/** Passes the questions of a host to the user, and the answers back, while a login waits. */
+/** Passes a host's questions to the user, and the answers back, while a login waits. */
 export class LoginDialogue {
   /** The job that began the login. */
   readonly job: string;
@@ -95,7 +95,7 @@ export function challengeExpired(): WindlassError {
   });
 }
 
-/** The error of a session whose connection is lost, and whose login only its user can repeat. */
+/** The error of a lost connection whose login only the user can repeat. */
 export function reconnectRequired(hostname: string): WindlassError {
   return new WindlassError('reconnect_required', {
     detail: `Reconnect required: the connection to ${hostname} is lost, and its host asks the user for more than the password or key.`,

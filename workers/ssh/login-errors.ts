@@ -9,7 +9,7 @@ interface Attempt {
   hasShownKey?: boolean;
 }
 
-/** What an error of ssh2 about a connection attempt means, with what the host has said. */
+/** Translates an error of ssh2 about a connection attempt, with the host's words. */
 export function toLoginError(
   error: Error & { level?: string; code?: string },
   { host, words, hasShownKey = true }: Attempt,
@@ -52,11 +52,11 @@ export function accountUnusable(words: string, cause?: unknown): WindlassError {
   });
 }
 
-/** What sshd, PAM and the shells of closed accounts say where a command was asked for. */
+/** What sshd, PAM and closed accounts' shells say when asked for a command. */
 const CLOSED_ACCOUNT =
   /password (?:has |is )?expired|password change required|account (?:has |is )?(?:expired|locked)|account is currently not available/i;
 
-/** An error that quotes an account's words is another one where they say that it is closed. */
+/** Replaces an error that quotes an account's words if these say that the account is closed. */
 export function explainAccount(error: unknown): unknown {
   if (!(error instanceof WindlassError) || !CLOSED_ACCOUNT.test(error.message)) return error;
   return accountUnusable(error.message.replace(/^[^:]*: /, ''), error);

@@ -1,4 +1,4 @@
-/** Limits the time that a host may take for a login. The user's own time does not count. */
+/** Limits a host's time for a login, without the time that its user takes. */
 export class LoginTimer {
   readonly #ms: number;
   readonly #onLate: () => void;
@@ -27,5 +27,5 @@ export class LoginTimer {
   }
 }
 
-/** The error of a login that took too long, as ssh2 says it of its own time-out. */
+/** The error of a login that took too long, as of ssh2's own time-out. */
 export const tooLate = () => Object.assign(new Error('timed out'), { level: 'client-timeout' });

@@ -20,8 +20,8 @@ const PROBE_MS = 20_000;
 const MAX_SAID = 65_536;
 
 /**
- * Makes the session usable after a login: starts the agent where it has one. Where the host asks its user something, that is
- * the result.
+ * Makes the session usable after a login: starts its agent, if it has one. Returns what the host asks its user, if
+ * anything.
  */
 export async function openSession(
   context: JobContext<'connect' | 'answer'>,
@@ -77,8 +77,8 @@ export async function openSession(
 }
 
 /**
- * Throws `host_not_allowed` where the user has left the list of the host since the first login began. What is open goes on, so a
- * later login is not looked at. The entry is locked before the session, as everywhere.
+ * Throws `host_not_allowed` if the user was removed from the host's list since the first login began. Open sessions go
+ * on, so later logins are not checked. The entry is locked before the session, as everywhere.
  */
 async function assertStillListed({ job }: JobContext, tx: Tx): Promise<void> {
   const [first] = await tx
@@ -90,13 +90,13 @@ async function assertStillListed({ job }: JobContext, tx: Tx): Promise<void> {
   if (first) assertHostFor(first.host, { username: job.owner });
 }
 
-/** The host's batch systems and the account's home; null where that cannot be learnt now: a batch job asks again. */
+/** The host's batch systems and the account's home; null if unknown now: a batch job asks again. */
 const introduceHost = (session: RemoteSession, { signal }: Pick<JobContext, 'signal'>) =>
   limitTime(signal, PROBE_MS, limited => new LoginNode(session, limited).introduce()).catch(
     () => null,
   );
 
-/** At the first login nobody knows that the shell ever ran a command; later a host that is slow is one to come back to. */
+/** At the first login the shell has never proved to run commands; later a slow host is tried again. */
 function throwUnusable(error: unknown): never {
   const cause = error instanceof WindlassError ? error.cause : undefined;
   throw cause instanceof ShellTimeout ? cause.unusable : error;
@@ -105,8 +105,8 @@ function throwUnusable(error: unknown): never {
 const MARK = 'windlass-ready';
 
 /**
- * Throws `startup_files_print` where start-up files print, which would be mixed into a command's output, and
- * `shell_unusable` where the account runs no command. An agent's first line shows both, too.
+ * Throws `startup_files_print` if start-up files print, which would mix with output of commands, and `shell_unusable`
+ * if the account runs no command. An agent's first line shows both.
  */
 async function assertQuiet(session: RemoteSession, { signal }: JobContext): Promise<void> {
   // Every shell knows it.

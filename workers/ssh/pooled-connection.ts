@@ -15,7 +15,7 @@ export class PooledConnection {
   /** Where its login may ask the user. */
   readonly dialogue: LoginDialogue | undefined;
   readonly session: Promise<RemoteSession>;
-  /** The same for whoever did not begin the login: a user who was refused may try again. */
+  /** The same for callers that did not begin the login: after a refusal the user may try again. */
   readonly shared: Promise<RemoteSession>;
   /** Whether the session has an agent, which never changes. */
   readonly hasAgent: Promise<boolean>;
@@ -24,7 +24,7 @@ export class PooledConnection {
   users = 0;
   /** performance.now() when the last of them ended. */
   usedAt = performance.now();
-  /** What it was made for, once that is read: the versions of the hops' entries, and the destination that they name. */
+  /** The hops that it was made for, once known: the versions of their entries, and their destination. */
   madeFor: { versions: string; destination: string } | undefined;
   /** The hops name another destination now: nobody may use the connection any more. */
   hostChanged: WindlassError | undefined;
@@ -70,10 +70,7 @@ export class PooledConnection {
     }
   }
 
-  /**
-   * Whether its host does not hang, or it is the login of the same job; not the login of an earlier job, which has other
-   * credentials.
-   */
+  /** Whether its host does not hang, or it is the same job's login; an earlier job's login has other credentials. */
   async isUsable(job: string): Promise<boolean> {
     const { session, dialogue } = this;
     if (dialogue?.job === job) return true;

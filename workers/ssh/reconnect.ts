@@ -6,11 +6,14 @@ import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { placeOfLogin } from './session-logins.ts';
 
-/** A connection is tried for so long, counted from the first try or from the moment it was lost. */
+/** For so long a connection is tried, from the first try or from its loss. */
 const CONNECT_FOR_MS = 60_000;
-/** After so long without a connection a job yields its slot between its tries: one host that is away must not fill all. */
+/**
+ * After so long without a connection a job yields its slot between tries, so that one absent host does not fill all
+ * slots.
+ */
 const KEEP_SLOT_MS = 4_000;
-/** Work whose connection lasted this long before it was lost has the full time to connect again. */
+/** After a connection that lasted this long, work has the full time again to reconnect. */
 const STABLE_MS = 5_000;
 const LONGEST_PAUSE_MS = 4_000;
 /** A job waits for so long until its user has logged in again. */
@@ -19,18 +22,18 @@ const RECONNECT_FOR_MS = 600_000;
 interface SessionOptions {
   /** Ends the tries; its reason is thrown. Read before each try. Default: the job's signal. */
   signal?: () => AbortSignal;
-  /** False for work that cannot begin again: whatever it or its connection fails with is thrown. Default true. */
+  /** False for work that cannot start again: any error of it or its connection is thrown. Default true. */
   reconnect?: boolean;
 }
 
-/** Whether the job's session has an agent. The session's connection begins to be made. Throws `session_not_found`. */
+/** Whether the job's session has an agent. Begins to connect. Throws `session_not_found`. */
 export function hasAgent({ worker, job }: JobContext): Promise<boolean> {
   return worker.sessions.hasAgent(job.session ?? '');
 }
 
 /**
- * Calls `work` with the connection of the job's session, and again over a new connection when that is lost. Throws the
- * signal's reason when that is aborted, and ReleaseJob for a few seconds when the host stays away.
+ * Calls `work` with the session's connection, and again over a new one when that is lost. Throws the signal's reason,
+ * or ReleaseJob for a few seconds while the host stays away.
  */
 export async function withSession<T>(
   context: JobContext,
@@ -61,21 +64,21 @@ export async function withSession<T>(
       const isTransient = reconnect && error instanceof WindlassError && error.retryable;
       if (!isTransient) throw error;
       if (earlier + tried > CONNECT_FOR_MS) {
-        // Who follows what runs there learns by it that the host is away.
+        // From this, a follower of the run learns that the host is away.
         if (!connected && isRunning(job) && !job.unreachableSince)
           await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
         throw error;
       }
-      // Once for each outage: many jobs may wait for a host that is away for long.
+      // Once for each outage: many jobs may wait for one host.
       const isFirst = tries === 0 && !job.unreachableSince;
       context.log[isFirst ? 'info' : 'debug']({ err: error, tries }, 'connecting again');
-      // A video would lose what it has encoded here, and videos of other hosts do not queue for few slots as commands do.
+      // A video would lose what it has encoded, and videos of other hosts do not queue for few slots as commands do.
       if (tried > KEEP_SLOT_MS && job.queue !== 'video') {
         if (!job.unreachableSince)
           await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
         throw new ReleaseJob('the host cannot be reached', 2 + Math.random() * 4);
       }
-      // Jittered, so that the jobs of a host that comes back do not all connect at the same moment.
+      // Jittered, so that the jobs of a host that comes back do not all connect at once.
       const pause = Math.min(250 * 2 ** tries, LONGEST_PAUSE_MS) * (0.5 + Math.random());
       await delay(pause, undefined, { signal: signal() }).catch(() => {});
     }
@@ -90,7 +93,7 @@ export const isReconnectRequired = (error: unknown): error is WindlassError =>
 const isRunning = ({ kind, runAt, runPlace, runRemoved }: JobRow) =>
   runAt !== null && !runRemoved && (kind !== 'batch' || runPlace !== null);
 
-/** What a job of a session is to throw whose connection only its user can make again. */
+/** What a job must throw if only its user can restore the session's connection. */
 async function awaitReconnect(context: JobContext, error: WindlassError): Promise<Error> {
   const { worker, job } = context;
   const place = await placeOfLogin(worker, job.session ?? '');

@@ -5,7 +5,10 @@ import type { Transport } from './limit-login.ts';
 type Handler<A extends unknown[]> = (protocol: unknown, ...message: A) => void;
 type DataHandler = Handler<[recipient: number, data: Buffer, type?: number]>;
 
-/** Of ssh2 1.17, pinned by package.json: what its client does with messages of RFC 4254, and its channels by their numbers. */
+/**
+ * Internals of ssh2 1.17, pinned by package.json: its client's handlers of RFC 4254 messages, and its channels by
+ * number.
+ */
 interface Internals {
   _protocol: {
     _handlers: {
@@ -17,15 +20,15 @@ interface Internals {
   _chanMgr: { get(id: number): { incoming?: { state: string; window: number } } | undefined };
 }
 
-/** Servers take 32 kB; ssh2 sends what is to be written in one go, in packets of this size, for ever where it is 0. */
+/** Servers take 32 kB. ssh2 splits each write into packets of this size, without end if it is 0. */
 const LEAST_PACKET_BYTES = 1_024;
 const GLOBAL_REQUEST = 80;
 const HOSTKEYS = 'hostkeys-00@openssh.com';
 
 /**
- * Has a client that connects hold its host to RFC 4254, where ssh2 believes it: a host that does not keep to a channel's window
- * (5.2) fills the memory, data after EOF (5.3) is an error that nobody listens to, and small packets stop the process. Data after
- * EOF is dropped; else the connection ends.
+ * Makes ssh2 enforce RFC 4254, where it trusts the host: data beyond a channel's window (5.2) fills the memory, data
+ * after EOF (5.3) is an unhandled error, and tiny packets block the process. Data after EOF is dropped; other
+ * violations end the connection.
  */
 export function refuseViolations(client: ssh2.Client, transport: Transport): void {
   const { _protocol, _chanMgr: channels } = client as unknown as Internals;
@@ -54,8 +57,8 @@ export function refuseViolations(client: ssh2.Client, transport: Transport): voi
 }
 
 /**
- * Has ssh2 drop the keys that a host tells of after the login, which nobody asks for: it looks for each form of a key in them, by
- * expressions that take a second for a message of 35 kB.
+ * Drops the host keys announced after the login, which nobody needs: ssh2 parses them with regular expressions that
+ * take a second for a message of 35 kB.
  */
 function dropHostKeys(): void {
   type Receive = (protocol: unknown, payload: Buffer) => void;

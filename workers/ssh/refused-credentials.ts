@@ -5,9 +5,9 @@ import { rowExists } from '../../shared/database/row-exists.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-/** After a refused login none is tried for its session for so long: repeated refusals get an address banned. */
+/** For so long after a refused login none is tried for its session: repeated refusals get an address banned. */
 const REFUSED_FOR_MS = 300_000;
-/** In the error record of a job that failed for an earlier refusal: when that was. Such a job counts as no new refusal. */
+/** In the error record of a job that failed for an earlier refusal, its time. Such a job is no new refusal. */
 const EARLIER = 'refusedAt';
 /** Refusals kept in memory. Older ones are read from their jobs, or refused once more. */
 const MAX_REFUSALS = 10_000;
@@ -19,8 +19,8 @@ const wasRefused = (sid: string) =>
   );
 
 /**
- * The sessions whose credential a host refused, to this worker or, as the errors of their jobs tell, to another. Jobs of such
- * a session fail at once for a while, and nothing is sent to the host. A new session may try.
+ * The sessions whose credential a host has refused, to this worker or, by the errors of their jobs, to another. Their
+ * jobs fail at once for a while without a login. A new session may try.
  */
 export class RefusedCredentials {
   readonly #database: Database;
@@ -52,8 +52,8 @@ export class RefusedCredentials {
   }
 
   /**
-   * Whether the login was ever refused. Such a session is tried again for its owner's requests only: the periodic work of
-   * Windlass would be refused every few minutes for as long as the session lasts.
+   * Whether the login was ever refused. Then only requests of its owner log in: periodic work would be refused every
+   * few minutes as long as the session lasts.
    */
   async wasEverRefused(sid: string): Promise<boolean> {
     if (this.#refusals.has(sid)) return true;

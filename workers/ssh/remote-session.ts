@@ -33,19 +33,19 @@ export interface SessionSettings {
   closeMs?: number;
 }
 
-/** One SSH connection of a session: plain exec channels, and the agent's control channel where the session has one. */
+/** One SSH connection of a session: plain exec channels, and the agent's control channel if it has one. */
 export class RemoteSession implements RemoteExec {
   readonly #client: ssh2.Client;
   readonly #settings: SessionSettings;
   readonly closed: Promise<void>;
-  /** Resolves when the host leaves a channel open that was given up: who needs a channel is to have another connection. */
+  /** Resolves when the host keeps a channel open that was given up: new channels then need another connection. */
   readonly hung: Promise<void>;
   readonly #unclosed: UnclosedChannels;
   #agent: Promise<AgentClient> | undefined;
   readonly #channels: ChannelLimit;
   readonly #opening: ChannelOpening;
   #hasSftp = false;
-  /** performance.now() when the connection was made. A lease must have been confirmed after that to run anything over it. */
+  /** performance.now() when connected. To run anything, a lease must have been confirmed after it. */
   readonly connectedAt = performance.now();
 
   /** What the host said at the login. */
@@ -94,7 +94,7 @@ export class RemoteSession implements RemoteExec {
     return this.#unclosed.count > 0;
   }
 
-  /** The agent of this connection, started once. Its control channel stays open as long as the connection. */
+  /** The agent of this connection, started once; its channel stays open as long as the connection. */
   agent(): Promise<AgentClient> {
     if (!this.#agent) {
       const agent = openAgent(this, { timeoutMs: AGENT_START_MS, ...this.#settings });
@@ -114,8 +114,8 @@ export class RemoteSession implements RemoteExec {
   }
 
   /**
-   * Runs one command. Above the limit of channels, or after the server's refusal, it waits until another channel closes.
-   * `before` is called just before each request for the channel.
+   * Runs one command. At the limit of channels, or after a refusal, it waits until another channel closes. `before` is
+   * called just before each request.
    */
   async exec(
     command: string,

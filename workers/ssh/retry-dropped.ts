@@ -8,8 +8,8 @@ const FIRST_WAIT_MS = 500;
 const MAX_MS = 10_000;
 
 /**
- * Tries again, later and later, where a host dropped the connection before it showed its key: sshd does so with some of
- * those that come while others log in (MaxStartups), whoever they are. Waits differ, so that two workers do not meet again.
+ * Retries, later and later, if a host drops the connection before it shows its key: sshd does so at random while others
+ * log in (MaxStartups). Waits are jittered, so that two workers do not meet again.
  */
 export async function retryDropped<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T> {
   const since = performance.now();

@@ -16,8 +16,8 @@ const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
 const KEY_TYPES = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'rsa-sha2-512'] as const;
 
 /**
- * Connects once for each type of key, without logging in, and returns the lines of the keys that the host shows. For hosts
- * that an administrator trusts on first use.
+ * Connects once for each key type, without a login, and returns the lines of the host's keys, for an administrator who
+ * trusts them on first use.
  */
 export async function scanHostKeys(
   host: { address: string; port: number; private: boolean },

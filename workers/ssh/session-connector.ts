@@ -27,7 +27,7 @@ import { SeenCertificates } from './trusted-keys.ts';
 
 /** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
 const CONNECT_MS = 60_000;
-/** The same where its user may be asked: a little more than the dialogue itself allows. */
+/** The limit with questions to the user: a little more than the dialogue's own. */
 const DIALOGUE_CONNECT_MS = 150_000;
 const MAX_SHELLS = 1_000;
 
@@ -131,7 +131,7 @@ export class SessionConnector {
   async release(sid: string): Promise<void> {
     const { database, id, log } = this.#context;
     await releaseSession(database.db, sid, id).catch((error: unknown) => {
-      // Its jobs notice by themselves; what its user is told waits for this worker's end.
+      // Its jobs notice the loss themselves; the user is told only after this worker's end.
       log.debug({ err: error, sid }, 'the loss of a connection could not be recorded');
     });
   }
@@ -172,7 +172,10 @@ export class SessionConnector {
 const isHostChangedError = (error: unknown) =>
   error instanceof WindlassError && error.code === 'host_changed';
 
-/** What a circuit breaker has to wait for: a host that asks its user something is there, and others must not wait for the user. */
+/**
+ * Resolves for a circuit breaker when the host asks its user: it is reachable then, and others must not wait for the
+ * user.
+ */
 async function begin(
   connecting: Promise<Connection>,
   dialogue: LoginDialogue | undefined,

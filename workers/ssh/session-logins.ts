@@ -8,7 +8,9 @@ import { challengeExpired, LoginDialogue } from './login-dialogue.ts';
 import type { LoginStep } from './pooled-connection.ts';
 import type { SessionPool } from './session-pool.ts';
 
-/** Logs in for a session, up to what the host asks its user: by its job, a second call goes on where the first one stands. */
+/**
+ * Logs in for a session, up to the host's questions to its user. A second call for the same job continues the first.
+ */
 export async function logIn(
   pool: SessionPool,
   { sid, job }: { sid: string; job: string },
@@ -22,7 +24,7 @@ export async function logIn(
   return pool.open(sid, new LoginDialogue(job)).untilAsked(signal);
 }
 
-/** Goes on with a login that waits here. Throws `challenge_expired`. */
+/** Continues a login that waits here. Throws `challenge_expired`. */
 export async function answerLogin(
   pool: SessionPool,
   { sid, challenge, answers }: { sid: string; challenge: string; answers: string[] },
@@ -34,7 +36,10 @@ export async function answerLogin(
   return pooled.untilAsked(signal);
 }
 
-/** Whether a login of the session waits here for its user, or another worker that is alive has that or the connection. */
+/**
+ * Where a login of the session waits for its user: here, at another live worker, which may have the connection, or
+ * nowhere.
+ */
 export async function placeOfLogin(
   worker: Pick<WorkerContext, 'id' | 'database' | 'sessions'>,
   sid: string,

@@ -17,7 +17,7 @@ interface PoolContext extends ConnectorContext {
   isNeeded(sid: string): boolean;
 }
 
-/** The connections of this worker, one for each session that it serves. */
+/** This worker's connections, one per session. */
 export class SessionPool {
   readonly #context: PoolContext;
   readonly #connector: SessionConnector;
@@ -41,14 +41,14 @@ export class SessionPool {
     };
   }
 
-  /** Whether it is connected, or its login was never refused: what nobody waits for logs in with no other credential. */
+  /** Whether it is connected, or its login was never refused: work that nobody waits for uses no other credential. */
   async mayUse(sid: string): Promise<boolean> {
     return this.has(sid) || !(await this.#connector.wasEverRefused(sid));
   }
 
   /**
-   * Calls `work` with the session's connection, made when there is none. Throws `session_not_found` when there is no
-   * such session (any more), `host_changed` where its host is another one, and what connect() throws.
+   * Calls `work` with the session's connection, made if there is none. Throws `session_not_found`, `host_changed`, and
+   * connect()'s errors.
    */
   async use<T>(
     sid: string,
@@ -73,7 +73,7 @@ export class SessionPool {
     return this.#pooled.has(sid);
   }
 
-  /** Whether the session has an agent. Begins to open its connection, which is needed soon. Throws `session_not_found`. */
+  /** Whether the session has an agent. Begins to connect, as that is needed soon. Throws `session_not_found`. */
   hasAgent(sid: string): Promise<boolean> {
     return (this.find(sid) ?? this.open(sid)).hasAgent;
   }
@@ -109,7 +109,7 @@ export class SessionPool {
     return [...this.#pooled.values(), ...this.#retired];
   }
 
-  /** Its users keep it, and the next ones have another connection. */
+  /** Present users keep it; later ones get another connection. */
   retire(pooled: PooledConnection): void {
     if (this.#pooled.get(pooled.sid) !== pooled) return;
     this.#pooled.delete(pooled.sid);

@@ -37,8 +37,8 @@ export function toExecChannel(channel: ssh2.ClientChannel, release: () => void):
 }
 
 /**
- * RFC 4254, 6.9. ssh2's own signal() does nothing once standard input has ended, which 5.3 of the RFC gives no reason for.
- * If the channel is gone, so is the command.
+ * RFC 4254, 6.9. ssh2's own signal() does nothing after the end of standard input, for no reason in 5.3. If the channel
+ * is gone, so is the command.
  */
 function sendSignal(channel: ssh2.ClientChannel, name: 'TERM' | 'KILL'): void {
   if (channel.writable) channel.signal(name);

@@ -7,15 +7,15 @@ import { authoritiesFor, ownKeys } from '../../shared/ssh/pins.ts';
 import { describeHops } from './circuit-breaker.ts';
 import { findCertificateProblem } from './host-certificate.ts';
 
-/** Hosts whose certificates are remembered, and certificates of each: one address may lead to several machines. */
+/** Remembered hosts, and certificates of each: one address may lead to several machines. */
 const MAX_HOSTS = 10_000;
 const MAX_OF_ONE = 32;
-/** Times that a certificate is asked for until it is a new one: each connection may lead to another machine. */
+/** How often a certificate is asked for until a new one comes: each connection may lead to another machine. */
 const MAX_ASKED = 3;
 
 /**
- * The certificates that count of those that hosts have shown to a worker, by the hops to the host. They are public, and are checked
- * anew at every login. Otherwise each would take a connection more, which sshd counts against the worker's address.
+ * The certificates that count of those that hosts have shown, by the hops to the host; public, and checked anew at every
+ * login. Saves a second connection, which sshd counts against the worker's address.
  */
 export class SeenCertificates {
   readonly #seen = new LRUCache<string, SshCertificate[]>({ max: MAX_HOSTS });
@@ -41,12 +41,12 @@ interface Trust {
   fetch(): Promise<SshCertificate | undefined>;
 }
 
-/** The keys that a host may show: its own that are pinned, and those that a pinned authority certifies. */
+/** The keys that a host may show: those pinned, and those certified by a pinned authority. */
 export class TrustedKeys {
   readonly #trust: Trust;
   readonly #own: Buffer[];
   readonly #authorities: Buffer[];
-  /** What is to be said of the certificate that was shown last, at the end of a sentence. */
+  /** What to say about the last certificate, as the end of a sentence. */
   #remark = '';
 
   constructor(trust: Trust) {
@@ -57,7 +57,7 @@ export class TrustedKeys {
 
   /** In wire format. Throws `host_key_changed` where there is none, and what `fetch` throws. */
   async read(): Promise<Buffer[]> {
-    // Where a key of its own is pinned, the host may well show that one.
+    // With a pinned key of its own, the host probably shows that one.
     const known = [...this.#own, ...this.#certified()];
     if (known.length === 0 && this.#authorities.length > 0) await this.#ask();
     const keys = [...this.#own, ...this.#certified()];
@@ -65,7 +65,7 @@ export class TrustedKeys {
     return keys;
   }
 
-  /** Whether a host that has shown another key is to be tried again: it has a certificate that was not seen before, and counts. */
+  /** Whether to try a host again that has shown an unknown key: it has a new certificate, which counts. */
   async renew(): Promise<boolean> {
     if (this.#authorities.length === 0) return false;
     const known = this.#certified();

@@ -1,16 +1,16 @@
 /**
- * How long a host may take to close a channel that was given up. sshd closes one only when its program has ended, which one
- * that waits for a disk that went away does not.
+ * How long a host may take to close an abandoned channel. sshd closes it when its program ends, which may hang on a
+ * disk.
  */
 const CLOSE_MS = 10_000;
 
-/** A channel of ssh2, which asks the host to close it by destroy(), whoever calls that. */
+/** A channel of ssh2. destroy(), whoever calls it, asks the host to close it. */
 interface Channel {
   once(event: 'close', listener: () => void): unknown;
   destroy(): unknown;
 }
 
-/** Counts the channels of a connection that its host leaves open though they were given up. */
+/** Counts the abandoned channels that the host keeps open. */
 export class UnclosedChannels {
   #count = 0;
   readonly #onFound: () => void;
@@ -36,7 +36,7 @@ export class UnclosedChannels {
       this.#onFound();
     };
     const destroy = channel.destroy.bind(channel);
-    // Streams destroy themselves, too: by a hook of our own some of them would be missed.
+    // Streams also destroy themselves, so a hook of our own would miss some.
     channel.destroy = () => {
       if (!isClosed) timer ??= setTimeout(find, this.#closeMs).unref();
       return destroy();

@@ -10,7 +10,7 @@ interface Algorithm {
   half?: number;
 }
 
-/** By the name of a signature (RFC 8709, 8332, 5656). `ssh-rsa`, which is SHA-1, is not among them. */
+/** By the name of a signature (RFC 8709, 8332, 5656); without `ssh-rsa`, which uses SHA-1. */
 const ALGORITHMS: Record<string, Algorithm> = {
   'ssh-ed25519': { keyType: 'ssh-ed25519' },
   'rsa-sha2-256': { keyType: 'ssh-rsa', hash: 'sha256' },
@@ -20,14 +20,14 @@ const ALGORITHMS: Record<string, Algorithm> = {
   'ecdsa-sha2-nistp521': { keyType: 'ecdsa-sha2-nistp521', hash: 'sha512', half: 66 },
 };
 
-/** Of bytes that a key has signed. All is in wire format. */
+/** Bytes signed by a key, all in wire format. */
 interface Signed {
   key: Buffer;
   data: Buffer;
   signature: Buffer;
 }
 
-/** What keeps a signature from counting, as the end of a sentence that begins with what is signed. */
+/** Why a signature does not count, as the end of a sentence about what is signed. */
 export function findSignatureProblem(signed: Signed): string | undefined {
   const parts = readSignature(signed.signature);
   if (parts?.name === 'ssh-rsa') return 'is signed with SHA-1 (ssh-rsa)';
@@ -57,7 +57,7 @@ function isMadeBy(
   return raw !== undefined && verify(hash, data, { key: by, dsaEncoding: 'ieee-p1363' }, raw);
 }
 
-/** Both numbers of a signature of ECDSA, `half` bytes each; undefined where they are not two such numbers. */
+/** The two numbers of an ECDSA signature, each in `half` bytes; undefined if they are not that. */
 function joinNumbers(bytes: Buffer, half: number): Buffer | undefined {
   return orUndefined(() => {
     const reader = new WireReader(bytes);

@@ -12,8 +12,8 @@ const BATCH = 1_000;
 type Context = Pick<WorkerContext, 'database' | 'stopping'>;
 
 /**
- * Moves what is pending to the end of the chain, in one process at a time. Only here an entry gets its place: numbers that
- * were given when entries are written would not be in the order in which their transactions commit.
+ * Moves pending entries to the end of the chain, in one process at a time (decision 38). Only here entries get numbers:
+ * numbers given at the write would not follow the order of the commits.
  */
 export async function appendAudit({ database, stopping }: Context): Promise<void> {
   let appended = BATCH;
@@ -45,7 +45,7 @@ async function appendBatch(tx: Tx): Promise<number> {
       return { ...rest, request_id, seq: lastSeq, hash: lastHash };
     });
   if (rows.length === 0) return 0;
-  // One parameter: a statement of ten thousand takes the driver and the server several times as long.
+  // One parameter: ten thousand make the driver and the server several times as slow.
   await tx.execute(sql`
     insert into ${auditEntries}
     select * from json_populate_recordset(null::${auditEntries}, ${JSON.stringify(rows)}::json)`);
@@ -53,7 +53,7 @@ async function appendBatch(tx: Tx): Promise<number> {
   return rows.length;
 }
 
-/** Removes entries older than AUDIT_RETENTION_DAYS from the front of the chain, and keeps the hash of the last of them. */
+/** Removes entries older than AUDIT_RETENTION_DAYS from the front of the chain; keeps the last one's hash. */
 export async function removeOldAudit(
   context: Context & { config: Pick<WorkerContext['config'], 'AUDIT_RETENTION_DAYS'> },
 ): Promise<void> {
@@ -77,7 +77,7 @@ async function removeBatch(tx: Tx, days: number): Promise<number> {
     sql`select now() - make_interval(days => ${days}) as due`,
   );
   const due = new Date(clock?.due ?? 0);
-  // Up to the first that is kept: the times of neighbours may be out of order by as long as a transaction lasts.
+  // Up to the first that is kept: neighbours may be out of order by as long as a transaction lasts.
   const kept = first.findIndex(entry => entry.time >= due);
   const last = first[(kept < 0 ? first.length : kept) - 1];
   if (!last) return 0;

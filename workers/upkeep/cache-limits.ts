@@ -15,8 +15,8 @@ type Context = Pick<WorkerContext, 'database' | 'log' | 'stopping'> & {
 };
 
 /**
- * Keeps the caches of projects within LIMIT_CACHE_BYTES and LIMIT_CACHE_DAYS: what was not used for longest goes first. An
- * entry is a reference; its object stays as long as another row refers to it.
+ * Keeps projects' caches within LIMIT_CACHE_BYTES and LIMIT_CACHE_DAYS, least recently used first. An entry is a
+ * reference: its object stays as long as another row refers to it.
  */
 export class CacheLimiter {
   readonly #context: Context;
@@ -54,7 +54,7 @@ export class CacheLimiter {
     if (found.length < PROJECTS) this.#after = '';
   }
 
-  /** Removes the entries that were not used for longest, up to a batch. What others have locked is left for the next run. */
+  /** Removes the least recently used entries, up to a batch; locked ones are left for the next run. */
   async #removeSome(tx: Tx, project: string): Promise<number> {
     const { LIMIT_CACHE_BYTES: limit } = this.#context.config;
     // Another worker's removals would be counted twice.

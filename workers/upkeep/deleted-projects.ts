@@ -29,15 +29,15 @@ import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'>;
 
-/** Rows in one statement: a row may have 16 MiB, and a statement may take 10 s. */
+/** Rows in one statement: a row may have 16 MiB, and a statement 10 s. */
 const BATCH = 100;
 const PROJECTS = 20;
 /** Bounds one run; the pause until the next one leaves the database to others. */
 const ROUND_MS = 5_000;
 
 /**
- * Removes the rows below deleted projects, in batches of one transaction each, and at last the project's own row. A later
- * run continues one that died. Workers that run this at the same time share the rows: each skips what others have locked.
+ * Removes the rows below deleted projects, one transaction per batch, then the project's row. A later run continues one
+ * that died; concurrent workers share the rows, as each skips locked ones.
  */
 export async function purgeDeletedProjects(context: Context): Promise<void> {
   const { db } = context.database;
@@ -66,7 +66,7 @@ const uploadsOf = (tx: Tx, pid: string) =>
     .from(uploads)
     .where(inArray(uploads.model, modelsOf(tx, pid)));
 
-/** Cancels the jobs that were started while the project was being deleted; the deletion cancelled the others. */
+/** Cancels jobs that were started during the deletion, which cancelled the others itself. */
 async function cancelOpenJobs(context: Context, pid: string): Promise<void> {
   const { db } = context.database;
   publishCancelled(context, await cancelJobs(db, openJobs(db, pid)));
@@ -79,7 +79,7 @@ const openJobs = (tx: Tx, pid: string) =>
     or(eq(jobs.project, pid), inArray(jobs.model, modelsOf(tx, pid))),
   );
 
-/** One batch of each table, in the order in which the rows depend on each other; each returns the number of rows. */
+/** One batch of each table, in the order of their dependence; each returns the number of rows. */
 const BATCHES: ((tx: Tx, pid: string) => Promise<number>)[] = [
   async (tx, pid) => {
     const ofModels = inArray(artifacts.model, modelsOf(tx, pid));
@@ -138,7 +138,7 @@ async function removeRows(
   return removed.map(row => row.object);
 }
 
-/** Removes the row once nothing is below it. Foreign keys would cascade, and the objects' keys would be lost. */
+/** Removes the row once nothing is below it: a cascade of foreign keys would lose the objects' keys. */
 async function removeProject(tx: Tx, pid: string): Promise<void> {
   const mine = and(eq(projects.pid, pid), isNotNull(projects.deleted));
   const [found] = await tx
@@ -147,7 +147,7 @@ async function removeProject(tx: Tx, pid: string): Promise<void> {
     .where(mine)
     .for('update', { skipLocked: true });
   if (!found) return;
-  // Nothing can be added from here on: the foreign key of a new row below needs a lock on this one.
+  // From here on nothing can be added: the foreign key of a new row needs a lock on this one.
   const nothing = (table: PgTable, where: SQL | undefined) =>
     notExists(tx.select({ one: sql`1` }).from(table).where(where));
   await tx

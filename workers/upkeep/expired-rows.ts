@@ -36,7 +36,7 @@ export async function removeFramesOfEndedVideos({ database: { db } }: Context): 
   await db.delete(videoFrames).where(ended);
 }
 
-/** What the last worker of a video left that could not remove it: its job has ended without it. */
+/** What a video's last worker could not remove: its job has ended without it. */
 export async function removeSegmentsOfEndedVideos({ database: { db } }: Context): Promise<void> {
   const ended = sql`exists (select from ${jobs} where ${jobs.id} = ${videoSegments.job} and ${jobs.finished} is not null)`;
   await db.transaction(async tx => {
@@ -56,10 +56,10 @@ export async function removeExpiredIdempotencyKeys(context: BatchContext): Promi
   await removeRows(context, idempotencyKeys, isExpired);
 }
 
-/** Longer than a body takes that was begun with one: identifyLateSender() asks whether it was ended before. */
+/** Longer than any request's body takes: at its end identifyLateSender() asks whether its login or token had ended. */
 const KEPT = sql`now() - interval '1 day'`;
 
-/** Removes logins, tokens, states of logins and counts of failed logins, which had no effect since they expired. */
+/** Removes logins, tokens, login states and counts of failed logins that have expired. */
 export async function removeExpiredLogins(context: BatchContext): Promise<void> {
   const window = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
   await removeRows(context, logins, lt(logins.expires, KEPT));

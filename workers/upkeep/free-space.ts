@@ -3,7 +3,7 @@ import type { WorkerContext } from '../context.ts';
 /** A shortage that lasts is told again after so long. */
 const REPEAT_MS = 3_600_000;
 
-/** Warns when the disk of the object store has less than twice LIMIT_FREE_BYTES left, and says when it has more again. */
+/** Warns when the store's disk has less than twice LIMIT_FREE_BYTES left, and reports when it has more again. */
 export function warnOfFullDisk({
   freeSpace,
   log,

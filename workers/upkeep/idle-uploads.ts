@@ -12,7 +12,7 @@ type Context = Pick<WorkerContext, 'database' | 'notifications' | 'stopping'> & 
 /** Uploads in one query: each may have 10,000 parts. */
 const BATCH = 50;
 
-/** Removes open uploads idle for UPLOAD_IDLE_TIMEOUT, and the parts of uploads whose parse job ended that long ago. */
+/** Removes uploads idle for UPLOAD_IDLE_TIMEOUT, and parts of uploads whose parse ended that long ago. */
 export async function endIdleUploads(context: Context): Promise<void> {
   while (!context.stopping.aborted && (await removeSomeUploads(context)) === BATCH);
   while (!context.stopping.aborted && (await removePartsOfSome(context)) === BATCH);
@@ -21,7 +21,7 @@ export async function endIdleUploads(context: Context): Promise<void> {
 const idleSince = ({ config }: Context) =>
   sql`now() - make_interval(secs => ${config.UPLOAD_IDLE_TIMEOUT})`;
 
-/** One transaction each, which checks again after it locked the row: a part may have arrived meanwhile. */
+/** One transaction each, which checks again under the row's lock: a part may have arrived. */
 async function removeSomeUploads(context: Context): Promise<number> {
   const { db } = context.database;
   const isIdle = and(isNull(uploads.job), sql`${uploads.accessed} < ${idleSince(context)}`);
@@ -37,8 +37,8 @@ async function removeSomeUploads(context: Context): Promise<number> {
 }
 
 /**
- * Keeps the upload's row, which the model's list of parses shows. Finds uploads by a skip scan over the parts' index (one
- * step per upload that has parts), so it reads no row of the years of uploads without parts.
+ * Keeps the upload's row, which the model's list of parses shows. Finds uploads by a skip scan over the parts' index,
+ * one step per upload with parts, so that it reads no rows of the years of uploads without.
  */
 async function removePartsOfSome(context: Context): Promise<number> {
   const { db } = context.database;

@@ -10,9 +10,9 @@ import { REST } from './remove-in-batches.ts';
 
 /** Jobs of one transaction. */
 const BATCH = 1_000;
-/** Their output in bytes, unless the first job alone has more: the largest outputs take the longest to remove. */
+/** A batch's output in bytes, unless its first job has more: large outputs take longest to remove. */
 const BATCH_BYTES = 64 << 20;
-/** While so many objects wait for their deletion no job is removed: a user's own deletion would wait behind all of them. */
+/** While so many objects wait for deletion no job is removed, because a user's own deletions would wait behind them. */
 const MAX_PENDING_DELETIONS = 5_000;
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
@@ -22,19 +22,19 @@ type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
 
 interface Batch {
   removed: number;
-  /** Where the next batch begins: none is due beyond this one when it is undefined. */
+  /** Where the next batch begins; undefined if none is due beyond this one. */
   next: string | undefined;
 }
 
 /**
- * Removes jobs that ended JOB_RETENTION_DAYS ago, with their output, oldest first. After an outage a million may be due: small
- * transactions with pauses in between, and one worker at a time, leave the database to others.
+ * Removes jobs that ended JOB_RETENTION_DAYS ago, with their output, oldest first. After an outage a million may be
+ * due: small transactions with pauses, in one worker at a time, leave the database to others.
  */
 export async function removeOldJobs(context: Context): Promise<void> {
   const { config, database, metrics, stopping } = context;
   if (config.JOB_RETENTION_DAYS === 0) return;
   const due = sql`${hasEnded} and ${jobs.finished} < now() - make_interval(days => ${config.JOB_RETENTION_DAYS}) and not ${isOnItsHost}`;
-  // The index holds the entries of removed rows until the next vacuum: each batch begins behind those of the batches before.
+  // The index keeps entries of removed rows until the next vacuum, so each batch begins behind the one before.
   let from: string | undefined = '-infinity';
   while (from !== undefined && !stopping.aborted) {
     const begin: string = from;
@@ -43,7 +43,7 @@ export async function removeOldJobs(context: Context): Promise<void> {
       removeBatch(tx, sql`${due} and ${jobs.finished} >= ${begin}::timestamptz`),
     );
     metrics.jobsRemoved(removed);
-    // Those that are locked by others, or whose files are on their hosts, are tried again by the next run.
+    // Jobs that are locked, or have files on their hosts, are tried again in the next run.
     if (removed === 0 && next === begin) return;
     from = next;
     if (next) await sleep(stopping, REST * (performance.now() - began));

@@ -5,22 +5,22 @@ import { histogramOf } from '../../shared/jobs/duration-histogram.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
 import type { WorkerContext } from '../context.ts';
 
-/** No transaction that ends a job lasts so long: a minute is counted once all its ends are committed. */
+/** Longer than any transaction that ends a job, so a minute is counted after all its ends are committed. */
 const SETTLED = sql`interval '1 minute'`;
-/** Minutes that are counted in one statement: of a database that was filled before there were statistics. */
+/** Minutes in one statement, for a database that is older than these statistics. */
 const SPAN = sql`interval '6 hours'`;
-/** Ends that are counted in one statement, which may take 10 s; more where they are of one minute. */
+/** Ends in one statement, which may take 10 s; more if they fall into one minute. */
 const MOST_ENDS = 50_000;
 const KEPT = sql`interval '30 days'`;
-/** Waiting jobs that are looked at: a count of more takes long, and tells nothing else. */
+/** The most waiting jobs to count: more takes long and tells nothing new. */
 const MOST_WAITING = 100_000;
 const minuteOf = (time: ReturnType<typeof sql>) => sql`date_trunc('minute', ${time})`;
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'>;
 
 /**
- * Counts the jobs that ended in each minute, once, and looks each minute how many there are. One worker at a time does, by a
- * lock of the row that says how far; it is committed with what was counted.
+ * Counts, once, the jobs that ended in each minute, and samples the queues each minute. Locks the row of progress, so
+ * that one worker at a time does it; progress and counts commit together.
  */
 export async function countJobs(
   { database: { db }, stopping }: Context,
@@ -49,7 +49,7 @@ async function countSome(tx: Tx, mostEnds: number): Promise<boolean> {
   return true;
 }
 
-/** The end of the minutes from `from` on that have no more ends than that, but of one minute at least. */
+/** The end of the minutes from `from` on with at most so many ends; at least one minute. */
 async function findUntil(
   tx: Tx,
   { from, until }: { from: string; until: string },

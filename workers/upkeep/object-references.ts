@@ -11,13 +11,13 @@ import {
 } from '../../shared/database/schema.ts';
 import { resultObjects } from '../../shared/jobs/result-objects.ts';
 
-/** A result can be fetched, or stored in a project's cache, for 24 h after the job's end; plus an hour of margin. */
+/** A result can be fetched, or stored in a project's cache, until 24 h after the job's end; an hour is margin. */
 const RESULT_KEPT = sql`interval '25 hours'`;
 
 /** The id in an object's key, `KIND/ID/…`. */
 const idInKey = (key: string) => key.split('/')[1] ?? '';
 
-/** Which of these objects a row refers to. A row of any kind may refer to a key of any prefix. */
+/** Which of these objects a row refers to; any kind of row may refer to any prefix. */
 export async function findReferenced(db: Db, keys: string[]): Promise<Set<string>> {
   if (keys.length === 0) return new Set();
   const ids = [...new Set(keys.map(idInKey))];
@@ -27,7 +27,7 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
       .from(column.table)
       .where(and(where, inArray(column, keys)));
   const found = [
-    // In the order in which a reference moves: one that left a part before its query is found in the artifacts after it.
+    // In the order in which references move: one that left a part before its query is found in the artifacts later.
     await find(parts.object),
     await find(artifacts.object),
     await find(cacheEntries.object),
@@ -43,8 +43,8 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
 }
 
 /**
- * Which of these objects an open job may still commit a reference to: a video of that job, an artifact of the model that
- * it parses into, a part of its upload, or its view. A parse of many files stores its first artifact long before its commit.
+ * Which of these objects an open job may still commit a reference to: its video, artifact, part or view. A parse of
+ * many files stores its first artifact long before its commit.
  */
 export async function findClaimedByOpenJobs(db: Db, keys: string[]): Promise<Set<string>> {
   const ids = [...new Set(keys.map(idInKey))];

@@ -7,16 +7,16 @@ import type { WorkerContext } from '../context.ts';
 import { isUnavailable } from '../engine/retry.ts';
 import { findClaimedByOpenJobs, findReferenced } from './object-references.ts';
 
-/** A younger object may belong to an attempt that is about to commit a row for it. */
+/** A younger object may belong to an attempt that is about to commit its row. */
 const MIN_AGE_MS = 3_600_000;
 /**
- * Time between mark and sweep, which checks the references again. Some servers date an object by the start of its upload, so
- * one that is about to be referred to may look old.
+ * Time between mark and sweep, which checks the references again. Some servers date an object by the start of its
+ * upload, so one that is about to be referred to may look old.
  */
 const GRACE_PERIOD = sql`interval '1 hour'`;
 /** The writer of an unfinished object that has not changed for this long is dead. */
 const ABANDONED_MS = 24 * 3_600_000;
-/** From the end of one pass over all objects to the next one. Most objects need none: a transaction schedules their deletion. */
+/** Between two passes over all objects. They are rarely needed, as a transaction normally schedules a deletion. */
 const PAUSE_MS = 6 * 3_600_000;
 const RETRY_MS = 60_000;
 const BATCH = 500;
@@ -26,8 +26,8 @@ const PER_RUN = 4_000;
 type Context = Pick<WorkerContext, 'database' | 'objects' | 'log' | 'stopping'>;
 
 /**
- * The mark phase of garbage collection: lists all objects, some in each run, and schedules the deletion of those that no row
- * refers to, such as expired videos and objects of failed attempts. The sweep phase is pending-deletions.ts.
+ * The mark phase of garbage collection: lists all objects, some in each run, and schedules the deletion of those
+ * without a reference (decision 9). The sweep phase is pending-deletions.ts.
  */
 export class OrphanCollector {
   readonly #context: Context;

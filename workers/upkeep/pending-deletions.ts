@@ -13,9 +13,8 @@ const BATCHES = 10;
 type Context = Pick<WorkerContext, 'database' | 'objects' | 'log' | 'stopping'>;
 
 /**
- * The sweep phase of garbage collection: removes the objects whose deletion is due, unless a row refers to them. They were
- * scheduled by the transaction that dropped a reference (shared/storage/pending-deletions.ts) or by the mark phase
- * (orphaned-objects.ts). Removes each row after its object, so that an interrupted deletion is repeated.
+ * The sweep phase of garbage collection: removes the objects whose deletion is due unless a row refers to them
+ * (decision 9). Removes each row after its object, so that an interrupted deletion is repeated.
  */
 export async function deletePendingObjects(context: Context): Promise<void> {
   for (let batch = 0; batch < BATCHES && !context.stopping.aborted; batch++) {
@@ -44,8 +43,8 @@ async function deleteBatch({ database: { db }, objects }: Context): Promise<numb
     for (const key of left) await objects.remove(key);
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, deleteSome));
-  // A row with a new due time stands for a reference dropped after the query above: it stays. Skips locked rows to avoid
-  // deadlocks.
+  // A row with a new due time stands for a reference that was dropped after the query above: it stays. Skips locked
+  // rows to avoid deadlocks.
   const pairs = pending.map(({ object, due }) => sql`(${object}, ${due})`);
   const seen = sql.join(pairs, sql`, `);
   await db.execute(sql`

@@ -6,7 +6,7 @@ import type { WorkerContext } from '../context.ts';
 /** Rows of one statement of removeRows(). */
 const ROWS = 1_000;
 
-/** After each batch the database is left to others for so many times as long as the batch took. */
+/** Pause after each batch, as a multiple of its duration, for other users of the database. */
 export const REST = 3;
 
 /** Removes batches of this size until one is not full, with pauses in between. */
@@ -22,7 +22,7 @@ export async function removeInBatches(
   }
 }
 
-/** Removes these rows, around those that somebody has locked: after an outage of the workers one statement would not end in time. */
+/** Removes these rows except locked ones, in batches: after an outage one statement would exceed its time limit. */
 export async function removeRows(
   { database: { db }, stopping }: Pick<WorkerContext, 'database' | 'stopping'>,
   table: PgTable,

@@ -30,7 +30,7 @@ import { addStorageChanges, countStorage, forgetStorageOfRemoved } from './user-
 import { evictUnusedViews } from './view-eviction.ts';
 import { removeOldDeliveries } from './webhook-retention.ts';
 
-/** Safe to repeat, and to run beside any other step and beside itself in another worker. */
+/** Safe to repeat, and to run concurrently with any step, itself included, in another worker. */
 interface UpkeepStep {
   name: string;
   /** Milliseconds from the end of one run to the start of the next. */
@@ -49,7 +49,7 @@ const SELDOM = 300_000;
 /** Starts are spread, so that steps seldom overlap and mostly share one database connection. */
 const SPREAD_MS = 300;
 
-/** Ends what has timed out and removes what nobody can ask for any more, until the process stops. */
+/** Ends what has timed out, and removes what nobody can request any more, until the process stops. */
 export async function runUpkeep(context: WorkerContext): Promise<void> {
   await runSteps(listSteps(context), context);
 }
@@ -93,7 +93,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
   ];
 }
 
-/** Runs each step in a loop of its own, so that one that fails or hangs keeps no other from running. */
+/** Runs each step in a loop of its own, so that one that fails or hangs does not stop the others. */
 export async function runSteps(
   steps: UpkeepStep[],
   { log, stopping }: Pick<WorkerContext, 'log' | 'stopping'>,

@@ -4,10 +4,7 @@ import type { WorkerContext } from '../context.ts';
 import { removeInBatches } from './remove-in-batches.ts';
 
 const BATCH = 1_000;
-/**
- * A run that could not be removed from its host for so long is forgotten. Its files stay there, as those of a service that
- * was given up.
- */
+/** After so long a run that could not be removed from its host is forgotten; its files stay there. */
 const LEFTOVER_RUN_DAYS = 365;
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
@@ -15,8 +12,8 @@ type Context = Pick<WorkerContext, 'database' | 'stopping'> & {
 };
 
 /**
- * Removes sessions that ended JOB_RETENTION_DAYS ago and of which no job is left. Asks for the first job of each by the index:
- * `not exists` becomes a join that reads all jobs where the statistics say that there are few.
+ * Removes sessions that ended JOB_RETENTION_DAYS ago and have no job left. Looks for the first job of each by the
+ * index: with wrong statistics `not exists` becomes a join that reads all jobs.
  */
 export async function removeOldSessions({ config, database, stopping }: Context): Promise<void> {
   const days = config.JOB_RETENTION_DAYS;

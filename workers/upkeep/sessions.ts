@@ -21,7 +21,7 @@ const isNotChallenged = sql`coalesce(${sessions.challengeExpires} < now(), true)
 /** Not by a request. */
 const NOWHERE = { address: null, requestId: null };
 
-/** Ends sessions idle for SESSION_IDLE_TIMEOUT, counted from the later of their last use and their last job's end. */
+/** Ends sessions idle for SESSION_IDLE_TIMEOUT since their last use and their last job's end. */
 export async function endIdleSessions(context: IdleContext): Promise<void> {
   const timeout = sql`make_interval(secs => ${context.config.SESSION_IDLE_TIMEOUT})`;
   const lastEnd = sql`(select max(${jobs.finished}) from ${jobs} where ${jobs.session} = ${sessions.sid})`;
@@ -67,8 +67,8 @@ export async function endUnopenedSessions(context: WorkerContext): Promise<void>
 const wasEnded = sql`${sessions.ended} is not null and ${sessions.endReason} is null`;
 
 /**
- * Cancels the jobs of sessions that ended just now: the process that ended one may have died before it did so. Where the host
- * was changed their workers end them, as failed.
+ * Cancels the jobs of sessions that ended just now, because the process that ended one may have died before. For a
+ * changed host their workers end them, as failed.
  */
 export async function cancelJobsOfEndedSessions(context: CancelContext): Promise<void> {
   // By session, as `offset 0` has it: a join would read all open jobs.
@@ -79,7 +79,7 @@ export async function cancelJobsOfEndedSessions(context: CancelContext): Promise
   await cancelAndTell(context, sql`${jobs.id} = any(array(${found}))`);
 }
 
-/** The same of all sessions, for what was left while no worker did upkeep. Reads all open jobs. */
+/** The same for all sessions, for the time without upkeep. Reads all open jobs. */
 export async function cancelJobsOfSessionsEndedBefore(context: CancelContext): Promise<void> {
   const isOfEnded = sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${wasEnded})`;
   await cancelAndTell(context, and(isNull(jobs.cancelRequested), isOfEnded));
@@ -90,8 +90,8 @@ async function cancelAndTell(context: CancelContext, which: SQL | undefined): Pr
 }
 
 /**
- * Erases the sealed credential of an ended session once its jobs have ended and their runs are removed from the host, or
- * 10 minutes after the session's end.
+ * Erases an ended session's sealed credential once its jobs have ended and its runs are removed from the host, or 10
+ * minutes after its end.
  */
 export async function eraseCredentials(context: WorkerContext): Promise<void> {
   const { db } = context.database;

@@ -20,14 +20,14 @@ type Context = Pick<WorkerContext, 'database' | 'stopping'>;
 /** Rows in one statement, which may take 10 s. */
 const BATCH = 5_000;
 const PAGE = 50_000;
-/** What is known is counted anew so often: nobody knows of a way in which it becomes wrong. */
+/** Known counts are recounted this often, as a precaution: no way is known in which they become wrong. */
 const RECOUNTED = sql`interval '7 days'`;
-/** As the triggers have it: so long after its job a video counts. */
+/** How long after its job a video counts, as in the triggers. */
 const VIDEO_KEPT = sql`interval '25 hours'`;
 
 const STORED = [artifacts, bookmarks, cacheEntries, views];
 
-/** Adds the changes that are due to what was counted, so that there are never many of them. */
+/** Adds due changes to the counts, so that there are never many of them. */
 export async function addStorageChanges({ database: { db }, stopping }: Context): Promise<void> {
   const due = sql`select ctid from ${storageChanges} where due <= now() order by due, id limit ${BATCH}`;
   const addSome = async (tx: Tx) => {
@@ -47,8 +47,8 @@ export async function addStorageChanges({ database: { db }, stopping }: Context)
 }
 
 /**
- * Counts from the rows themselves what users store who were not counted yet: after the migration, after a restore. One after the
- * other, and each once a week.
+ * Counts from the rows what users store who have no count, after the migration or a restore; one user after the other,
+ * each again after a week.
  */
 export async function countStorage({ database: { db }, stopping }: Context): Promise<void> {
   const isDue = sql`${userStorage.counted} is null or ${lt(userStorage.counted, sql`now() - ${RECOUNTED}`)}`;
@@ -65,7 +65,7 @@ export async function countStorage({ database: { db }, stopping }: Context): Pro
     const [user] = await next(after);
     if (!user) break;
     after = user.owner;
-    // All that it reads is of one moment, and so are the rows and the changes of any transaction.
+    // One snapshot: it sees the rows and the changes of a transaction together.
     const count = (tx: Tx) => countUser(tx, user.owner, stopping);
     try {
       if (!(await db.transaction(count, { isolationLevel: 'repeatable read' }))) return;
@@ -118,7 +118,7 @@ async function countRows(tx: Tx, owner: string): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-/** What removed users left in projects counts for nobody, so that a later user of the same name begins with nothing. */
+/** What removed users left in projects counts for nobody, so that a later user of that name starts at zero. */
 export async function forgetStorageOfRemoved({
   database: { db },
   stopping,

@@ -7,7 +7,7 @@ import { removeRows } from './remove-in-batches.ts';
 /** For so long after a job's end a webhook tells what became of its delivery. */
 const KEPT_DAYS = 30;
 
-/** Removes what was delivered or given up long ago, and what belongs to no webhook any more. */
+/** Removes deliveries that were made or given up long ago, and those without a webhook. */
 export async function removeOldDeliveries(
   context: Pick<WorkerContext, 'database' | 'stopping'>,
 ): Promise<void> {
@@ -18,7 +18,7 @@ export async function removeOldDeliveries(
     await remove(sql`${webhookDeliveries.webhook} = ${webhook}`);
 }
 
-/** Webhooks that are gone and have deliveries. A skip scan: one step of the index per webhook, however many deliveries there are. */
+/** Removed webhooks that have deliveries, by a skip scan: one step of the index per webhook. */
 async function findOrphaned(db: Db): Promise<string[]> {
   const rows = await db.execute<{ webhook: string }>(sql`
     with recursive sent_to (webhook) as (

@@ -22,8 +22,8 @@ export interface ChosenFrames {
 }
 
 /**
- * Which frames the video is made of. A folder may grow and files may change while it is made, so what is found out is kept for
- * the attempts that follow, before anything is made of it.
+ * The frames of the video. Folders and files may change meanwhile, so the choice is recorded for later attempts before
+ * anything is made of it.
  */
 export async function chooseFrames(context: VideoContext): Promise<ChosenFrames> {
   const { images, onBadFrame } = context.payload;
@@ -31,7 +31,7 @@ export async function chooseFrames(context: VideoContext): Promise<ChosenFrames>
   return (await recall(ofJob(context))) ?? (await remember(context, await choose(context)));
 }
 
-/** The frames that chooseFrames() has found for a job, for another worker that encodes some of them. */
+/** The recorded choice of chooseFrames(), for another worker that encodes some of the frames. */
 export async function recallFrames(
   db: Db,
   { job, payload }: { job: string; payload: Payload<'video'> },
@@ -63,7 +63,7 @@ async function recall({ db, job }: { db: Db; job: string }): Promise<ChosenFrame
   return JSON.parse(text.toString('utf8')) as ChosenFrames;
 }
 
-/** What is in force: of two attempts at once the first one that writes. */
+/** Records the choice and returns the valid one: of concurrent attempts the first writer's. */
 async function remember(context: VideoContext, chosen: ChosenFrames): Promise<ChosenFrames> {
   const { job, worker } = context;
   // JSON.stringify() escapes the lone surrogates that stand for bytes: see decodePath().

@@ -4,8 +4,8 @@ interface BegunFrame {
 }
 
 /**
- * The frames in their order, each begun and decoded. While one is decoded the next ones are read and begun, so that
- * `atOnce()` are in memory; a frame that is not decoded is there alone. `begin` and the decoding must not throw.
+ * The frames in order, decoded. While one is decoded the next are read, so that up to `atOnce()` are in memory; a frame
+ * that is not decoded is there alone. `begin` and the decoding must not throw.
  */
 export async function* decodeAhead<Frame, Begun extends BegunFrame>(
   frames: AsyncIterator<Frame>,

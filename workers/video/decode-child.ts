@@ -1,6 +1,6 @@
 /**
- * The decoder process. A broken or hostile picture that crashes the decoder or takes all memory affects only this process.
- * It exits at the end of its standard input, and so with the worker that started it.
+ * The decoder process. A picture that crashes the decoder or takes all memory affects only this process. It exits at
+ * the end of its standard input, and so with its worker.
  */
 import { once } from 'node:events';
 import sharp, { type Sharp } from 'sharp';
@@ -15,7 +15,7 @@ import {
 } from './decode-protocol.ts';
 import { findSizeProblem, MAX_PIXELS } from './frame-header.ts';
 
-/** The loaders of the formats that parseFrameHeader() names. All others are blocked, because some can open files. */
+/** The loaders of parseFrameHeader()'s formats. Others are blocked, because some can open files. */
 const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'];
 /** Behind transparent pixels. */
 const [, , background = '#000000'] = process.argv;
@@ -77,7 +77,7 @@ function describeFailure(error: unknown): Decoded {
   return { problem: `cannot be decoded: ${inPlainWords(message)}` };
 }
 
-/** libvips says which of its functions failed, and then what the library of the format said. */
+/** libvips names the failed function, and then what the format's library said. */
 function inPlainWords(message: string): string {
   const line = message.split('\n', 1)[0] ?? '';
   if (/premature end|truncated|unexpected end|end of file|short read|not enough data/i.test(line))

@@ -1,14 +1,13 @@
 import type { ByteReader } from '../remote-files/byte-reader.ts';
 
 /**
- * The protocol between a worker and its decoder process.
- * Request: the picture's format (1 byte), the most pixels that are decoded and the frame's length (32 bits each), the frame.
- * Answer: 1 for a picture or 0 for a problem, width, height and length (32 bits each), the picture's bytes or the
- * problem as text.
- * Hand-made, because Node's channels for child processes would copy frames of 256 MB through a serializer.
+ * The protocol between a worker and its decoder process; integers have 32 bits.
+ * Request: the picture's format (1 byte), the most pixels to decode, the frame's length, the frame.
+ * Answer: 1 for a picture or 0 for a problem (1 byte); width, height, length; the picture's bytes or the problem's text.
+ * Hand-made: Node's channels to children would serialize frames of 256 MB.
  */
 const FORMATS = ['raw', 'png', 'jpeg', 'none'] as const;
-/** `raw` is RGB of 8 bits without padding; for `none` the picture is decoded, and no bytes are answered. */
+/** `raw` is RGB of 8 bits without padding; `none` decodes the picture and returns no bytes. */
 export type PictureFormat = (typeof FORMATS)[number];
 
 export type Decoded = { width: number; height: number; bytes: Buffer } | { problem: string };
@@ -16,7 +15,7 @@ export type Decoded = { width: number; height: number; bytes: Buffer } | { probl
 export interface DecodeRequest {
   frame: Buffer;
   format: PictureFormat;
-  /** Of a picture that has more, the size alone is answered. */
+  /** If the picture has more, only its size is answered. */
   pixels: number;
 }
 

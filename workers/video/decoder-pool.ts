@@ -3,12 +3,12 @@ import type { Decoded, PictureFormat } from './decode-protocol.ts';
 import { Decoder } from './decoder.ts';
 import type { Size } from './frame-info.ts';
 
-/** Pictures that one video decodes at once: its ffmpeg and other jobs of the worker take processors, too. */
+/** Pictures that one video decodes at once: its ffmpeg and other jobs need processors too. */
 const AT_ONCE = Math.min(4, availableParallelism());
-/** Bytes of the pictures that are decoded at once: of larger ones than 4096×2730 pixels there is one. */
+/** Bytes of pictures decoded at once: above 4096×2730 pixels there is only one. */
 const BYTES_AT_ONCE = 64 << 20;
 
-/** How many pictures of this size are decoded at once; one as long as the size is unknown. */
+/** How many pictures of this size are decoded at once; one while the size is unknown. */
 export function picturesAtOnce(size: Size | undefined): number {
   if (!size) return 1;
   const fitting = Math.floor(BYTES_AT_ONCE / (3 * size.width * size.height));
@@ -27,7 +27,7 @@ export class DecoderPool {
     this.#background = background;
   }
 
-  /** Decodes a picture beside others, unless it has more pixels than the `size` it should have. Never throws. */
+  /** Decodes a picture beside others, unless it has more pixels than `size`. Never throws. */
   async decode(frame: Buffer, format: PictureFormat, size?: Size): Promise<Decoded> {
     const decoder = this.#idle.pop() ?? this.#add();
     const decoded = await decoder.decode(frame, format, size && size.width * size.height);

@@ -12,12 +12,12 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/video/decode-child.js', pack
 
 /** For one picture; sharp's own limit counts only while it makes pixels. */
 const MAX_SECONDS = 90;
-/** What the largest picture needs in every kind but AVIF; with ffmpeg's share less than 2 GiB. */
+/** What the largest picture of any kind but AVIF needs; with ffmpeg's share below 2 GiB. */
 const MAX_MEMORY = 15 * 2 ** 26;
 /** For all pictures of a video. */
 const MAX_PROCESSOR_SECONDS = 86_400;
 
-/** Decodes pictures in a confined child process, which it starts for the first one and again after a crash. */
+/** Decodes pictures in a confined child process, started for the first one and after a crash. */
 export class Decoder {
   #child: ChildProcess | undefined;
   #reader: ByteReader | undefined;
@@ -30,8 +30,7 @@ export class Decoder {
   }
 
   /**
-   * Decodes one picture at a time; of one with more pixels than these only the size is read. Never throws: a problem is
-   * returned.
+   * Decodes one picture at a time; with more pixels than these only its size is read. Returns problems, never throws.
    */
   async decode(frame: Buffer, format: PictureFormat, pixels = MAX_PIXELS): Promise<Decoded> {
     const isolation = await findIsolation();

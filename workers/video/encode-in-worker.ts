@@ -4,7 +4,7 @@ import type { Frame } from './frame-validator.ts';
 import { shareVideo } from './segments/share-video.ts';
 import { type StoredVideo, storeVideo } from './store-video.ts';
 
-/** Encodes the video in this worker, with the help of others that are idle, and stores it under the key `object`. */
+/** Encodes the video in this worker, with help from idle ones, and stores it under the key `object`. */
 export function encodeInWorker(
   context: JobContext<'video'>,
   { object, ...video }: { object: string; frames: readonly Frame[]; decodeAll?: boolean },

@@ -33,7 +33,7 @@ export async function findHostEncoder(context: VideoContext): Promise<HostEncode
   return { ffmpeg: found.path, encoders: found.encoders };
 }
 
-/** An agent looks it up anew each time, which takes it as long as a small video; it lives as long as a connection. */
+/** An agent looks ffmpeg up anew each time, which takes as long as a small video; it lives as long as a connection. */
 const answers = new WeakMap<AgentClient, ReturnType<AgentClient['ffmpeg']>>();
 
 function askOnce(agent: AgentClient): ReturnType<AgentClient['ffmpeg']> {
@@ -55,8 +55,8 @@ interface HostVideo extends HostEncoder {
 }
 
 /**
- * Encodes the video on the host, exactly once, and validates all frames meanwhile; then fetches it and stores it under the
- * key `object`. Undefined if a worker must encode it, because the frames are of several kinds.
+ * Encodes the video on the host exactly once, validates all frames meanwhile, and stores it under the key `object`.
+ * Undefined if frames are of several kinds: then a worker must encode it.
  */
 export async function encodeOnHost(
   context: VideoContext,
@@ -68,7 +68,7 @@ export async function encodeOnHost(
   const encoder = chooseEncoder(encoders, { ...payload, size });
   const labels = payload.label && planLabels(payload.label, frames, size);
   const limits = videoLimits(context.worker.config);
-  // Before anything is begun that would have to be ended: it throws for what cannot be encoded.
+  // Before anything begins that would have to be ended: it throws for what cannot be encoded.
   const made = { pictures, ffmpeg, encoder, images, limits, labels };
   const script = reportFile(hostEncodeScript({ ...payload, ...made }));
   const unusable = new AbortController();
@@ -97,10 +97,10 @@ export async function encodeOnHost(
   );
   const [validated, ran] = await Promise.allSettled([validating, running]);
   clearTimeout(overdue);
-  // Of two errors that of the run also says what becomes of it.
+  // If both failed, the error of the run also tells what becomes of it.
   if (validated.status === 'rejected' && ran.status === 'rejected') throw ran.reason;
   if (validated.status === 'rejected') unusable.signal.throwIfAborted();
-  // What was lost with the host for a while is read now that it is back.
+  // Reads what was missed while the host was away.
   const validator =
     validated.status === 'fulfilled'
       ? validated.value
@@ -121,9 +121,9 @@ function findProblem(validator: FrameValidator): WindlassError | undefined {
 }
 
 /**
- * Wraps the script to print first the run's directory and last the sizes of what is there. Only the end of standard error is kept:
- * there may be one line for each frame, and the agent blocks a run whose output is not acknowledged. sh has no pipefail,
- * so the exit status comes on a descriptor of its own.
+ * Prints the run's directory first and the sizes of its files last. Keeps only the end of stderr, which may have a line
+ * per frame: the agent blocks a run whose output is not acknowledged. The exit status takes a descriptor of its own,
+ * because sh has no pipefail.
  */
 function reportFile(script: string): string {
   return `echo "run=$WINDLASS_RUN"
@@ -140,7 +140,7 @@ echo "size=$(size_of ${HOST_VIDEO})"
 `;
 }
 
-/** Copies what was made from the run's directory, again after a lost connection, and stores it. */
+/** Copies the files from the run's directory, anew after a lost connection, and stores them. */
 function fetchVideo(
   context: VideoContext,
   {
@@ -154,13 +154,13 @@ function fetchVideo(
   const { payload } = context;
   context.progress(0.96, 'storing the video: fetching it from the host');
   const { tiles } = planTiles(size, { frames, fps: payload.fps ?? DEFAULT_FPS });
-  // Of frames whose pixels differ ffmpeg has lost pictures.
+  // With differing pixel formats ffmpeg has lost pictures of the stills.
   const stills = varies ? undefined : output.stills;
   const names = [HOST_VIDEO, ...(stills ? [HOST_STILLS.poster, HOST_STILLS.sprite] : [])];
   const sizes = [output.size, ...(stills ?? [])];
   const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
   const { keepFree, fileBytes } = videoLimits(context.worker.config);
-  // Of this size the script would not have made it: its program was exchanged.
+  // The script makes no files of this size, so its ffmpeg was replaced.
   if (sizes.some(bytes => bytes > fileBytes)) throw fileTooLarge(fileBytes);
   return withScratch('video', async directory => {
     const path = join(directory, 'video');

@@ -21,11 +21,11 @@ import { toVideoError } from './video-error.ts';
 import type { VideoLimits } from './video-limits.ts';
 
 export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'frames'> {
-  /** In order, of any kinds, all of one size; the first that cannot be used ends it with `bad_frames`. */
+  /** In order, of any kinds, all of one size; the first unusable one ends it with `bad_frames`. */
   frames: AsyncIterable<ReadFrame | FrameFailure>;
-  /** The number of frames; where it may become less while they are encoded, a function of it. */
+  /** The number of frames; a function if it may shrink during the encoding. */
   total: number | (() => number);
-  /** The first frame only says what all are made to: it is not of the video. */
+  /** The first frame only determines how all are made; it is not part of the video. */
   skipsFirst?: boolean;
   /** Overwritten; removed if the encoding fails. Its folder belongs to the user of findIsolation(). */
   outputPath: string;
@@ -55,10 +55,9 @@ export interface EncodedVideo {
 }
 
 /**
- * Encodes a video from a stream of frames, with one frame in memory at a time, or as many as are decoded at once. Settles
- * when ffmpeg has exited. Throws WindlassError `bad_frames`; `video_failed` with `extra.returncode` and `extra.stderr`; the
- * errors of reading the frames; the signal's reason. If this process dies, ffmpeg and the decoders end with their input and
- * leave an incomplete file.
+ * Encodes a video from a stream of frames, which are in memory one at a time or as many as are decoded at once. Settles
+ * when ffmpeg has exited; if this process dies, ffmpeg and decoders end with their input. Throws WindlassError
+ * `bad_frames`, `video_failed` (`extra.returncode`, `extra.stderr`), the frames' errors, the signal's reason.
  */
 export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedVideo> {
   const { frames, outputPath, stillPaths, limits, onProgress, signal, ...settings } = options;
@@ -116,7 +115,7 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
   }
 }
 
-/** The pictures as ffmpeg reads them: raw ones without labels follow each other, all others are packets. */
+/** The pictures in the form that ffmpeg reads: raw ones without labels concatenated, others as packets. */
 async function* frame(
   source: AsyncIterable<Buffer>,
   { pictures, fps = DEFAULT_FPS, labels }: { pictures: Pictures; fps?: number; labels?: Labels },

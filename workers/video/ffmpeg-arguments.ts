@@ -26,9 +26,9 @@ export interface VideoSettings {
   framing?: 'files' | 'packets';
   /** For AV1, which has several; default the first that is known. */
   encoder?: string;
-  /** Pictures for a corner of each frame: among the packets, or on a pipe of their own beside files. */
+  /** A picture for a corner of each frame: among the packets, or for files on a pipe of its own. */
   labels?: Pick<Labels, 'size' | 'scale'>;
-  /** How many there are, to make stills of them beside the video. Of large ones, whose copies take memory, it makes none. */
+  /** The number of frames, to make stills along with the video; none of large ones, as copies take memory. */
   frames?: number;
 }
 
@@ -58,7 +58,7 @@ export function chooseEncoder(
   const known = ENCODERS[codec].filter(encoder => encoders.includes(encoder));
   const isSmall = size && Math.min(size.width, size.height) < LEAST_SVT_SIDE;
   const unsuited: Record<string, boolean | undefined> = {
-    // Told that each frame is a key frame, it makes one of the first frame alone.
+    // SVT-AV1, told that every frame is a key frame, makes only the first one.
     libsvtav1: isSmall || (fps >= 1 && keyFrameEvery(fps) === 1),
     // It refuses less than one frame a second.
     'libaom-av1': fps < 1,
@@ -89,11 +89,9 @@ interface FfmpegArguments {
 }
 
 /**
- * The arguments for ffmpeg 4.0 and newer, on a host and in a worker. Pictures come on standard input; `-progress` goes to
- * standard output, errors to standard error.
- *
- * The demuxer is forced and only the pipe protocol is allowed, so a "picture" that is a playlist cannot open other files.
- * A broken picture ends the encoding (`-xerror -err_detect explode`) and is not skipped.
+ * The arguments for ffmpeg 4.0 or newer, on hosts and in workers: pictures on stdin, `-progress` on stdout, errors on
+ * stderr. Only the pipe protocol and a forced demuxer are allowed, so that a playlist posing as a picture opens no
+ * files. A broken picture ends the encoding.
  */
 export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): FfmpegArguments {
   const size = planSize(pictures, settings.width);
@@ -144,9 +142,8 @@ function demuxerArguments(
 }
 
 /**
- * Constant quality. H.264: crf 40 (0) … 14 (1), 23 by default. VP9: crf 56 … 16, 30 by default.
- * 60 pictures of 1280×720 on two cores: 0.8 s with x264's veryfast, 1.2 s with VP9 at good/5, whose
- * file has 0.16 MB; realtime/5 takes 0.7 s for 0.88 MB.
+ * Constant quality. H.264: crf 40 (0) … 14 (1), 23 by default. VP9: crf 56 … 16, 30 by default. VP9 at good/5 takes 1.2
+ * s and 0.16 MB for 60 pictures of 1280×720 on two cores; at realtime/5 0.7 s and 0.88 MB.
  */
 function encoderArguments(
   {
@@ -177,8 +174,8 @@ export const containerArguments = (type: VideoType) => [
 ];
 
 /**
- * VP9 and AV1 keep some 80 bytes for each pixel, whatever they are told: of 8192×8192, libvpx took 5.1 GB and SVT-AV1 3.8 with
- * one thread and no picture that waits; of so many pixels, 1.8. ffmpeg and the decoder are to stay below 2 GiB together.
+ * VP9 and AV1 keep about 80 bytes per pixel at any setting, 1.8 GB for so many (decision 44). ffmpeg and the decoder
+ * must stay below 2 GiB together.
  */
 const MOST_PIXELS_BUT_H264 = 22_000_000;
 
@@ -193,7 +190,7 @@ function checkMemory(
   });
 }
 
-/** Without pictures that wait for later ones: of 8192×8192, ffmpeg takes 1.5 GB instead of 3.6. */
+/** Keeps no pictures back: for 8192×8192 ffmpeg then takes 1.5 GB instead of 3.6. */
 const LEAN_X264 = '-preset ultrafast -bf 0 -refs 1 -rc-lookahead 0 -x264-params sync-lookahead=0';
 const LEAN_VP9 = ' -lag-in-frames 0 -auto-alt-ref 0';
 

@@ -6,7 +6,7 @@ import { stillsGraph, type TilePlan } from './plan-stills.ts';
 export const LABELS_PIPE = 3;
 
 interface FilterSettings {
-  /** Of the scaled pictures, before they are padded to even sides. */
+  /** The scaled pictures' size, before odd sides are padded. */
   size: Size;
   background?: string;
   labels?: LabelSize;
@@ -19,8 +19,8 @@ interface FilterSettings {
 type LabelSize = Pick<Labels, 'size' | 'scale'>;
 
 /**
- * What is done with the pictures before the encoder: colours, size, a label over each. Stills are made of the same pictures
- * meanwhile: to decode the video again for them takes a tenth of the time of encoding it.
+ * The filters before the encoder: colours, size, labels. Stills branch off the same pictures: decoding the video again
+ * for them would take a tenth of the encoding's time.
  */
 export function filterArguments(pictures: Pictures, settings: FilterSettings): string[] {
   const { size, background, labels, framing, fps, threads, stills } = settings;
@@ -58,7 +58,7 @@ export function makeEven({ width, height }: Size): Size {
 }
 
 /**
- * Pads odd sides by repeating the last row or column, before chroma is subsampled: in 4:2:0 the pad filter would drop the
+ * Pads odd sides by repeating the last row or column, before chroma subsampling: in 4:2:0 the pad filter would drop the
  * odd column, and a black one would darken its neighbour.
  */
 function filterChain(pictures: Pictures, size: Size, background = '#000000'): string {
@@ -75,9 +75,9 @@ function filterChain(pictures: Pictures, size: Size, background = '#000000'): st
 }
 
 /**
- * Lays transparent pictures on the background, which is made of a copy of each: a source of its own would have a clock of
- * its own. `drawbox` would do as well, but crashes ffmpeg 5.1 here. Listed colours are looked up before `scale`, which
- * would round them to what subsampling leaves.
+ * Lays transparent pictures on a background made from a copy of each, because a source has a clock of its own and
+ * `drawbox` crashes ffmpeg 5.1. Palettes are resolved before `scale`, which would round their colours to subsampled
+ * ones.
  */
 function toPlainColours({ alpha, palette }: Pictures, background: string): string[] {
   if (!alpha) return palette ? ['format=rgb24'] : [];

@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * Why a whole file cannot be right, found without decoding it, in plain words; undefined where nothing is wrong with its
- * layout. PNG holds a checksum of each chunk; of a JPEG only the end is known.
+ * Why a file's layout is damaged, found without decoding it; undefined if it is not. PNG has a checksum per chunk; of a
+ * JPEG only the end is checked.
  */
 export function findDamage(bytes: Buffer): string | undefined {
   if (bytes[0] === 0x89) return findPngDamage(bytes);
@@ -17,7 +17,9 @@ export function findDamage(bytes: Buffer): string | undefined {
 
 const cutShort = (bytes: Buffer) => `is cut short: it ends after ${bytes.length} bytes`;
 
-/** A file of 256 MiB may have millions of empty ones, which would hold the worker for half a minute. libpng writes 8 kB into each. */
+/**
+ * 256 MiB may hold millions of empty chunks, which would block the worker for half a minute. libpng writes 8 kB chunks.
+ */
 const MOST_CHUNKS = 100_000;
 
 function findPngDamage(bytes: Buffer): string | undefined {
@@ -37,7 +39,7 @@ function findPngDamage(bytes: Buffer): string | undefined {
   }
 }
 
-/** After EOI there may be anything, such as a thumbnail; a file that was cut has none. */
+/** After EOI anything may follow, such as a thumbnail; a truncated file has no EOI. */
 function findJpegDamage(bytes: Buffer): string | undefined {
   return bytes.lastIndexOf(Buffer.from([0xff, 0xd9])) < 0 ? cutShort(bytes) : undefined;
 }
@@ -64,7 +66,7 @@ function findPnmDamage(bytes: Buffer): string | undefined {
   return bytes.length < needed ? cutShort(bytes) : undefined;
 }
 
-/** PGM and PPM in ASCII: numbers between white space and comments, the first three of which are the header's. */
+/** ASCII PGM and PPM: numbers between white space and comments; the first three belong to the header. */
 function findAsciiDamage(bytes: Buffer): string | undefined {
   const header: number[] = [];
   let count = 0;
@@ -87,7 +89,10 @@ function findAsciiDamage(bytes: Buffer): string | undefined {
 
 const [LINE_FEED, SPACE, HASH, THREE] = [10, 32, 35, 51];
 
-/** The table of offsets follows the header: where a block of a scan-line picture begins before the end, it also ends there. */
+/**
+ * After the header comes the table of offsets: in a scan-line picture a block that begins within the file also ends
+ * there.
+ */
 function findExrDamage(bytes: Buffer): string | undefined {
   const isTiled = (bytes.readUInt32LE(4) & 0x200) !== 0;
   const window = bytes.indexOf('dataWindow\0box2i\0');

@@ -9,8 +9,8 @@ import { chooseEncoder, type EncoderQuestion, nameEncoders } from './ffmpeg-argu
 const runFile = promisify(execFile);
 
 /**
- * The ffmpeg for this worker: that on PATH if it has both encoders, else the bundled one.
- * Throws WindlassError `video_failed` if there is neither.
+ * This worker's ffmpeg: the one on PATH if it has both encoders, else the bundled one. Throws WindlassError
+ * `video_failed` without either.
  */
 export function findFfmpeg(): Promise<string> {
   found ??= lookForFfmpeg().catch(error => {
@@ -23,7 +23,7 @@ export function findFfmpeg(): Promise<string> {
 
 let found: Promise<string> | undefined;
 
-/** A digest of what that ffmpeg says of itself and its libraries: segments of the same one join. */
+/** A digest of ffmpeg's own version output: only segments of the same build join. */
 export async function findFfmpegVersion(): Promise<string> {
   const env = { PATH: process.env.PATH };
   const { stdout } = await runFile(await findFfmpeg(), ['-version'], { env });
@@ -50,7 +50,7 @@ export async function findEncoder(ffmpeg: string, video: EncoderQuestion): Promi
   });
 }
 
-/** Says at the start of a worker with which ffmpeg it makes videos, where that is not one of the machine. */
+/** Logs at the worker's start which ffmpeg makes videos, if that is not the machine's own. */
 export async function reportFfmpeg(log: Logger): Promise<void> {
   const ffmpeg = await findFfmpeg().catch(() => undefined);
   if (!ffmpeg) log.warn('there is no ffmpeg: videos fail; install ffmpeg');

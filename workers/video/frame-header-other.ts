@@ -2,7 +2,7 @@ import { isLarge, type ParsedHeader } from './frame-info.ts';
 
 const CUT = { problem: 'is cut short', more: true } as const;
 
-/** A bitmap file of Windows or OS/2: the header after the first 14 bytes begins with its own length. */
+/** A bitmap of Windows or OS/2: after 14 bytes a header follows that begins with its own length. */
 export function parseBmp(head: Buffer): ParsedHeader {
   const length = head.readUInt32LE(14);
   if (length === 12)

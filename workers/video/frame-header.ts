@@ -10,10 +10,9 @@ export const MAX_SIDE = 16_384;
 export const TAKEN_KINDS = 'JPEG, PNG, TIFF, BMP, GIF, WebP, AVIF, PPM, PGM and EXR';
 
 /**
- * Reads kind and size of a picture from its first bytes; its name does not matter. The formats follow the PNG
- * specification, ITU-T T.81 (JPEG), TIFF 6.0, Netpbm, OpenEXR's file layout, and the container signatures of WebP, GIF
- * and AVIF. Hand-made, because it decides what ffmpeg reads undecoded: packages such as image-size neither refuse
- * arithmetic coding nor find multi-picture files.
+ * Reads kind and size from a picture's first bytes, by the PNG specification, ITU-T T.81 (JPEG), TIFF 6.0, Netpbm, the
+ * OpenEXR file layout, and the signatures of WebP, GIF and AVIF. Hand-made, as it decides what ffmpeg reads: image-size
+ * accepts arithmetic coding and multi-picture files.
  */
 export function parseFrameHeader(head: Buffer): ParsedHeader {
   if (head.length === 0) return { problem: 'is empty' };
@@ -69,7 +68,7 @@ function checkSize(parsed: ParsedHeader): ParsedHeader {
 
 const MOST_CHUNKS = 10_000;
 
-/** Chunks up to the first IDAT: a tRNS before it makes a picture without an alpha channel transparent. */
+/** Chunks up to the first IDAT: a tRNS there makes a picture without alpha channel transparent. */
 function parsePng(head: Buffer): ParsedHeader {
   // The signature, IHDR's length and name, then width and height as 32-bit numbers, depth and colour type.
   if (head.length < 33) return { problem: 'is cut short', more: true };
@@ -93,7 +92,7 @@ function parsePng(head: Buffer): ParsedHeader {
   return { problem: 'is a broken PNG image' };
 }
 
-/** Formats that are decoded. SVG is not among them, because it can refer to other files. */
+/** Formats that are decoded. Not SVG, because it can refer to other files. */
 function detectOtherFormat(head: Buffer): string | undefined {
   const text = (from: number, to: number) => head.toString('latin1', from, to);
   if (['II*\0', 'MM\0*', 'II+\0', 'MM\0+'].includes(text(0, 4))) return 'tiff';

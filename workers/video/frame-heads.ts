@@ -18,9 +18,8 @@ const CODES: Record<string, string> = {
 export type Head = { bytes: Buffer; isCut: boolean } | { problem: string };
 
 /**
- * A script for /bin/sh that writes the first bytes of these files for readHeads(), with two forks for a hundred of them.
- * `head` puts a line with the name before each file, and `stat` says how long each is: so what is a file's and what is not
- * is known, whatever it holds.
+ * A script for /bin/sh that writes these files' first bytes for readHeads(), with two forks per hundred. `head` names
+ * each file and `stat` tells its length, so that any content is told from the lines between.
  */
 export function frameHeadsScript(frames: readonly Frame[], headBytes: number): string {
   const mark = randomBytes(16).toString('hex');
@@ -56,8 +55,8 @@ interface ReadHeadsOptions<T> {
 }
 
 /**
- * What is kept of the heads of these files, from the output of a frameHeadsScript(). Undefined where that is not as expected: a
- * file changed meanwhile, the host's tools are others, or the connection was lost.
+ * Reads the output of frameHeadsScript(). Undefined if that is unexpected: a file changed, the host's tools differ, or
+ * the connection was lost.
  */
 export async function readHeads<T>(
   stdout: Readable,

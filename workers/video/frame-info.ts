@@ -4,7 +4,7 @@ export interface Size {
   height: number;
 }
 
-/** Pictures above 4096×4096 pixels: each copy that a program keeps of one is counted in hundreds of megabytes. */
+/** Above 4096×4096 pixels each copy of a picture takes hundreds of megabytes. */
 export const isLarge = ({ width, height }: Size) => width * height > 2 ** 24;
 
 /** Kinds that ffmpeg reads as they are. */
@@ -33,5 +33,5 @@ export type FrameInfo =
   /** Must be decoded, which also gives its size. */
   | { kind: 'other'; format: string };
 
-/** What a parser says of a head; `more` means that it ends before the size: try again with a longer one. */
+/** A parser's result for a head. `more`: the head ends before the size; retry with a longer one. */
 export type ParsedHeader = FrameInfo | { problem: string; more?: true };

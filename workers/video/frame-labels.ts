@@ -6,10 +6,10 @@ import { batchWords } from './word-batches.ts';
 
 export type LabelKind = 'frame' | 'name';
 
-/** The labels of a video: one line of text for each frame, all of one length. */
+/** A video's labels: one line of text per frame, all of one length. */
 export interface Labels {
   lines: readonly string[];
-  /** Of the pictures, whose rows and columns are exchanged. */
+  /** The size of the pictures, which are transposed. */
   size: Size;
   /** Pixels of the video for one of the font. */
   scale: number;
@@ -19,9 +19,8 @@ export interface Labels {
 const LETTERS_HIGH = 24;
 
 /**
- * What is drawn into a corner of each frame: its index or its name. A label is a picture that we draw and ffmpeg lays over
- * the frame. So no text is ever part of ffmpeg's arguments, whatever a file is called, and no place needs a font or an ffmpeg
- * that was built with one.
+ * A corner label for each frame: its index or name. Labels are pictures that we draw and ffmpeg overlays, so that file
+ * names never enter ffmpeg's arguments, and no host needs a font.
  */
 export function planLabels(kind: LabelKind, frames: readonly Frame[], video: Size): Labels {
   const scale = Math.max(1, Math.round(video.height / (CELL.height * LETTERS_HIGH)));
@@ -41,7 +40,7 @@ function textOf(kind: LabelKind, { index, path }: Frame): string {
   return kind === 'frame' ? String(index) : spell(path.slice(path.lastIndexOf('/') + 1));
 }
 
-/** In letters that can be drawn: bytes that are not UTF-8 as `\xNN`, as elsewhere, other characters as `\u{N}`. */
+/** In letters that can be drawn: bytes that are not UTF-8 as `\xNN`, other characters as `\u{N}`. */
 function spell(name: string): string {
   return name.replace(/[^ -~]/gu, character => {
     const code = character.codePointAt(0) ?? 0;

@@ -1,8 +1,8 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
 
 /**
- * A path as text. Names on a host are bytes: those that are not UTF-8 become lone surrogates, U+DC80 for 0x80, as Python's
- * `surrogateescape` has it. No path of a request holds such characters.
+ * A host's path as text. Bytes that are not UTF-8 become lone surrogates, U+DC80 for 0x80, as by Python's
+ * `surrogateescape`; no path of a request has such characters.
  */
 export function decodePath(bytes: Buffer): string {
   const text = bytes.toString('utf8');
@@ -42,7 +42,7 @@ export function encodePath(path: string): Buffer {
 const ESCAPED = /[\udc80-\udcff]/u;
 const isEscaped = (path: string) => [...path].some(character => ESCAPED.test(character));
 
-/** Quotes a path as one word of POSIX sh. What sh cannot be sent as text, because it is not UTF-8, printf writes there. */
+/** Quotes a path as one word of POSIX sh; bytes that are not UTF-8 are written by printf there. */
 export function quotePath(path: string): string {
   if (!ESCAPED.test(path) || !isEscaped(path)) return quoteWord(path);
   const octal = (byte: number) => `\\${byte.toString(8).padStart(3, '0')}`;

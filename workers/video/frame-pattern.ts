@@ -15,8 +15,8 @@ export interface Pattern {
 const NUMBER = /%(0?)(\d*)d/;
 
 /**
- * A script for /bin/sh that prints the paths which may match, each with a NUL after it, and an empty one at the end. Only
- * `*` is special to it: everything else is quoted.
+ * A script for /bin/sh that prints the paths that may match, each with a NUL, and at last an empty one. Only `*` is
+ * expanded; all else is quoted.
  */
 export function patternScript({ pattern }: Pattern): string {
   const parts = NUMBER.test(pattern)
@@ -32,7 +32,7 @@ printf '\\0'
 `;
 }
 
-/** The frames, in order, of what a patternScript() has printed. Throws `bad_frames` where there is none. */
+/** The frames, in order, from the output of patternScript(). Throws `bad_frames` if there is none. */
 export function expandPattern(pattern: Pattern, names: readonly string[]): string[] {
   const frames = NUMBER.test(pattern.pattern)
     ? expandNumbers(pattern, names)
@@ -52,7 +52,7 @@ export function expandPattern(pattern: Pattern, names: readonly string[]): strin
   return frames;
 }
 
-/** Numbers from the first to the last one; where none is given that is the last before a gap. */
+/** Numbers from the first to the last; without a given last one, up to the first gap. */
 function expandNumbers(
   { pattern, first, last, step = 1 }: Pattern,
   names: readonly string[],
@@ -76,7 +76,7 @@ function expandNumbers(
     if (last === undefined ? !there.has(n) : n > last) break;
     frames.push(pathOf(n));
   }
-  // Where none of them is there, naming each as missing would hide that.
+  // If none of them exists, listing each as missing would hide that.
   return last !== undefined && ![...there].some(n => n >= from && n <= last) ? [] : frames;
 }
 
@@ -89,14 +89,14 @@ function expandStar(
     .filter((_, position) => position % step === 0);
 }
 
-/** Runs of digits by their value, all else by its characters. All names begin with `start`. */
+/** Sorts runs of digits by value, all else by character. All names begin with `start`. */
 export function sortNaturally(names: readonly string[], start = ''): string[] {
-  // Of a million names each step counts, for nothing else runs meanwhile: they are compared only where they may differ, in place.
+  // This blocks the event loop, so a million names are compared in place, and only where they may differ.
   const from = /\D\d*$/.exec(start)?.index ?? 0;
   return [...names].sort((a, b) => compareNaturally(a, b, from));
 }
 
-/** Of names that are alike until `from`, where no run of digits goes on. */
+/** The names are equal before `from`, where no run of digits continues. */
 function compareNaturally(a: string, b: string, from: number): number {
   const most = Math.min(a.length, b.length);
   let at = from;
@@ -106,7 +106,7 @@ function compareNaturally(a: string, b: string, from: number): number {
   while (run > from && isDigit(a, run - 1)) run--;
   if (isDigit(a, run) && isDigit(b, run)) return compareRuns(digitsAt(a, run), digitsAt(b, run));
   const isRunLonger = at > from && isDigit(a, at) !== isDigit(b, at);
-  // What comes before the digits ends there, and is shorter than what goes on.
+  // A name whose text ends at digits sorts before one whose text goes on.
   if (isRunLonger) return isDigit(a, at) ? -1 : 1;
   return a.charCodeAt(at) - b.charCodeAt(at);
 }

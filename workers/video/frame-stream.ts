@@ -7,16 +7,16 @@ import type { Frame } from './frame-validator.ts';
 /** Frames larger than this, in bytes, are refused. */
 export const MAX_FRAME_BYTES = 2 ** 28;
 
-/** Starts the stream; after it comes the mark, which precedes everything that is not a frame's bytes. */
+/** Starts the stream. The mark follows, which precedes everything but frames' bytes. */
 export const STREAM_MAGIC = 'windlass-frames';
 
 /**
- * Runs a script from standard input; sh, csh and fish parse it alike. `sh -s` is slower, because bash reads that byte by
+ * Runs a script from standard input in a form that sh, csh and fish parse alike. Not `sh -s`, which bash reads byte by
  * byte: 8 s for 100,000 paths.
  */
 export const FRAME_STREAM_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
 
-/** Bytes that nobody reads would fill the memory: in ssh2 each byte that is read of one stream makes room for the other, too. */
+/** Unread bytes would fill the memory: in ssh2, reading one stream also makes room for the other. */
 export const dropErrors = ({ stderr }: ExecChannel) => stderr.on('error', () => {}).resume();
 
 /** Runs a script of frameStreamScript() on the host and returns its standard output. */
@@ -32,12 +32,9 @@ export async function openFrameStream(
 }
 
 /**
- * A script for /bin/sh that writes these files to standard output for readFrames(), at most `headBytes` of each. It forks
- * once for each file, for `head -c`.
- *
- * The lines before and after each file begin with a mark that is random for each script, so no file can contain it. So no
- * size is needed beforehand, and a file may grow or shrink while it is read. FIFOs and devices are not opened, because
- * they could block.
+ * A script for /bin/sh that writes these files, at most `headBytes` of each, for readFrames(), with one fork per file.
+ * Lines around each file begin with a random mark, so no size is needed in advance, and a file may change while it is
+ * read. FIFOs and devices could block and are not opened.
  */
 export function frameStreamScript({
   frames,

@@ -25,7 +25,7 @@ export class FrameValidator {
   first: FrameInfo | undefined;
   /** How many frames were checked. */
   checked = 0;
-  /** Whether a worker must decode frames: they are of several kinds, or of one that ffmpeg does not read as it is. */
+  /** Whether a worker must decode frames: they differ in kind, or ffmpeg does not read their kind. */
   needsDecode = false;
   /** Whether their pixels are stored in several ways: see pixel-format.ts. */
   varies = false;
@@ -53,7 +53,7 @@ export class FrameValidator {
     return this.#reasons.size;
   }
 
-  /** The first hundred that cannot be used, in the order of the list; their paths can be shown. */
+  /** The first hundred unusable frames, in list order; their paths can be shown. */
   get problems(): FrameProblem[] {
     const found = [...this.#reasons.values()].sort((a, b) => a.index - b.index);
     return found.slice(0, MAX_LISTED).map(each => ({ ...each, path: showPath(each.path) }));
@@ -81,7 +81,7 @@ export class FrameValidator {
     this.varies ||= format !== this.#stored;
   }
 
-  /** Checks the size of a frame; for one that was added before and has been decoded since. */
+  /** Checks a frame's size, for one that was added earlier and decoded since. */
   addSize(frame: Frame, { width, height }: Size): boolean {
     if (width * height > this.#pixels)
       return this.addProblem(
@@ -102,8 +102,8 @@ export class FrameValidator {
   }
 
   /**
-   * Throws WindlassError `bad_frames` if a frame cannot be used; `extra` has the first hundred as `frames`, their `count`, and
-   * what is known of an ffmpeg that failed.
+   * Throws WindlassError `bad_frames` for unusable frames; `extra` has the first hundred as `frames`, their `count`,
+   * and the details of a failed ffmpeg.
    */
   assertUsable(ffmpeg: Record<string, unknown> = {}): void {
     if (!this.ok) throw this.toError(ffmpeg);
@@ -125,7 +125,7 @@ export class FrameValidator {
 function fitsTogether(info: FrameInfo, first: FrameInfo): boolean {
   if (info.kind === 'other' || first.kind === 'other') return info.kind === first.kind;
   if (info.kind !== first.kind) return false;
-  // What makes transparent or listed colours plain is decided by the first.
+  // The first frame determines how transparency and palettes are resolved.
   if (info.alpha && !first.alpha) return false;
   return !info.palette || first.palette === true || first.alpha === true;
 }

@@ -8,7 +8,7 @@ import { quotePath } from './frame-path.ts';
 import type { VideoLimits } from './video-limits.ts';
 import { batchWords } from './word-batches.ts';
 
-/** What ffmpeg tells apart where files follow each other without their lengths. */
+/** Kinds that ffmpeg separates when files are concatenated without lengths. */
 export type HostKind = Extract<FrameKind, 'png' | 'jpeg'>;
 
 /** The finished video in the run's directory: complete, or absent. */
@@ -34,13 +34,11 @@ export interface HostEncodeOptions extends VideoSettings {
 }
 
 /**
- * A script for /bin/sh that encodes the video to `$WINDLASS_RUN/video`, which exists only after exit status 0. Its standard
- * output has some of ffmpeg's `frame=` lines, for FfmpegProgress; its standard error the messages of cat and ffmpeg, for
- * toHostVideoError(). It fails if a frame cannot be read, if ffmpeg fails (with its exit status), and if the video does
- * not have one picture for each frame. It forks once for some hundred frames, and writes only to `$WINDLASS_RUN`.
+ * A script for /bin/sh that encodes the video to `$WINDLASS_RUN/video`, valid only after exit status 0; it writes
+ * nowhere else. stdout has some `frame=` lines for FfmpegProgress; stderr has messages for toHostVideoError(). Fails
+ * with ffmpeg's status, and if a frame is unreadable or has no picture in the video.
  *
- * ffmpeg is confined as in a worker, as far as an account may: its limits, no network where the host permits that, and of
- * the environment only what finds programs and libraries.
+ * ffmpeg gets its limits, no network if the host permits that, and a minimal environment (decision 44).
  */
 export function hostEncodeScript(options: HostEncodeOptions): string {
   const { images, pictures, ffmpeg, limits, ...settings } = options;
@@ -56,7 +54,7 @@ export function hostEncodeScript(options: HostEncodeOptions): string {
     `${quote([ffmpeg, ...input, '-i', 'pipe:0', ...output, '-y'])} "$part"`,
     ...(stills ? [`${quote(stills.poster)} "$poster" ${quote(stills.sprite)} "$sprite"`] : []),
   ].join(' ');
-  // sh has no pipefail, so both exit statuses are sent on the pipe that carries progress.
+  // sh has no pipefail, so both exit statuses go through the pipe that carries progress.
   return `LC_ALL=C; export LC_ALL
 part=\${WINDLASS_RUN:?}/${HOST_VIDEO}.part
 poster=$WINDLASS_RUN/${HOST_STILLS.poster} sprite=$WINDLASS_RUN/${HOST_STILLS.sprite}

@@ -3,13 +3,13 @@ import type { RunEnd } from '../runs/run-state.ts';
 import { describeEncoding, FfmpegProgress } from './ffmpeg-progress.ts';
 import { toHostVideoError } from './video-error.ts';
 
-/** Of the end of ffmpeg's standard error, for the error's record. */
+/** The most of ffmpeg's last messages for the error's record. */
 export const MAX_STDERR_BYTES = 8 << 10;
-/** Of the first and of the last that the script prints; between them is what ffmpeg tells of its progress. */
+/** For the script's first and last lines; ffmpeg's progress comes between them. */
 const MAX_STDOUT_BYTES = 8 << 10;
 
 /**
- * Parses the output of the run that reportFile() makes, again from its first byte after each reconnection. What it keeps is bounded,
+ * Parses the output of reportFile()'s script, from its first byte again after each reconnection. Keeps a bounded part,
  * whatever a host prints.
  */
 export class HostOutput {

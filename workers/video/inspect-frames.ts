@@ -12,7 +12,7 @@ import { validateFrames } from './validate-frames.ts';
 
 type VideoContext = JobContext<'video'>;
 
-/** Kind and size of the first frame; undefined if a worker must read it. Throws `bad_frames` where it cannot be used. */
+/** The first frame's kind and size; undefined if a worker must read it. Throws `bad_frames` if it is unusable. */
 export async function inspectFirstFrame(
   context: VideoContext,
   frames: readonly Frame[],
@@ -39,7 +39,7 @@ export function inspectFrames(
   });
 }
 
-/** Reads and decodes all these frames, whatever place encodes them, so that each one that cannot be used is named. */
+/** Reads and decodes all these frames, so that every unusable one is named, whichever place encodes. */
 export function examineFrames(
   context: VideoContext,
   frames: readonly Frame[],

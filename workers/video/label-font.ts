@@ -1,4 +1,4 @@
-/** A letter's columns, and the rows of each: seven for the letter and one for what hangs below the line. */
+/** A letter's columns and rows: seven rows for the letter, one below the line. */
 const COLUMNS = 5;
 const ROWS = 8;
 /** With a column before each letter, and a row above and below. */
@@ -8,7 +8,7 @@ export const CELL = { width: COLUMNS + 1, height: ROWS + 2 };
 const INK = 0xff;
 export const PAPER = 0x01;
 
-/** From the space to the tilde: a byte a column, whose lowest bit is the row at the top. */
+/** Space to tilde: a byte per column, with the top row in the lowest bit. */
 const LETTERS = `
 0000000000 00005f0000 0007000700 147f147f14 242a7f2a12 2313086462 3649562050 0008070300
 001c224100 0041221c00 2a1c7f1c2a 08083e0808 0080703000 0808080808 0000606000 2010080402
@@ -30,8 +30,8 @@ fc18242418 18242418fc 7c08040408 4854545424 04043f4424 3c4040207c 1c2040201c 3c4
 export const CHARACTERS = LETTERS.map((_, at) => String.fromCharCode(0x20 + at));
 
 /**
- * The pixels of a character column by column, from the top down: pixels of characters that follow each other are the picture
- * of the text, its rows and columns exchanged.
+ * A character's pixels, column by column from the top: concatenated, characters are the picture of the text,
+ * transposed.
  */
 export function drawCharacter(character: string): Buffer {
   const columns = [0, ...(LETTERS[character.charCodeAt(0) - 0x20] ?? [])];

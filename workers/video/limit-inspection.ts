@@ -5,8 +5,8 @@ import { tooSlow, videoLimits } from './video-limits.ts';
 type VideoContext = JobContext<'video'>;
 
 /**
- * Limits what looks at the frames of a video to the time that its encoding has: a disk that hangs must not keep the slot. Throws
- * `time_limit`. Not for a run on the host, which somebody would have to stop.
+ * Limits the inspection of frames to the time of the encoding, so that a hanging disk does not keep the slot. Throws
+ * `time_limit`. Not for a run on the host, which would have to be stopped.
  */
 export async function limitInspection<T>(
   context: VideoContext,

@@ -10,13 +10,13 @@ import { expandPattern, type Pattern, patternScript } from './frame-pattern.ts';
 import { openFrameStream, STREAM_MAGIC } from './frame-stream.ts';
 import type { Frame } from './frame-validator.ts';
 
-/** Of what a pattern matches, all of which is sorted before "first", "last" and "step" choose from it. */
+/** The most names that a pattern may match: all are sorted before "first", "last" and "step" choose. */
 const MAX_LISTED = 10 * MAX_FRAMES;
 const MAX_LISTED_BYTES = 2 ** 28;
-/** Of one path, as the host's system has it. */
+/** The most bytes of one path on the host. */
 const MAX_PATH_BYTES = 2 ** 16;
 
-/** The frames of a video: those that were given, or those that the pattern matches on the host. */
+/** The frames of a video, as given or as the pattern matches on the host. */
 export async function listFrames(context: JobContext<'video'>): Promise<Frame[]> {
   const { payload, signal } = context;
   const paths =

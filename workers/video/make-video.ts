@@ -19,10 +19,9 @@ interface MadeVideo extends StoredVideo, Omit<ChosenFrames, 'frames'> {
 }
 
 /**
- * Makes a video and stores it under the key `object`: on the host if its ffmpeg can and the frames are of one kind,
- * otherwise in this worker. Where it fails for its frames, all of them are read and decoded, so that `bad_frames` names each
- * one that is broken, whichever place encodes. Where frames may be left out they are looked for first, so that it is made
- * once.
+ * Makes a video and stores it under the key `object`: on the host if its ffmpeg can and all frames are of one kind,
+ * else in this worker. If frames cause a failure, all are decoded, so that `bad_frames` names each broken one. Frames
+ * that may be left out are found first.
  */
 export async function makeVideo(context: VideoContext, object: string): Promise<MadeVideo> {
   context.progress(0, 'checking frames');

@@ -15,10 +15,8 @@ interface BegunPicture extends KnownFrame {
 }
 
 /**
- * Converts frames to pictures of one kind. If ffmpeg reads the first frame's kind, frames that do not go with it are decoded
- * and converted to it; otherwise all frames are decoded to raw pictures, several at once unless they are large.
- *
- * A bad frame ends it with `bad_frames`. Errors from reading the frames are thrown.
+ * Converts frames to one kind: the first frame's, if ffmpeg reads that, and otherwise raw pictures, several decoded at
+ * once unless they are large. A bad frame ends it with `bad_frames`; errors from reading frames are thrown.
  */
 export class FrameNormalizer {
   readonly #frames: AsyncIterator<ReadFrame | FrameFailure>;
@@ -121,7 +119,7 @@ export class FrameNormalizer {
     return (this.#decodeAll || isHeavy) && isDecodable(info) ? 'raw' : info.kind;
   }
 
-  /** Whether what is done with the colours of the first picture is right for this one too. */
+  /** Whether the treatment of the first picture's colours suits this one too. */
   #hasPlainColours(info: Exclude<FrameInfo, { kind: 'other' }>): boolean {
     const { alpha, palette } = this.#first ?? info;
     return alpha === true || (!info.alpha && (!info.palette || palette === true));

@@ -1,8 +1,8 @@
 import type { FrameKind, Size } from './frame-info.ts';
 
 /**
- * Frames as packets of an AVI file (Microsoft's RIFF, without an index), so that ffmpeg decodes each one alone: where one
- * ends does not depend on what it holds, and kinds without a parser in ffmpeg can be read one after the other.
+ * Frames as packets of an AVI file (Microsoft's RIFF, without an index), so that ffmpeg decodes each alone: its end
+ * does not depend on its content, and kinds without a parser in ffmpeg work.
  */
 export function packetHeader({ width, height }: Size, fps: number, labels?: Size): Buffer {
   const main = Buffer.alloc(56);
@@ -31,7 +31,7 @@ function streamHeader(
 ): Buffer {
   const stream = Buffer.alloc(56);
   stream.write('vids', 0);
-  // Frames a second in millionths: encoders take no more than 10⁹ parts of a second, and 120 a second come.
+  // The rate in millionths: encoders take at most 10⁹ parts of a second, and rates are up to 120.
   stream.writeUInt32LE(1e6, 20);
   stream.writeUInt32LE(Math.round(fps * 1e6), 24);
   const format = Buffer.alloc(40);
@@ -44,7 +44,7 @@ function streamHeader(
   return list('strl', chunk('strh', stream), chunk('strf', format));
 }
 
-/** The pieces of one packet of a frame, or of its label in the second stream, which is padded to an even length. */
+/** The pieces of a packet of a frame, or of its label in the second stream, padded to even length. */
 export function packetOf(frame: Buffer, stream: 0 | 1 = 0): Buffer[] {
   const header = Buffer.alloc(8);
   header.write(`0${stream}dc`);

@@ -1,8 +1,8 @@
 import { isFrameHeader, isStandalone } from './frame-header-jpeg.ts';
 
 /**
- * How the pixels of a picture are stored, as far as its first bytes tell. Where the frames of one video differ in it ffmpeg builds
- * its filters anew, and those that gather pictures, or wait for another stream, lose what they have.
+ * How a picture's pixels are stored, as far as its first bytes tell. When that changes within a video ffmpeg rebuilds
+ * its filters, and those that collect pictures or wait for another stream lose them.
  */
 export function pixelFormatOf(head: Buffer): string {
   const type = head.toString('latin1', 0, 2);

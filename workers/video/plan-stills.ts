@@ -7,7 +7,7 @@ const COLUMNS = 10;
 /** The longer side of one. */
 const TILE_SIDE = 160;
 
-/** Frames from one key frame to the next: a second, or one frame where that is longer. */
+/** Frames between key frames: a second, or one frame if that is longer. */
 export const keyFrameEvery = (fps: number) => Math.max(1, Math.floor(fps));
 
 export interface TilePlan {
@@ -17,7 +17,7 @@ export interface TilePlan {
   tiles: SpriteTiles;
 }
 
-/** How the key frames of a video, or every so many of them, lie in its sprite. */
+/** How all, or every n-th, of a video's key frames lie in its sprite. */
 export function planTiles(size: Size, { frames, fps }: { frames: number; fps: number }): TilePlan {
   const every = keyFrameEvery(fps);
   const keys = Math.ceil(frames / every);
@@ -39,8 +39,8 @@ export function planTiles(size: Size, { frames, fps }: { frames: number; fps: nu
 const COLOURS = 'in_range=tv:in_color_matrix=bt709:out_color_matrix=bt601:out_range=pc';
 
 /**
- * A filter graph from all of a video's pictures, or its key frames alone, as `[first]` and `[all]`, to `[poster]` and
- * `[sprite]`. The sprite begins with an empty picture: ffmpeg tells no progress before each of its outputs has begun.
+ * A filter graph from all pictures or the key frames, `[first]` and `[all]`, to `[poster]` and `[sprite]`. The sprite
+ * begins with an empty picture, because ffmpeg reports no progress until each output has begun.
  */
 export function stillsGraph(plan: TilePlan, of: 'frames' | 'keyFrames'): string[] {
   const { count, columns, width, height } = plan.tiles;
@@ -49,7 +49,7 @@ export function stillsGraph(plan: TilePlan, of: 'frames' | 'keyFrames'): string[
   const tiles = [
     `select=not(mod(n\\,${plan[of]}))`,
     `scale=${width}:${height}:flags=area:${COLOURS}`,
-    // In its place: up to a later time ffmpeg would repeat the empty picture, at whatever rate it takes.
+    // setpts=0: ffmpeg would repeat the empty picture up to a later time.
     `format=yuvj420p,tile=${columns}x${rows},setsar=1,setpts=0`,
   ].join(',');
   return [

@@ -17,7 +17,7 @@ export interface FrameFailure extends Frame {
 interface ReadFramesOptions {
   /** Those of the script, in its order. */
   frames: readonly Frame[];
-  /** The most bytes of one frame; a larger one is a problem and is not kept in memory. */
+  /** The most bytes of a frame; a larger one is a problem, and is not kept in memory. */
   limit?: number;
   /** Ends the iteration and destroys the stream. */
   signal?: AbortSignal;
@@ -31,14 +31,14 @@ export const PROBLEMS: Record<string, string> = {
   unreadable: 'cannot be read',
 };
 
-/** Of what start-up files may print before the stream. */
+/** The most that start-up files may print before the stream. */
 const MAX_PRINTED_BYTES = 1 << 20;
 /** Of a line between frames. */
 const MAX_LINE_BYTES = 4096;
 
 /**
- * Reads the frames of a frameStreamScript(), in order, one at a time. Nothing is read ahead, and leaving the loop destroys
- * the stream. Throws WindlassError `remote_connection_failed` if the stream ends before the last frame.
+ * Reads the frames of a frameStreamScript() in order, one at a time, without reading ahead; leaving the loop destroys
+ * the stream. Throws WindlassError `remote_connection_failed` if the stream ends early.
  */
 export async function* readFrames(
   stdout: Readable,

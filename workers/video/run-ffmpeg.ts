@@ -37,8 +37,8 @@ export interface FfmpegEnd {
 }
 
 /**
- * Runs ffmpeg, confined, through fluent-ffmpeg, which only this file uses. Settles when the process has exited; throws the
- * input's error, the signal's reason, and what a limit ends it with. If this process dies, ffmpeg ends with its input.
+ * Runs ffmpeg, confined, through fluent-ffmpeg (decision 25). Settles at the process's exit; throws the input's error,
+ * the signal's reason, or a limit's error. If this process dies, ffmpeg ends with its input.
  */
 export async function runFfmpeg(options: RunFfmpegOptions): Promise<FfmpegEnd> {
   const { input, signal } = options;
@@ -87,11 +87,11 @@ async function runCommand(
     },
     { isolation },
   );
-  // In its types `cwd` is missing; as another user ffmpeg might not reach this process's folder.
+  // `cwd` is missing in its types; another user might not reach this process's folder.
   const spawning = { source: options.input, stdoutLines: 1, cwd: '/' };
   const command = createCommand(spawning).inputOptions(...words, ...inputOptions);
   for (const output of outputs) command.output(output.path).outputOptions(...output.options);
-  // The program that sets the limits, the same one for all. It answers no questions about formats and encoders.
+  // The program that sets the limits; it answers no questions about formats and encoders.
   command.setFfmpegPath(program);
   Object.assign(
     command,
@@ -104,7 +104,7 @@ async function runCommand(
       running.child ? running.child.kill('SIGKILL') : fail(error),
     );
     command.once('start', () => {
-      // Missing in the types; the only way to the exit code and to unbuffered standard output.
+      // Missing in the types; the only access to the exit code and to unbuffered stdout.
       const { ffmpegProc: started } = command as FfmpegCommand & { ffmpegProc: ChildProcess };
       running.child = started;
       let stderr = '';
@@ -112,7 +112,7 @@ async function runCommand(
       started.stderr?.setEncoding('utf8').on('data', (piece: string) => {
         stderr = (stderr + piece).slice(-MAX_STDERR_LENGTH);
       });
-      // When a process cannot be started, the listener of fluent-ffmpeg 2.1.3 throws an error that cannot be caught.
+      // For a process that cannot be started, the listener of fluent-ffmpeg 2.1.3 throws an uncatchable error.
       started.removeAllListeners('error');
       started.on('error', error => {
         if (started.pid === undefined) fail(error);

@@ -11,7 +11,10 @@ const MAX_FILE_BYTES = 2 ** 28;
 
 export const DEMUXERS: Record<VideoType, string> = { 'video/mp4': 'mov', 'video/webm': 'matroska' };
 
-/** Of MP4 alone ffmpeg copies key frames and no others, and only few of its decoders pass over others: WebM is copied into one. */
+/**
+ * ffmpeg copies key frames alone only from MP4, and few of its decoders skip the others, so WebM is first copied into
+ * MP4.
+ */
 const COPY = 'copy.mp4';
 const KEY_FRAMES = 'key-frames.mp4';
 
@@ -22,9 +25,9 @@ interface Stills {
 }
 
 /**
- * Makes JPEGs of a finished video's key frames, beside its file: the first one in the video's size, and a sprite. Reading key
- * frames alone takes a fraction of decoding it all. Undefined if ffmpeg cannot read what another ffmpeg has encoded, such as
- * AV1: a video without stills is one all the same.
+ * Makes JPEGs of a finished video's key frames, beside its file: the first in full size, and a sprite. Reads key frames
+ * only, which takes a fraction of decoding. Undefined if this ffmpeg cannot decode the video, such as AV1 from another
+ * one.
  */
 export async function makeStills(options: {
   ffmpeg: string;

@@ -31,7 +31,7 @@ export interface ScratchVideo {
   size: Size;
 }
 
-/** Stores a video under the key `object`, and stills of it, which are made meanwhile where they are not there. */
+/** Stores a video under the key `object`, and its stills, which are made meanwhile if missing. */
 export async function storeVideo(
   context: JobContext<'video'>,
   { object, video, stills: made, frames, size }: ScratchVideo & { object: string },

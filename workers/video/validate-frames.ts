@@ -21,9 +21,9 @@ interface ValidateFramesOptions {
 }
 
 /**
- * Reads the first bytes of every frame, and adds the frames to the validator. Frames whose size comes late in the file are
- * read a second time. Can be called for some of the frames and then, with the same validator, for the rest. Throws
- * `remote_connection_failed`, or what `open` throws, but not for bad frames.
+ * Reads the first bytes of every frame and adds the frames to the validator; reads more if the size comes late. May be
+ * called for some frames and then, with the same validator, for the rest. Throws `remote_connection_failed` or the
+ * errors of `open`, but not for bad frames.
  */
 export async function validateFrames(options: ValidateFramesOptions): Promise<void> {
   const { frames, validator } = options;
@@ -57,7 +57,7 @@ async function readHeaders(
   });
 }
 
-/** What is kept of a head: long ones of all frames would not fit in memory. */
+/** What is kept of a head: long heads of all frames would not fit into memory. */
 interface Parsed {
   info: ParsedHeader;
   pixels?: string;
@@ -71,7 +71,7 @@ function parse(head: Head): Parsed {
   return { info, pixels: pixelFormatOf(head.bytes), isCut: head.isCut };
 }
 
-/** The same with one fork a frame, which takes longer and expects less of the host. */
+/** The same with one fork per frame, which is slower and expects less of the host. */
 async function readEach(
   frames: readonly Frame[],
   headBytes: number,

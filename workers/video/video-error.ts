@@ -11,8 +11,8 @@ const LIMITS: Record<number, string> = {
 const NO_SPACE = /No space left on device|Disk quota exceeded/;
 
 /**
- * `insufficient_storage` where the worker's disk is full; else `video_failed` with this detail, or ffmpeg's last line. `extra` has
- * the exit code and the end of standard error.
+ * `insufficient_storage` if the worker's disk is full; else `video_failed` with this detail or ffmpeg's last line.
+ * `extra` has the exit code and the end of stderr.
  */
 export function toVideoError({ returncode, stderr }: FfmpegEnd, detail?: string): WindlassError {
   if (NO_SPACE.test(stderr)) return diskFull(stderr);
@@ -34,7 +34,7 @@ export function toHostVideoError(end: FfmpegEnd): WindlassError {
   });
 }
 
-/** Whether a video failed for its frames, as far as can be told: not for a limit, a full disk or a connection. */
+/** Whether a video failed because of its frames, as far as known: not of a limit, a full disk or a connection. */
 export function isForFrames(error: unknown): error is WindlassError {
   if (!(error instanceof WindlassError)) return false;
   if (error.code === 'bad_frames') return true;

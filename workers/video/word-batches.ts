@@ -1,7 +1,7 @@
 /** Of all arguments of one command; every system takes 128 KiB. */
 const BATCH_BYTES = 64_000;
 
-/** Quoted words of sh, in their order, in batches that are short enough for one command each. */
+/** Quoted words of sh, in order, in batches short enough for one command. */
 export function batchWords(quoted: Iterable<string>): string[] {
   const batches: string[] = [];
   let words: string[] = [];

@@ -11,7 +11,7 @@ import { type JobSummary, summaryColumns } from '../../shared/jobs/job-record.ts
 import { fromKeptRecord } from './message.ts';
 import { GIVE_UP_SECONDS, pauseAfter } from './retry-schedule.ts';
 
-/** A worker has a webhook for so long: starts of attempts and the longest attempt, and some more. */
+/** A worker holds a webhook this long: the starts of attempts, the longest attempt, and a margin. */
 const TAKEN_SECONDS = 25;
 /** Between rounds of a receiver that takes nothing. */
 const FAILING_PAUSE_SECONDS = 5;
@@ -32,13 +32,13 @@ export interface Attempted {
   status: number | null;
   /** Undefined: it was taken. */
   problem: string | undefined;
-  /** The record of the job is gone: there is nothing to send, and nothing to blame the receiver for. */
+  /** The job's record is gone: nothing can be sent, and the receiver is not to blame. */
   isLost?: true;
 }
 
 const isDue = sql`state = 'pending' and due <= now()`;
 
-/** Takes webhooks that have something to send and that no other worker has; who waits longest comes first. */
+/** Takes webhooks with due deliveries that no other worker holds, longest waiting first. */
 export async function takeWebhooks(db: Db, worker: string, most: number): Promise<WebhookRow[]> {
   const free = sql`select id from ${webhooks} where disabled is null
     and (taken_until is null or taken_until < now()) and (not_before is null or not_before <= now())
@@ -92,7 +92,7 @@ export async function findDue(db: Db, webhook: string, most: number): Promise<Du
   }));
 }
 
-/** Records what came of attempts that were made at the same time. Returns whether the webhook is disabled now. */
+/** Records the outcomes of concurrent attempts. Returns whether the webhook is disabled now. */
 export async function recordAttempts(
   db: Db,
   webhook: string,
@@ -140,7 +140,9 @@ async function recordDelivery(
     );
 }
 
-/** A receiver that took one of them is well. One that takes nothing is left alone for a while, and after days for good. */
+/**
+ * A receiver that took one delivery is well. One that takes none is left alone for a while, and after days disabled.
+ */
 async function recordReceiver(tx: Tx, webhook: string, attempted: Attempted[]): Promise<boolean> {
   if (attempted.length === 0) return false;
   const isWell = attempted.some(one => one.problem === undefined);

@@ -3,7 +3,7 @@ import { type JobSummary, jobView } from '../../shared/jobs/job-record.ts';
 
 /** A message of Standard Webhooks (https://www.standardwebhooks.com), version 1. */
 interface Message {
-  /** The same at every attempt, by which a receiver knows what came twice. */
+  /** The same at every attempt, so that a receiver recognizes repetitions. */
   id: string;
   body: string;
 }
@@ -20,7 +20,7 @@ export function toMessage(webhook: string, row: JobSummary): Message {
   return { id: messageIdOf(webhook, row.id), body };
 }
 
-/** Header fields of an attempt. `secret` is as its user has it, `seconds` the time of the attempt since 1970. */
+/** The header fields of an attempt. `secret`: as its user has it; `seconds`: the attempt's time since 1970. */
 export function signedHeaders(
   secret: string,
   { id, body }: Message,
@@ -37,7 +37,7 @@ export function signedHeaders(
 
 const TIMES = ['created', 'started', 'finished'] as const;
 
-/** The row of a job from what was kept of it: PostgreSQL's names and texts of times. */
+/** Restores a job's row from its kept record, which has PostgreSQL's column names and time format. */
 export function fromKeptRecord(record: Record<string, unknown>): JobSummary {
   const row = Object.fromEntries(
     Object.entries(record).map(([name, value]) => [

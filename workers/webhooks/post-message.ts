@@ -8,7 +8,7 @@ import { ReceiverProblem, resolveReceiver } from './resolve-receiver.ts';
 
 /** An attempt, from the name to the end of the answer. */
 const ATTEMPT_MS = 15_000;
-/** What is read of an answer, which nobody looks at, before the connection is closed. */
+/** The most bytes of an answer, which nobody uses, that are read before the close. */
 const ANSWER_BYTES = 16_384;
 /** Answers of a status below 200, such as 103, before the one that counts. */
 const INTERIM_ANSWERS = 100;
@@ -22,7 +22,7 @@ export interface PostOptions {
   lookup?: (name: string) => Promise<string[]>;
 }
 
-/** Sends a body to the checked address of a URL; the status of the answer. Follows no redirect. Throws ReceiverProblem. */
+/** Posts a body to the checked address of a URL and returns the status. Follows no redirect. Throws ReceiverProblem. */
 export async function postMessage(url: string, options: PostOptions): Promise<number> {
   const { timeoutMs = ATTEMPT_MS } = options;
   const timeout = AbortSignal.timeout(timeoutMs);
@@ -50,7 +50,7 @@ async function send(
     port: to.port || (isTls ? 443 : 80),
     path: to.pathname + to.search,
     method: 'POST',
-    // The certificate is of the name, which an address cannot be sent as (RFC 6066, 3).
+    // The certificate is for the name; SNI admits no address (RFC 6066, 3).
     ...(isIP(name) ? {} : { servername: name }),
     agent: false,
     signal,
@@ -86,7 +86,7 @@ function answerOf(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     let interim = 0;
     request.once('response', resolve);
-    // A change of the protocol, that nobody asked for. Without a listener the request would end without any event but `close`.
+    // An unrequested change of the protocol. Without a listener only `close` would be emitted.
     request.once('upgrade', (response: IncomingMessage, socket: Duplex) => {
       socket.destroy();
       resolve(response);

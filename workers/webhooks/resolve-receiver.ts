@@ -8,8 +8,8 @@ export class ReceiverProblem extends Error {}
 type Lookup = (name: string) => Promise<string[]>;
 
 /**
- * The address of a receiver, resolved once and checked: what is connected to is this, whatever the name says next. Throws a
- * ReceiverProblem for a private one unless these are allowed.
+ * The receiver's address, resolved and checked once: the connection uses it, whatever the name resolves to later.
+ * Throws ReceiverProblem for a private address unless these are allowed.
  */
 export async function resolveReceiver(
   hostname: string,
@@ -26,8 +26,8 @@ export async function resolveReceiver(
 }
 
 /**
- * Not dns.lookup(): it takes one of the few threads that files use, for as long as a name server likes, and users choose these
- * names. So only DNS is asked, and no /etc/hosts.
+ * Not dns.lookup(), which holds one of the few threads for files as long as a name server likes, and users choose these
+ * names. So /etc/hosts is ignored.
  */
 async function askNameServers(name: string): Promise<string[]> {
   if (/^(.+\.)?localhost\.?$/i.test(name)) return ['127.0.0.1'];

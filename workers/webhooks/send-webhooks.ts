@@ -14,7 +14,9 @@ import { signedHeaders, toMessage } from './message.ts';
 import { postMessage } from './post-message.ts';
 
 const LOOK_MS = 1_000;
-/** Receivers that this worker serves at once. A slow one has its place for one round, and then waits behind all others. */
+/**
+ * Receivers that this worker serves at once. A slow one holds its place for one round, then waits behind all others.
+ */
 const AT_ONCE = 64;
 /** Attempts at one receiver at once; one alone while it takes nothing. */
 const SIDE_BY_SIDE = 4;
@@ -24,8 +26,8 @@ const ROUND_MS = 5_000;
 type Context = Pick<WorkerContext, 'id' | 'config' | 'database' | 'log' | 'stopping'>;
 
 /**
- * Sends the ends of jobs to the webhooks of their owners, until the process stops. One worker at a time has a webhook; whatever
- * dies, the delivery waits in its row until it was taken.
+ * Sends the ends of jobs to their owners' webhooks until the process stops. One worker at a time holds a webhook; a
+ * delivery stays in its row until it was taken, whatever dies.
  */
 export async function sendWebhooks(context: Context): Promise<void> {
   const { database, log, stopping, id } = context;

@@ -1,5 +1,5 @@
-# The end of each batch job's script, whose argument is the directory of its submission. It runs on the job's first node.
-# What it sets before the command has a name that no account exports, which the command would see.
+# The end of each batch job's script, run on the job's first node with the directory of its submission as argument.
+# Variables set before the command have names that no account exports, because the command would see those.
 # shellcheck shell=sh disable=SC1091,SC2016,SC2034,SC2154
 
 # windlass_end DIRECTORY CODE TOLD: records how it ended.
@@ -13,10 +13,9 @@ windlass_end() {
   esac
 }
 
-# Runs `sh JOB DIRECTORY run` and then becomes `sh JOB DIRECTORY end CODE TOLD`. A batch system sends some signals to this
-# process alone, as those of `--signal=B:USR1`, which are for the command, and others to all processes of the job. These are
-# told apart by a child that does nothing: it is alive after the first. A shell cannot: it notes a signal when its child has
-# ended, or loses the child's end while it waits for both.
+# Runs `sh JOB DIRECTORY run`, then becomes `sh JOB DIRECTORY end CODE TOLD`. Passes signals for this process alone, as
+# by `--signal=B:USR1`, to the command. A signal for all processes also kills an idle child, and is not passed. A shell
+# cannot do that: it defers signals while it waits, or misses its child's end.
 windlass_relay='
   my ($job, $dir) = @ARGV;
   my ($told, $idle, $command) = ("", 0, 0);
@@ -53,10 +52,10 @@ run)
   ;;
 end) windlass_end "$1" "$3" "$4" ;;
 esac
-# The fence: a rename succeeds in one process only. Whoever comes second, because the batch system started the job anew, or
-# forgot it, or the service withdrew this submission, runs nothing. A rename works on a full disk.
+# The fence (decision 41): whoever comes second, as the job was started again or the submission was withdrawn, runs
+# nothing.
 mv "$1/go" "$1/begun" 2>/dev/null || exit 0
-# Sets windlass_cwd, and defines run. Standard input is what the job's is: nothing, or what --input names.
+# Sets windlass_cwd and defines run. Standard input is the job's: nothing, or what --input names.
 . "$1/request"
 cd "$windlass_cwd" 2>/dev/null || windlass_end "$1" cwd ''
 if perl -e 1 2>/dev/null; then exec perl -e "$windlass_relay" "$0" "$1"; fi

@@ -1,17 +1,15 @@
-# What a worker does with batch jobs on a login node. It is sent over a channel, followed by one call of these functions.
+# Functions for batch jobs on a login node. They are sent over a channel, followed by one call of them.
 # shellcheck shell=sh disable=SC2034
-# Variables that the submit command sees have names that no account exports: the job gets what that command got.
+# What the submit command sees has names that no account exports, because the job gets the same environment.
 #
-# ~/.windlass/batch/NAME/ is the directory of one submission. What is decided once is decided by a rename, which succeeds in
-# one process and works on a full disk:
-#   ask    becomes `asked` before the one call of the batch system's submit command, or `withdrawn`: there is none
-#   go     becomes `begun` by the job itself before it runs anything, or `void`: it never will
-#   spare  becomes `end.CODE.OUT.ERR[.t]`: the exit status, the bytes of both streams, and whether it was told to end
-#   answer.CODE, answer.err: what the submit command printed; job, request, variables, script: what it is to run
-#   out, err: its output
+# ~/.windlass/batch/NAME/ is one submission (decision 41). A rename decides, in one process, even on a full disk:
+#   ask    becomes `asked` before the only call of the submit command, or `withdrawn`: it is never called
+#   go     becomes `begun` by the job itself before it runs anything, or `void`: it never runs
+#   spare  becomes `end.CODE.OUT.ERR[.t]`: exit status, bytes of both streams, `.t` if it was told to end
+#   answer.CODE, answer.err: what the submit command printed; job, request, variables, script: its input; out, err: output
 
 windlass_base=$HOME/.windlass/batch
-# Where batch systems are, if the start-up files of the account do not say so.
+# Usual places of batch systems, for accounts whose start-up files do not name them.
 PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/opt/slurm/bin:/usr/local/slurm/bin
 # The one who asked may be gone, and the submit command must go on.
 trap '' HUP PIPE
@@ -26,7 +24,7 @@ begin_directory() {
   mkdir "$windlass_dir" || stop_with cannot_write
 }
 
-# has_bytes FILE BYTES: whether all of a file of the directory was written. A disk that fills up takes the beginning of it.
+# has_bytes FILE BYTES: whether the file was written whole: a disk that fills up takes only its beginning.
 has_bytes() { [ $(($(wc -c <"$windlass_dir/$1"))) -eq "$2" ] || stop_with cannot_write; }
 
 # end_directory: nobody can submit it before.
@@ -45,7 +43,7 @@ stop_with() {
   exit 0
 }
 
-# submit NAME CWD: calls `submit_job`, once for this directory, from the directory that the job's user named.
+# submit NAME CWD: calls `submit_job`, once for this directory, in the folder that the job's user named.
 submit() {
   windlass_dir=$windlass_base/$1
   touch -c "$windlass_dir/ask" 2>/dev/null # how long ago is told by the file's time
@@ -69,8 +67,8 @@ withdraw() {
   void "$1"
 }
 
-# refresh NAME: has a client of NFS see what nodes did in the directory. It may go by names that it has read a minute ago until it
-# changes the directory itself: the answer tells that others have.
+# refresh NAME: makes an NFS client see what nodes did in the directory: its cache of names may be a minute old until it
+# changes the directory itself.
 refresh() { { true >"$windlass_base/$1/seen" && rm -f "$windlass_base/$1/seen"; } 2>/dev/null; }
 
 # look NAME: prints `at NAME DIRECTORY ASK GO END ANSWER`.
@@ -104,11 +102,11 @@ measure() {
       if [ -s "$windlass_base/$name/$stream" ]; then set -- "$@" "$windlass_base/$name/$stream"; fi
     done
   done
-  # Of two files or more wc adds a total.
+  # With two files or more wc adds a total.
   if [ $# -gt 0 ]; then wc -c "$@" /dev/null | sed 's/^/bytes /'; fi
 }
 
-# read_output NAME OUT ERR MOST: `bytes` and the bytes of both streams from these offsets on, at most MOST of each.
+# read_output NAME OUT ERR MOST: `bytes`, then both streams' bytes from these offsets, at most MOST of each.
 read_output() {
   windlass_dir=$windlass_base/$1
   set -- "$windlass_dir" "$2" "$3" "$4" 0 0
@@ -124,7 +122,8 @@ read_output() {
   if [ "$err" -gt 0 ]; then tail -c "+$(($3 + 1))" "$windlass_dir/err" | head -c "$err"; fi
 }
 
-# remove JOB [NAME]: all of its submissions but that one. A job that begins later finds no fence, and so runs nothing.
+# remove JOB [NAME]: removes all submissions of the job but NAME. A job that begins later finds no fence, and runs
+# nothing.
 remove() {
   for windlass_dir in "$windlass_base/$1"-*; do
     if [ "$windlass_dir" != "$windlass_base/${2-}" ]; then rm -rf "$windlass_dir"; fi
@@ -132,7 +131,7 @@ remove() {
   echo "removed $1"
 }
 
-# within SECONDS COMMAND…: ended after that where it hangs, and the host has what ends it.
+# within SECONDS COMMAND…: ends it after that time, if the host has a program for that.
 within() {
   if command -v timeout >/dev/null; then timeout "$@"; else shift && "$@"; fi
 }
@@ -141,5 +140,5 @@ within() {
 begin_time() { windlass_until=$(($(date +%s) + $1)); }
 has_time() { [ "$(date +%s)" -lt "$windlass_until" ]; }
 
-# say_home: whether what the functions above did was done in the home, and not where it will be again.
+# say_home: whether the home is there, so that the functions above worked in it.
 say_home() { if [ -d "$windlass_base/." ]; then echo home; fi; }

@@ -1,10 +1,10 @@
 /** Runs that are requested without a pause between them, from which on there is demand. */
 const RUNS = 4;
 const PAUSE_MS = 1_000;
-/** Attempts that the host prepares ahead: an attempt takes longer than a short command, so that one is too few for many. */
+/** Attempts that the host prepares ahead. An attempt takes longer than a short command, so one is too few when busy. */
 const AHEAD = { usual: 1, busy: 3 };
 
-/** Tells the host how many attempts to have ready: more while runs are requested one after the other. */
+/** Tells the host how many attempts to keep ready (decision 45). */
 export class Demand {
   readonly #tell: (ahead: number) => void;
   #requested = 0;

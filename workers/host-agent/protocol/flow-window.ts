@@ -6,10 +6,8 @@ const DELAY_MS = 1_000;
 const MAX_GROWTH = 4;
 
 /**
- * Flow control over all runs of one channel: how many bytes of output the agent may have in flight. A link that is slower
- * than the output fills its buffers, which hold many MiB between a pipe on the host and a socket here. So the window is
- * what the link delivers in one second, measured by the time from a grant of credit to the arrival of its last byte. If
- * the runs print less than the link can deliver, the window follows what they print, which is enough.
+ * Flow control over all runs of one channel: the window is what the link delivers in one second, measured from a grant
+ * of credit to the arrival of its last byte (decision 24). If the runs print less, the window follows what they print.
  */
 export class FlowWindow {
   #size = MIN_BYTES;
@@ -19,8 +17,8 @@ export class FlowWindow {
   readonly #grants: { upTo: number; size: number; at: number }[] = [];
 
   /**
-   * Counts bytes that arrived at `now`, in milliseconds. Returns the credit to grant, if it is time for that: the total
-   * of all bytes allowed so far, and the least that one run sends at a time.
+   * Counts bytes that arrived at `now` (ms). Returns the credit to grant, if it is time: the total of all bytes allowed
+   * so far, and the least that one run sends at a time.
    */
   receive(bytes: number, now: number): { total: number; least: number } | undefined {
     this.#received += bytes;

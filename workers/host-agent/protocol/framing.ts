@@ -9,8 +9,8 @@ export interface FrameHandler {
 }
 
 /**
- * Parses the agent's output: lines, and after a line `data RUN o|e OFFSET LENGTH` that many raw bytes, which are passed on
- * as they arrive. Hand-made, because the format is the agent's own.
+ * Parses the agent's output: lines, and after a line `data RUN o|e OFFSET LENGTH` so many raw bytes, which are passed
+ * on as they arrive.
  */
 export class FrameParser {
   readonly #handler: FrameHandler;

@@ -16,12 +16,15 @@ export interface AnswerChannel {
 /** The channel has failed if nothing arrives for so long while a request is pending. */
 const SILENCE_MS = 60_000;
 const CHECK_MS = 30_000;
-/** For one answer, while the channel is alive: listing many runs on a slow network drive, killing a large tree. */
+/**
+ * Limit for one answer while the channel is alive: a long list on a slow network drive, or a large process tree to
+ * kill.
+ */
 const ANSWER_MS = 600_000;
 
 /**
- * Matches answers to requests by their first two words, WORD NUMBER; answers that come too late are ignored. A request
- * that times out fails alone. A silent channel fails whole, and so does one that delivers anything but pongs.
+ * Matches answers to requests by WORD NUMBER and ignores late ones. A request that times out fails alone; the channel
+ * fails if it is silent, or if a ping times out.
  */
 export class PendingRequests {
   readonly #pending = new Map<string, PendingRequest>();

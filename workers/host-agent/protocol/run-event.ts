@@ -2,14 +2,14 @@ import { WindlassError } from '../../../shared/errors/errors.ts';
 
 const LOST_CAUSES = ['reboot', 'session_killed', 'no_heartbeat'] as const;
 
-/** What is known of the end of a run, one of whose processes of the agent was killed. */
+/** What is known about the end of a run when a process of the agent was killed. */
 export interface UnsureEnd {
   /** Undefined if the process that waited for the command was killed. */
   code?: number;
   /** Bytes of each stream that are complete. */
   stdout: number;
   stderr: number;
-  /** Bytes after those may be missing, even if no more were spooled: a process was killed that copied a stream. */
+  /** Later bytes may be missing, even if none were spooled: a process that copied a stream was killed. */
   isCut: boolean;
   /** Bytes that were spooled. */
   stdoutBytes: number;
@@ -22,7 +22,7 @@ export type RunEvent =
   | { type: 'running' }
   /** No attempt has started it: it is safe to run. */
   | { type: 'absent' }
-  /** It was not started, as the account may have no more processes just now: request it again later. */
+  /** Not started, because the account may have no more processes now: request it again later. */
   | { type: 'crowded' }
   /** Another attempt has the fence: follow that one. */
   | { type: 'taken' }
@@ -33,8 +33,8 @@ export type RunEvent =
   /** It was stopped before it ever started, and never will. */
   | { type: 'stopped' }
   /**
-   * It started and its end will never be known. cause, if known: `reboot` (of the host), `session_killed` (all
-   * that its connection had started was killed with it), `no_heartbeat` (of its node).
+   * It started, and its end will never be known. cause, if known: `reboot` of the host, `session_killed` (with all that
+   * its connection had started), `no_heartbeat` of its node.
    */
   | { type: 'lost'; cause?: LostCause; unsure?: UnsureEnd };
 

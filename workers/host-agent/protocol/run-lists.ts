@@ -18,7 +18,10 @@ export class RunLists {
     if (page && page.length < MAX_RUNS) page.push({ id, state });
   }
 
-  /** `request` asks for the runs after the first `from` fences; resolves with the next `from`, NaN after the last page. */
+  /**
+   * `request` asks for the runs after the first `from` fences and resolves with the next `from`, or NaN after the last
+   * page.
+   */
   async *read(
     nextNumber: () => number,
     request: (number: number, from: number) => Promise<string>,

@@ -1,25 +1,22 @@
 #!/bin/sh
-# The host agent. It starts each command exactly once, keeps it running when the client disconnects, and spools its
-# output until the client has stored it. It runs under sh, dash, bash, ksh, zsh and busybox sh. The parts are sent to
-# the host as one file, in this order: agent.sh, kill-tree.sh, spool.sh, attempt.sh, heartbeat.sh, output.sh, emitter.sh,
-# cleanup.sh, serve.sh.
+# The host agent starts each command exactly once, keeps it running when the client disconnects, and spools its output
+# until the client has stored it. It runs under sh, dash, bash, ksh, zsh and busybox sh. These files are sent as one:
+# agent.sh, kill-tree.sh, spool.sh, attempt.sh, heartbeat.sh, output.sh, emitter.sh, cleanup.sh, serve.sh.
 #
 #   started/ID        the fence of run ID, "TOKEN ATTEMPT". Only the process that creates it may start the run.
-#   started/.label    a word that no other folder of fences has
-#   runs/ATTEMPT/     one attempt. Prepared ahead: go, note, out, err (fifos), waiter, supervisor, child, ready, spare,
-#                     spare.exit. Once requested: claim, cmd, script, o.* and e.* (spool of stdout and stderr), exit.*
-#                     (status of the command), stopped, end.*; after one of our processes was killed heir.*, cut.* and, in
-#                     the place of end.*, unsure.*
+#   started/.label    identifies this folder of fences (decision 26)
+#   runs/ATTEMPT/     when prepared: go, note, out, err (fifos), waiter, supervisor, child, ready, spare, spare.exit;
+#                     when requested: claim, cmd, script, o.* and e.* (spooled stdout and stderr), exit.* (exit status),
+#                     stopped, end.*; after a process of the agent was killed: heir.*, cut.*, and unsure.* for end.*
 #   serve/NAME/       one serve process: fifo (lines to its emitter), ticks, born (its node), alive, environment, login,
 #                     agent-*.sh (the agent file in use), stamp.*, heartbeat, seen.*
 #
-# NAME is BOOT-PID-START of the serve and ATTEMPT is NAME-NUMBER, so each name tells whether its owner is alive.
-# A spool segment is named BASE + the offset of its first byte. All names have the same width, so they sort, and none has
-# a leading zero, which arithmetic would read as octal.
+# NAME is BOOT-PID-START of the serve, and ATTEMPT is NAME-NUMBER: each name tells whether its owner is alive. A spool
+# segment is named BASE + the offset of its first byte: such names sort, and have no leading zero, which means octal.
 #
-# A fork costs milliseconds: there is none between a request and its command, and one at the end of a run that printed.
+# A fork costs milliseconds: there is none between a request and its command, and one at the end of a run with output.
 # shellcheck shell=sh disable=SC2013,SC2016,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
-# Unquoted variables are split on purpose, numbered variables are accessed by eval, and all these shells have -nt.
+# Variables are split on purpose, numbered ones are accessed by eval, and all these shells have -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi
 # Saved before this script overwrites a variable that the account exports.
@@ -28,12 +25,12 @@ set +Cefuvx # BASH_ENV or SHELLOPTS may have set them
 agent=$0
 base=$HOME/.windlass
 BASE=1000000000000000
-# Bytes: the most that is unacknowledged of one run; up to which a run needs no credit; the credit at the start.
+# Bytes: the most unacknowledged output of one run; what a run may send without credit; the credit at the start.
 WINDOW=16777216
 FREE=32768
 LINK=262144
 PREPARED=1
-# Processes that a run may need: of the agent, of its next attempt, and some of the command's own.
+# Processes that a run may need: the agent's, the next attempt's, and some of the command's own.
 PLACES=14
 retries_left=''
 nl='
@@ -48,8 +45,8 @@ identify_host() {
   boot8=${boot8:-none}
 }
 
-# read_process PID: sets start; PID and start identify a process on this boot. With /proc also sets parent and session.
-# False if there is no such process.
+# read_process PID: sets start, and with /proc also parent and session; false if there is no such process. PID and start
+# identify a process on this boot.
 read_process() {
   if [ -r /proc/self/stat ]; then
     { IFS= read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
@@ -64,9 +61,9 @@ read_process() {
 
 is_alive() { read_process "$1" && [ "$start" = "$2" ]; }
 
-# detach COMMAND…: starts it in a session of its own, without `&`, whose children would ignore SIGINT and SIGQUIT, as
-# would their commands. Without its option -f, the first setsid makes a group leader, so that a second one forks and its
-# parent exits at once. Python ignores two signals by default.
+# detach COMMAND…: starts it in a session of its own. Not by `&`, whose children, and so their commands, ignore SIGINT
+# and SIGQUIT. A setsid without -f is called twice: the first makes a group leader, so that the second forks. Python
+# ignores SIGPIPE and SIGXFSZ by default.
 detach() {
   case $tool in
   setsid) setsid $forking "$@" ;;
@@ -99,9 +96,9 @@ choose_detach_tool() {
 # sleep_fraction DIGITS: sleeps 0.DIGITS seconds, or a whole second where sleep takes no fractions.
 sleep_fraction() { sleep "0.$1" 2>/dev/null || sleep 1; }
 
-# find_end: reads the end record of the run in $dir. Sets code, out, err; false if there is no record. Of a run whose end
-# is not sure, code is `unsure-CODE-OUT-ERR`: its status, or `-`, and how many bytes of each stream are complete; with `-cut`
-# where bytes after those may be missing.
+# find_end: reads the end record of the run in $dir into code, out, err; false without one. For an uncertain end, code
+# is `unsure-CODE-OUT-ERR[-cut]`: the status or `-`, the sure bytes of each stream, and `-cut` if bytes after these may
+# be missing.
 find_end() {
   set -- "$dir"/end.*
   if [ "${1##*/}" = 'end.*' ]; then
@@ -116,7 +113,7 @@ find_end() {
   if [ "$1" = unsure ]; then code=unsure-$2-$5-$6${7:+-$7}; fi
 }
 
-# has_waiter: whether the waiter of the attempt in $dir is alive: then its run lives on, though its supervisor was killed.
+# has_waiter: whether the waiter of the attempt in $dir is alive; then the run lives, even without its supervisor.
 has_waiter() { { read -r pid its_start <"$dir/waiter"; } 2>/dev/null && is_alive "$pid" "$its_start"; }
 
 # read_label: sets found_label to the label of the folder of fences; false if it is missing or incomplete.
@@ -125,14 +122,14 @@ read_label() {
   case $found_label in '' | *[!A-Za-z0-9-]*) return 1 ;; esac
 }
 
-# abort_serve: ends the serve from any of its processes. The client, having no answer, reconnects and asks again.
+# abort_serve: ends the serve from any of its processes. The client gets no answer, so it reconnects and asks again.
 abort_serve() {
   kill -TERM $$
   exit 1
 }
 
-# require_fences: aborts the serve unless the folder of fences is readable and the one that hello named: elsewhere a
-# missing fence proves nothing. label is empty if the folder could not be labelled.
+# require_fences: aborts the serve unless the folder of fences is readable and the one that hello named (decision 26).
+# label is empty if the folder could not be labelled.
 require_fences() {
   if [ ! -d "$base/started/." ]; then abort_serve; fi
   if [ -z "$label" ] || { read_label && [ "$found_label" = "$label" ]; }; then return 0; fi
@@ -146,12 +143,12 @@ has_no_fence() {
   [ ! -e "$fence" ]
 }
 
-# find_run_state ID: sets run_state (absent, stopped, running, ended, lost, wrong_node), and token, attempt, dir of its
-# attempt. For a batch of runs, retries_left limits the retries of all of them together.
+# find_run_state ID: sets run_state (absent, stopped, running, ended, lost, wrong_node), token, attempt, dir.
+# retries_left, if set, limits the retries for a whole batch of runs.
 find_run_state() {
   run_state=absent fence=$base/started/$1 tries=0 its_node='' its_boot=''
   if has_no_fence; then return 0; fi
-  # A fence is created first and then written. If it stays empty, its creator died in between.
+  # A fence is created and then written: if it stays empty, its creator died in between.
   until token='' attempt='' && { read -r token attempt <"$fence"; } 2>/dev/null && [ -n "$attempt" ]; do
     if has_no_fence; then return 0; fi
     dir=$base/runs/- run_state=lost

@@ -1,9 +1,9 @@
 # Part of agent.sh: an attempt: the waiter, whose child becomes the command; and the supervisor, which spools the output.
 # shellcheck shell=sh disable=SC2009,SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# supervise NAME NUMBER UMASK LIMIT TOOL FILE_LIMIT SHELL FLAG: the waiter. It prepares an attempt, starts the supervisor,
-# waits for the child that becomes the command, and records its exit status. The command has another session, so its
-# `kill 0` does not reach these. It is no job of `&`, whose children would ignore SIGINT and SIGQUIT.
+# supervise NAME NUMBER UMASK LIMIT TOOL FILE_LIMIT SHELL FLAG: the waiter of an attempt (decision 45). The child has
+# another session, so that the command's `kill 0` does not reach the agent, and is not started by `&`, whose children
+# ignore SIGINT and SIGQUIT.
 supervise() {
   attempt=$1-$2 mask=$3 limit=$4 tool=$5 file_limit=$6
   shift 6
@@ -17,7 +17,7 @@ supervise() {
     exit 1
   fi
   open_streams
-  # clean_up_serve renames the serve's directory before it removes this one. What it had removed by now was opened as plain
+  # clean_up_serve renames the serve's directory first. If it removed this one meanwhile, the fifos above are plain
   # files, which wake nobody.
   if [ ! -d "${fifo%/*}" ]; then
     rm -rf "$dir"
@@ -40,15 +40,14 @@ supervise() {
   if ! is_alive $supervisor "$supervisor_start"; then respool "$attempt" "$limit" "$file_limit"; fi
 }
 
-# open_streams: opens the fifos without waiting for their other ends: note for reading and writing on descriptor 3, and
-# the command's streams on 8 and 9.
+# open_streams: opens the fifos without waiting for their other ends: note on 3, the command's streams on 8 and 9.
 open_streams() { exec 3<>"$dir/note" 8<>"$dir/out" 9<>"$dir/err"; }
 
-# hold_streams: from now on for reading only, so that the streams can end. While the waiter or the supervisor holds them,
-# the command is not killed by SIGPIPE, whichever process of the agent dies.
+# hold_streams: reopens the streams for reading only, so that they can end. While the waiter or the supervisor holds
+# them, the command gets no SIGPIPE, whichever of the two dies.
 hold_streams() { exec 8<"$dir/out" 9<"$dir/err"; }
 
-# respool ATTEMPT LIMIT FILE_LIMIT: takes the place of a supervisor that was killed. One successor is enough.
+# respool ATTEMPT LIMIT FILE_LIMIT: replaces a killed supervisor. heir.* admits one successor.
 respool() {
   attempt=$1 limit=$2 file_limit=$3
   dir=$base/runs/$attempt fifo=$base/serve/${attempt%-*}/fifo
@@ -75,7 +74,7 @@ respool() {
   record_end
 }
 
-# find_copy STREAM: sets copy, as PID:START, to the dd of the killed supervisor that still copies this stream; empty if none does.
+# find_copy STREAM: sets copy to PID:START of the killed supervisor's dd that still copies this stream, or to nothing.
 find_copy() {
   copy=''
   if [ -r /proc/self/cmdline ]; then
@@ -110,16 +109,16 @@ measure() {
   eval "at_$1=$at"
 }
 
-# child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command. MODE is
-# c for a command of the account's shell; for a script, which a shell reads from a file: s for sh, a for the account's shell, l
-# for sh in the environment of the login.
+# child ATTEMPT UMASK: waits for "HANDLE ID TOKEN MODE", claims its attempt, creates the fence and becomes the command.
+# MODE: c a command of the account's shell; s, a, l a script for sh, for the account's shell, for sh in the login's
+# environment.
 child() {
   attempt=$1 dir=$base/runs/$1 fifo=$base/serve/${1%-*}/fifo
   exec 0<>"$dir/go"
   read_process $$
   echo "$$ $start" >"$dir/child"
-  # clean_up_serve renames the serve's directory and then kills the children on record. The child records itself and then
-  # checks the directory. So at least one of them sees the other.
+  # clean_up_serve renames the serve's directory, then kills the recorded children. The child records itself, then
+  # checks the directory: at least one of them sees the other.
   if [ ! -d "${fifo%/*}" ] || [ ! -s "$dir/child" ]; then exit 1; fi
   environment=''
   # shellcheck source=/dev/null
@@ -137,7 +136,7 @@ child() {
   text='' whole=''
   # shellcheck source=/dev/null
   . "$dir/cmd"
-  # Over a network a full disk may show only once a file is closed, which no shell reports.
+  # On a network drive a full disk may show only at the close, which no shell reports.
   if [ -z "$whole" ] || [ ! -s "$dir/claim" ] || ! case $mode in
   s | a) printf '%s' "$text" >"$dir/script" && [ -s "$dir/script" ] ;;
   l) printf '%s\n%s' "$login" "$text" >"$dir/script" && [ -s "$dir/script" ] ;;

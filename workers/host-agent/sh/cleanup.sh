@@ -1,9 +1,8 @@
 # Part of agent.sh: garbage collection of dead serves, old files and forgotten runs.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# is_serve_alive NAME: whether that serve may be alive. Those of an earlier boot of this node are dead. One of another
-# node touches its directory at least once a day. If it is cleaned up in error it cannot start anything more, because its
-# prepared attempts are claimed and its directory is gone.
+# is_serve_alive NAME: whether that serve may be alive. One on another node touches its directory at least daily.
+# Cleaned up by mistake, it starts nothing more: its prepared attempts are claimed and its directory is gone.
 is_serve_alive() {
   its_node=''
   { read -r its_node <"$base/serve/$1/born"; } 2>/dev/null
@@ -29,8 +28,8 @@ has_no_claim() {
   [ ! -e "$dir/claim" ] && { read -r pid its_start <"$dir/waiter"; } 2>/dev/null && [ ! -e "$dir/claim" ]
 }
 
-# clean_up_serve NAME: ends the prepared attempts of a dead or ending serve. The claim file decides races with a child
-# that was just requested to start: an attempt that is claimed here never starts, one that its child claimed goes on.
+# clean_up_serve NAME: ends the prepared attempts of a dead or ending serve. The claim decides races with a child that
+# was just requested: an attempt claimed here never starts, one claimed by its child goes on.
 clean_up_serve() {
   mv "$base/serve/$1" "$base/serve/.$1"
   its_node='' has_live_run=''
@@ -45,12 +44,12 @@ clean_up_serve() {
     id=''
     # A claim of `-` is from an earlier cleanup that died before it finished.
     if create_exclusive "$dir/claim" - || { { read -r id <"$dir/claim"; } 2>/dev/null && [ "$id" = - ]; }; then
-      # On another node the serve may be alive after all and end it itself. Otherwise sweep_old removes it.
+      # On another node the serve may be alive and end it itself; otherwise sweep_old removes it.
       if [ $origin = other_node ]; then continue; fi
       end_child
       rm -rf "$dir"
     elif find_end && { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null; then
-      # The supervisor has only its emitter to notify, which is gone. On a full fifo it would block for ever.
+      # The supervisor has only its emitter to notify, which is gone; on a full fifo it would block for ever.
       if [ $origin = this_boot ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
     elif [ $origin != other_node ] && has_no_claim; then
       # If no file can be created here, the child cannot create its claim either, and so starts nothing.
@@ -64,8 +63,8 @@ clean_up_serve() {
   rm -rf "$base/serve/.$1"
 }
 
-# find_claims: sets claims to the ids of the runs that children have claimed their attempts for; `?` is one that the child
-# has not written yet. The pattern has each directory read: what a client of NFS remembers of a name that was missing may be old.
+# find_claims: sets claims to the ids of the runs that attempts are claimed for; `?` is one not written yet. The pattern
+# makes the shell read each directory: an NFS client may have cached that a name is missing.
 find_claims() {
   claims=' '
   for file in "$base"/runs/*/[c]laim; do
@@ -82,12 +81,9 @@ is_forgotten() {
   [ "$token" = -forgotten ]
 }
 
-# sweep_batch ID…: cleans up dead serves, and removes those fences of these forgotten runs that no request can need. Such a
-# fence stays until every serve that was alive when the run was forgotten has ended or renewed its birth: until then it may
-# have an old `run` request for it in a pipe. Clients of a later serve know that the run has ended. Forgetting touches the
-# fence, so its time can be compared. It stays also while an attempt is claimed for the run: a child that outlives its serve
-# may be about to create the fence. The order counts: serves are listed once the runs are known to be forgotten, so that only
-# later ones are missing; claims are read after the births, as an attempt claims its run before its serve renews its birth.
+# sweep_batch ID…: cleans up dead serves, and removes the fences of these forgotten runs that no old request can need
+# (decision 2). The order counts: serves come after the runs, as a later serve needs no fence; claims come after the
+# births, as an attempt claims its run before its serve renews its birth.
 sweep_batch() {
   forgotten=$*
   set --
@@ -122,8 +118,8 @@ sweep_batch() {
   if [ -n "$stale" ]; then eval "rm -f $stale"; fi
 }
 
-# sweep: cleans up dead serves and removes the fences of forgotten runs, 500 at a time. Only the fence itself says that its run
-# is forgotten: a directory that cannot be read, as during an outage of the home, looks like one that was removed.
+# sweep: cleans up dead serves and removes the fences of forgotten runs, 500 at a time. Only the fence tells that its
+# run is forgotten: an unreadable directory looks like a removed one.
 sweep() {
   ids='' size=0
   for fence in "$base"/started/*; do
@@ -140,7 +136,7 @@ sweep() {
   sweep_batch $ids
 }
 
-# is_agent_in_use FILE: whether a live serve may use this agent file. A serve that names no file may use any.
+# is_agent_in_use FILE: whether a live serve may use this agent file; a serve that names no file may use any.
 is_agent_in_use() {
   for dir in "$base"/serve/* "$base"/serve/.[!.]*; do
     [ -d "$dir" ] || continue
@@ -151,8 +147,8 @@ is_agent_in_use() {
   return 1
 }
 
-# is_attempt_in_use ATTEMPT: whether a fence names that attempt or may still be created by it. On another node its
-# processes count as alive while the supervisor's file, which the heartbeat touches, is less than a day old.
+# is_attempt_in_use ATTEMPT: whether a fence names that attempt, or the attempt may still create one. On another node it
+# counts as alive while its supervisor's file, touched by the heartbeat, is less than a day old.
 is_attempt_in_use() {
   dir=$base/runs/$1 id='' token='' fenced=''
   if [ ! -d "$dir/." ] || [ ! -d "$base/started/." ]; then return 0; fi # nothing that is unreadable is missing
@@ -172,8 +168,8 @@ is_attempt_in_use() {
   { read -r pid its_start <"$dir/child"; } 2>/dev/null && is_alive "$pid" "$its_start"
 }
 
-# sweep_old: removes what is older than a day: partly installed files, environments that no serve took, unused agents of other versions, and attempts that
-# died before they created a fence. A run that has a fence is kept at any age, until its client forgets it.
+# sweep_old: removes what is older than a day and not in use: partly installed files, agent files, logins that no serve
+# took, and attempts that died before their fence. A run with a fence is kept until its client forgets it.
 sweep_old() {
   cd "$base" || return
   touch -c "$agent" # it is in use, however old
@@ -185,8 +181,8 @@ sweep_old() {
   done
 }
 
-# mark_forgotten ID: marks the fence as that of a forgotten run, which also sets the time that sweep_batch compares, and adds
-# the run's directory to dirs. False if the run may still be alive. It writes over the line, which needs no space.
+# mark_forgotten ID: marks the fence of the run, whose time sweep_batch compares, and adds its directory to dirs. False
+# if the run may be alive. Overwrites the line, which needs no disk space.
 mark_forgotten() {
   find_run_state "$1"
   case $run_state in
@@ -203,7 +199,7 @@ mark_forgotten() {
   case $attempt in - | '' | *[!A-Za-z0-9._-]*) ;; *) dirs="$dirs \"\$base/runs/$attempt\"" ;; esac
 }
 
-# forget NUMBER ID…: removes runs that have ended, with one fork in all. Answers with the positions of those it kept.
+# forget NUMBER ID…: removes ended runs, with one fork in all; answers with the positions of those it kept.
 forget() {
   dirs='' number=$1 place=0 kept='' retries_left=40
   shift

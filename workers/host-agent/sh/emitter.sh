@@ -1,10 +1,12 @@
 # Part of agent.sh: the emitter, the only process that writes to the client.
 # shellcheck shell=sh disable=SC2013,SC2016,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 #
-# It keeps the state of each followed run H in variables that end in _H: id, dir, tok (token), st (w waiting, r running,
-# e ended), own (prepared by this serve), and of stdout and stderr the offsets so and se (sent), ao and ae (acknowledged),
-# ko and ke (known to be spooled). Of an ended run: co (code), to and te (totals). Of a run on another node: missed
-# (checks since its last heartbeat).
+# The state of each followed run H, in variables that end in _H:
+#   id, dir, tok      the run, its attempt's directory, its token
+#   st, own           w waiting, r running, e ended; whether this serve prepared it
+#   so se, ao ae      bytes of stdout and stderr that were sent, and acknowledged
+#   ko ke, to te, co  bytes known to be spooled; at the end the total bytes, and the exit status
+#   missed            of a run on another node: checks since its last heartbeat
 
 # begin_follow H ID DIR STATE OWN TOKEN OUT ERR
 begin_follow() {
@@ -24,7 +26,7 @@ end_follow() {
 
 is_followed() { case "$followed " in *" $1 "*) ;; *) return 1 ;; esac }
 
-# request_tick: the ticker waits 50 ms and then sends `t`, or sooner for a spool that it watches. At most one tick is pending.
+# request_tick: the ticker sends `t` in 50 ms, or sooner for a spool that it watches. At most one tick is pending.
 request_tick() {
   if [ -z "$tick_requested" ]; then
     tick_requested=y
@@ -32,7 +34,7 @@ request_tick() {
   fi
 }
 
-# watch_spools: tells the ticker how much of each spool is known, of few runs: each is one that it looks at.
+# watch_spools: tells the ticker how much of each spool is known; of few runs, because each costs it a stat.
 watch_spools() {
   set -- w
   for h in $followed; do
@@ -49,8 +51,8 @@ watch_spools() {
   echo "$*" >&7
 }
 
-# measure_spool H: finds how much of the run's output is spooled. A segment that is older than the last tick's stamp has
-# not grown since. An equal time counts as newer, so that a coarse clock costs a fork and never a byte.
+# measure_spool H: finds how much output is spooled. A segment older than the last tick's stamp has not grown since. An
+# equal time counts as newer: a coarse clock may cost a fork, but never a byte.
 measure_spool() {
   eval "dir=\$dir_$1"
   for side in o e; do
@@ -63,8 +65,8 @@ measure_spool() {
   done
 }
 
-# can_never_start: whether run $id, requested in $dir and absent, will never start: its supervisor is dead, and either the
-# claim was taken from its child here, or the child that claimed it died before it created the fence.
+# can_never_start: whether the absent run $id, requested of the attempt in $dir, will never start: its supervisor is
+# dead, and the attempt is claimed here, or its child claimed it and died before the fence.
 can_never_start() {
   { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null && is_alive "$pid" "$its_start" && return 1
   if create_exclusive "$dir/claim" -; then return 0; fi
@@ -108,8 +110,8 @@ check_run() {
   esac
 }
 
-# keep_supervised: has the supervisor of the run in $dir, which is $attempt, look whether a dd of its own was killed. Starts
-# another one if it was killed itself; the waiter, once its command has ended, does that alone.
+# keep_supervised: makes the supervisor of the run in $dir, attempt $attempt, check its dds; replaces a supervisor that
+# was killed. After the command's end the waiter does that.
 keep_supervised() {
   if [ ! -p "$dir/note" ]; then return; fi # of the release before
   pid=0 its_start=''
@@ -177,7 +179,7 @@ follow() {
   esac
 }
 
-# is_spool_complete: whether the spool of the ended run in $dir has its recorded length; a crash of the host can cut it.
+# is_spool_complete: whether the spool of the ended run in $dir is as long as recorded; a host crash can cut it.
 is_spool_complete() {
   for side in o e; do
     total=$out
@@ -195,7 +197,7 @@ is_spool_complete() {
   done
 }
 
-# on_taken H: another attempt has created the fence. With the same token this is a repeated request: that run is followed.
+# on_taken H: another attempt has created the fence. The same token means a repeated request: that run is followed.
 on_taken() {
   eval "id=\$id_$1 tok=\$tok_$1"
   end_follow "$1"
@@ -244,7 +246,7 @@ emit() {
       case $1 in
       started)
         eval "st_$2=r" && echo "running $2"
-        # Measures every segment: the stamp of a tick before this line may be newer than the first output.
+        # Measures every segment: the stamp of an earlier tick may be newer than the first output.
         before=none
         measure_spool "$2"
         send_output "$2"
@@ -278,8 +280,8 @@ emit() {
   fi
 }
 
-# WATCH FIFO PID: the ticker in Perl, which looks every 5 ms whether a spool has grown, without a process for each look. What
-# comes after a pause of 50 ms is told at once; otherwise there is a tick in 50 ms, as without Perl.
+# WATCH FIFO PID: the ticker in Perl, which checks every 5 ms whether a spool has grown, without forks. Output after a
+# pause of 50 ms is reported at once; otherwise the tick comes after 50 ms, as without Perl.
 WATCH='my ($fifo, $serve) = @ARGV;
 my ($input, $steps, $quiet, %known) = ("", 0, 0);
 for (;;) {
@@ -304,8 +306,8 @@ for (;;) {
 }
 while (getppid == $serve && kill "TERM", $serve) { select undef, undef, undef, 0.1 }'
 
-# tick: the ticker. It ends the serve when the emitter is gone, or when another serve has cleaned up its directory. It repeats the
-# signal: a shell that gets one just before it reads acts on it only after the read.
+# tick: the ticker. It ends the serve when the emitter is gone or another serve cleaned up. It repeats the signal,
+# because a shell handles one that comes just before a read only after the read.
 tick() {
   if [ "$(PERL5OPT='' perl -e 'print 1')" = 1 ] && cd "$base/runs"; then
     echo watches 1<>"$serve_dir/fifo"

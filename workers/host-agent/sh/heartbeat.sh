@@ -1,8 +1,8 @@
 # Part of agent.sh: the heartbeat of runs, for the other nodes of a shared home, and the causes of lost runs.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# start_heartbeat NAME DIRECTORY: starts the heartbeat process for the runs of that serve, unless one is alive or is
-# starting, which has not yet recorded its PID.
+# start_heartbeat NAME DIRECTORY: starts the heartbeat process for the runs of that serve, unless one is alive or
+# starting (its PID is not yet recorded).
 start_heartbeat() {
   if ! create_exclusive "$2/heartbeat" y; then
     pid='' its_start=''
@@ -13,10 +13,9 @@ start_heartbeat() {
     </dev/null >/dev/null 2>&1 7>&- 9>&-
 }
 
-# heartbeat NAME LIMIT FILE_LIMIT TOOL FORKING SHELL FLAG: touches the supervisor's file of each live run of that serve every
-# 10 s, which other nodes of this home watch (watch_remote_run), and replaces a killed supervisor. It continues after its
-# serve has ended, and exits with the last run. Until then it touches the agent file too, which a successor is started
-# from: another version's sweep would remove it.
+# heartbeat NAME LIMIT FILE_LIMIT TOOL FORKING SHELL FLAG: touches the supervisor's file of each live run of that serve
+# every 10 s, for other nodes, and replaces killed supervisors, until the last run has ended (decision 19). It touches
+# the agent file too: a successor starts from it, and another version's sweep would remove it.
 heartbeat() {
   name=$1 limit=$2 file_limit=$3 tool=$4 forking=$5 interp=$6 flag=$7 beat=0
   identify_host
@@ -41,8 +40,8 @@ heartbeat() {
   rm -f "$base/serve/$name/heartbeat"
 }
 
-# find_lost_cause: sets cause, after find_run_state found a run lost: `reboot`; `session_killed` if its serve is dead too,
-# though the two were detached from each other; else `-`.
+# find_lost_cause: sets cause of a run that find_run_state found lost: `reboot`, `session_killed` (its serve, in another
+# session, is dead too), or `-`.
 find_lost_cause() {
   cause=-
   [ -n "$its_boot" ] || return 0
@@ -59,10 +58,8 @@ find_lost_cause() {
   cause=session_killed
 }
 
-# watch_remote_run H: checks the run in $dir, on another node of this home. Each heartbeat touches the supervisor's file;
-# this touches a file of its own when it sees that, so both times come from the clock of one file system. After 120
-# checks without a heartbeat, a minute at least, the run is lost. File attributes may be cached over a network: the
-# spool is measured by opening its segments, never by their times.
+# watch_remote_run H: checks the run in $dir, on another node: without a heartbeat for 120 checks, a minute at least, it
+# is lost (decision 19). Network drives cache file times, so the spool is measured by opening its segments.
 watch_remote_run() {
   eval "missed=\$missed_$1"
   if [ -z "$missed" ] || [ "$dir/supervisor" -nt "$serve_dir/seen.$1" ]; then

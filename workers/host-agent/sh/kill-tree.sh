@@ -1,10 +1,9 @@
 # Part of agent.sh: kills the process tree of a run.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# find_run_processes: sets processes, the live ones of the run in $dir, as PID:START words: those found before; those with
-# the run's mark in their environment; those of its session; and the descendants of all these. Its supervisor and pumps
-# are not among them. A process without mark and session whose parent has ended is not found: that takes a cgroup, which
-# an account without root cannot rely on.
+# find_run_processes: sets processes to the live ones of the run in $dir, as PID:START: those found before, those with
+# its mark in their environment, those of its session, and all their descendants, without its supervisor and dds. It
+# misses an orphan without mark and session: to find that takes a cgroup, and so root.
 find_run_processes() {
   found=$processes processes='' others=''
   for process in $found; do
@@ -12,7 +11,7 @@ find_run_processes() {
   done
   leader=- leader_start=-
   { read -r leader leader_start <"$dir/child"; } 2>/dev/null
-  # If the leader's PID belongs to another process now, the session is gone: a PID in use as a session is not reused.
+  # If the leader's PID is another process now, the session is gone: a PID in use as a session is not reused.
   if read_process "$leader" && [ "$start" != "$leader_start" ]; then leader=-; fi
   for file in $(grep -lsF "WINDLASS_RUN=$dir" /proc/[0-9]*/environ); do
     pid=${file#/proc/}
@@ -49,8 +48,8 @@ read_uptime() {
   { IFS=' .' read -r now hundredths rest </proc/uptime; } 2>/dev/null && now=$((now * 10 + ${hundredths%?}))
 }
 
-# mark_stopped: records that the run in $dir did not end by itself, if somebody has asked for that: before the first
-# signal, and not if there is nobody to signal. On a full disk a rename needs no space, and `ready` is no longer used.
+# mark_stopped: records, if the stop was asked for, that the run in $dir did not end by itself: before the first signal,
+# and only if there is a process to signal. On a full disk it renames `ready`, which is no longer used.
 mark_stopped() {
   if [ -n "$signalled" ]; then return 0; fi
   signalled=y
@@ -58,9 +57,9 @@ mark_stopped() {
   if ! { true >"$dir/stopped"; } 2>/dev/null; then mv "$dir/ready" "$dir/stopped"; fi
 }
 
-# kill_tree [asked]: kills every process of the run in $dir: SIGTERM, after a second SIGKILL, until none is left. Gives up
-# after 50 scans, or 5 seconds after that second, by the clock, because a scan takes long on a busy host. Sets stop_result,
-# and signalled, which is empty if nobody was there.
+# kill_tree [asked]: sends SIGTERM to every process of the run in $dir, after a second SIGKILL, until none is left;
+# gives up after 50 scans or 5 s more by the clock, because scans are slow on a busy host. Sets stop_result, and
+# signalled unless nobody was there.
 kill_tree() {
   is_asked_for=$1 signalled=''
   stop_result=killed tenths=0 termed=' ' kill_at='' killed='' processes=''

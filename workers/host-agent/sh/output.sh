@@ -1,8 +1,7 @@
-# Part of agent.sh: flow control. The emitter sends output within the window of each run and the credit of the link.
+# Part of agent.sh: flow control by a window for each run and a credit for the link (decision 24).
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 #
-# All output and all answers share one channel, so everything waits behind the bytes in its buffers. The client therefore
-# grants credit for about one second of output in all. sent counts the bytes against that credit.
+# The client grants credit for about one second of output. sent counts the bytes against that credit.
 
 # copy_range FILE SKIP LENGTH
 copy_range() {
@@ -17,8 +16,8 @@ copy_range() {
   fi
 }
 
-# send_stream STREAM: sends frames from offset $at up to $upto, at most $room bytes, and updates at and room. $total is
-# empty while the run is alive. One cat sends all complete segments. False if the bytes are no longer there.
+# send_stream STREAM: sends frames from offset $at up to $upto, at most $room bytes, and updates both; $total is empty
+# while the run is alive. One cat sends all complete segments. False if the bytes are gone.
 send_stream() {
   stream=$1
   set -- "$dir/$stream".1*
@@ -49,9 +48,9 @@ send_stream() {
   done
 }
 
-# send_output H [MOST]: sends what the run's window and the credit allow, at most MOST bytes; reports the run's end once all
-# output is sent. A run with less than FREE bytes unacknowledged needs no credit, so that short lines are not delayed
-# by runs that fill the link.
+# send_output H [MOST]: sends what the run's window and the credit allow, at most MOST bytes, and at last the run's end.
+# A run with less than FREE unacknowledged bytes needs no credit, so that runs that fill the link do not delay short
+# lines.
 send_output() {
   h=$1
   eval "dir=\$dir_$h state=\$st_$h so=\$so_$h se=\$se_$h ko=\$ko_$h ke=\$ke_$h to=\$to_$h te=\$te_$h"
@@ -88,8 +87,8 @@ send_output() {
   fi
 }
 
-# share_credit TOTAL LEAST: the client allows TOTAL bytes by now. Divides the credit among the blocked runs, round robin,
-# in equal shares of at least LEAST bytes.
+# share_credit TOTAL LEAST: TOTAL bytes are allowed by now. Divides the credit round-robin among the blocked runs, in
+# equal shares of at least LEAST bytes.
 share_credit() {
   credit=$1 least=$2
   while [ -n "$blocked" ] && [ "$sent" -lt "$credit" ]; do

@@ -5,8 +5,8 @@ answer() { printf 'answer %s\n' "$1" >&9; }
 
 # A request that is answered has a NUMBER, which its answer repeats.
 
-# await_end ID: waits up to 5 s for the end record of a run that nothing is left of but its supervisor and pumps. False if
-# none comes: its output is held open by a process that nobody found, or its supervisor is gone too.
+# await_end ID: waits up to 5 s for the end record of a run that has only agent processes left. False without one: an
+# unknown process holds its output open, or its supervisor is gone too.
 await_end() {
   looks=0
   until find_end; do
@@ -17,7 +17,7 @@ await_end() {
   done
 }
 
-# stop_run NUMBER ID: where the stop met nobody, the command had ended by itself, and keeps that end.
+# stop_run NUMBER ID: if the stop found no process, the command had ended by itself and keeps that end.
 stop_run() {
   find_run_state "$2"
   if [ $run_state = absent ]; then
@@ -44,8 +44,8 @@ stop_run() {
   esac
 }
 
-# list_runs NUMBER FROM: lists the runs of at most 1,000 fences after the first FROM, without the forgotten ones. If there
-# are more, the answer says how many fences it has looked at.
+# list_runs NUMBER FROM: lists the runs of at most 1,000 fences after the first FROM, except forgotten ones. If more
+# follow, the answer says how many fences it has passed.
 list_runs() {
   retries_left=40 seen=0 listed=0
   require_fences
@@ -90,7 +90,7 @@ prepare_attempt() {
     </dev/null >/dev/null 2>&1 9>&-
 }
 
-# has_disk_space: for all files of an attempt. With space for some of them, attempts would be made and removed for ever.
+# has_disk_space: for all files of an attempt: with space for some only, attempts would be made and removed for ever.
 has_disk_space() {
   { printf '%65536s' '' >"$serve_dir/probe"; } 2>/dev/null
   room=$(wc -c <"$serve_dir/probe")
@@ -98,8 +98,8 @@ has_disk_space() {
   [ ${room:-0} -ge 65536 ]
 }
 
-# await_attempt TRIES: waits until attempt number $last_used is ready. False if it has died, or has no directory after
-# TRIES checks 5 ms apart, as on a full disk. Waits up to half a minute for a busy host.
+# await_attempt TRIES: waits up to half a minute until attempt $last_used is ready. False if it has died, or has no
+# directory after TRIES checks 5 ms apart, as on a full disk.
 await_attempt() {
   dir=$base/runs/$name-$last_used tries=0
   until [ -e "$dir/ready" ]; do
@@ -113,7 +113,8 @@ await_attempt() {
   { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null && is_alive "$pid" "$its_start"
 }
 
-# find_process_limit: sets process_limit, the account's `ulimit -u`, which dash does not tell; empty if it is far.
+# find_process_limit: sets process_limit to the account's `ulimit -u`, which dash does not tell; empty if it is 10,000
+# or more.
 find_process_limit() {
   process_limit=''
   while read -r first second third _; do
@@ -134,7 +135,7 @@ has_places() {
   [ $places -ge 0 ]
 }
 
-# has_live_runs: whether a run of this serve lives, which gives its places back when it ends.
+# has_live_runs: whether a run of this serve lives, and will free its processes.
 has_live_runs() {
   for file in "$base/runs/$name"-*/claim; do
     if [ -e "$file" ] && dir=${file%/claim} && ! find_end; then return 0; fi
@@ -142,8 +143,8 @@ has_live_runs() {
   return 1
 }
 
-# discard_attempt NUMBER: gives up that prepared attempt: it is claimed here and never starts. False if it is not ready, or
-# cannot be claimed on a full disk.
+# discard_attempt NUMBER: claims that prepared attempt, so that it never starts. False if it is not ready, or the disk
+# is full.
 discard_attempt() {
   dir=$base/runs/$name-$1 origin=this_boot
   if [ ! -e "$dir/ready" ] || ! create_exclusive "$dir/claim" -; then return 1; fi
@@ -151,7 +152,7 @@ discard_attempt() {
   has_waiter || rm -rf "$dir" # else the waiter writes to it before its supervisor, or its successor, removes it
 }
 
-# discard_attempts: gives up what is prepared beyond $ahead. What cannot be given up waits for the next ping.
+# discard_attempts: discards what is prepared beyond $ahead; what it cannot discard waits for the next ping.
 discard_attempts() {
   while [ $last_prepared -gt $((last_used + ahead)) ]; do
     discard_attempt $((last_used + 1)) || return 0
@@ -159,7 +160,8 @@ discard_attempts() {
   done
 }
 
-# prepare_attempts NUMBER: prepares until so many are ahead, where the account may have their processes beside those of a run.
+# prepare_attempts NUMBER: prepares until so many are ahead, if the account may have their processes beside those of a
+# run.
 prepare_attempts() {
   while [ $last_prepared -lt $((last_used + $1)) ] && has_places $((PLACES / 2)); do prepare_attempt; done
 }
@@ -178,7 +180,7 @@ start_run() {
   last_used=$((last_used + 1))
   while [ $last_prepared -lt $last_used ]; do prepare_attempt; done
   if ! await_attempt 400; then
-    # The prepared attempt has died, perhaps on a full disk, and those after it too. Prepares another one.
+    # The attempt has died, perhaps on a full disk, and later ones too: prepares another one.
     while [ $last_used -le $last_prepared ]; do
       discard_attempt $last_used || skipped="$skipped $last_used" # it may be ready later, and is asked for nothing
       last_used=$((last_used + 1))
@@ -205,7 +207,7 @@ start_run() {
   prepare_attempts $ahead
 }
 
-# is_settled NUMBER: whether the attempt of that number, which may have been asked to start a run, has claimed it, or never will.
+# is_settled NUMBER: whether that attempt has claimed the run that it may have been asked to start, or never will.
 is_settled() {
   dir=$base/runs/$name-$1
   if [ -e "$dir/claim" ]; then return 0; fi
@@ -222,9 +224,8 @@ is_settled() {
   { read -r pid its_start <"$dir/child"; } 2>/dev/null && ! is_alive "$pid" "$its_start" && [ ! -e "$dir/claim" ]
 }
 
-# renew_birth: from now on this serve counts as born at its last ping. The client has confirmed that it requests only runs
-# that it knows to be unended since, and what it requested before has been read and claimed. The fences of runs that were
-# forgotten before that ping are then of no use to this serve.
+# renew_birth: this serve now counts as born at its last ping (decision 2): the client has confirmed that its later
+# requests are for unended runs, and all earlier requests have been claimed.
 renew_birth() {
   while [ $settled -lt $last_used ]; do
     is_settled $((settled + 1)) || return 1
@@ -250,7 +251,7 @@ end_serve() {
   # If only one of them died before it opened its fifos, the other would wait for ever.
   kill -TERM $emitter $ticker
   exec 9>&-
-  # zsh runs a trap also while it takes up a child that has ended: `wait` would then wait for that one for ever.
+  # zsh also runs a trap while it reaps a child; `wait` would then wait for that child for ever.
   if [ -z "$trapped" ]; then wait; fi
   sweep
   exit 0
@@ -270,9 +271,8 @@ count_cores() {
   done
 }
 
-# identify_fences: sets fences, which identifies the folder of fences: another one, in another home or created after this
-# was removed, knows nothing of the runs that started here. The label distinguishes it from a later folder with the
-# same inode, the inode from a copy. A folder that cannot be labelled gets an identity that is valid for this serve only.
+# identify_fences: sets fences, the identity of the folder of fences (decision 26): inode, birth time and label. A
+# folder that cannot be labelled gets one that holds for this serve only.
 identify_fences() {
   set -- $(LC_ALL=C stat -c %i.%W "$base/started" || ls -di "$base/started")
   file=$base/started/.label tries=0
@@ -292,7 +292,7 @@ identify_fences() {
   fences=${1:--}.${label:-$own}
 }
 
-# keep_login: keeps what the login shell was started with, before its start-up files, as text for sh. It is empty on a full disk.
+# keep_login: keeps the login shell's environment from before its start-up files, as text for sh; empty on a full disk.
 keep_login() {
   if ! { true <"/proc/$$/environ"; } 2>/dev/null; then
     rm -rf "$serve_dir"
@@ -305,7 +305,7 @@ keep_login() {
   rm -f "$file"
 }
 
-# serve LIMIT STARTUP SHELL [FLAG]: answers the requests of one client, line by line, until its standard input ends.
+# serve LIMIT STARTUP SHELL [FLAG]: answers one client's requests, line by line, until its standard input ends.
 serve() {
   limit=$1 startup=$2 interp=$3 flag=$4
   exec 2>/dev/null
@@ -326,11 +326,11 @@ serve() {
     rm -rf "$serve_dir"
     refuse "cannot read $base/started"
   fi
-  # On a full disk these files stay empty. Then no run can start, but output can be stored and runs be forgotten.
+  # On a full disk these files stay empty: no run can start then, but output can be stored and runs forgotten.
   echo "$node" >"$serve_dir/born"
   true >"$serve_dir/${agent##*/}"
-  # Another version's sweep removed the agent before this serve marked it as in use. Without a hello the client installs
-  # it again.
+  # Another version's sweep removed the agent before this serve marked it as in use. Without a hello the client
+  # reinstalls it.
   if [ ! -e "$agent" ]; then
     rm -rf "$serve_dir"
     exit 1
@@ -350,7 +350,7 @@ serve() {
   echo "windlass-agent 1 $node $boot $fences $cores $((available * 1024)) $HOME"
   if [ $((available * 512)) -lt "$limit" ]; then limit=$((available * 512)); fi
   if [ "$limit" -lt 1048576 ]; then limit=1048576; fi
-  # The first command may come at once. One attempt is ready sooner than two, which would share the host's cores.
+  # The first command may come at once, and one attempt is ready sooner than two that share the host's cores.
   last_prepared=1000000 last_used=1000000 settled=1000000 skipped='' ahead=$PREPARED
   prepare_attempt
   mkfifo "$serve_dir/fifo" "$serve_dir/ticks" || exit 1
@@ -369,8 +369,8 @@ serve() {
     case $verb in
     run) start_run "$first" "$second" "$third" "$fourth" "$rest" ;;
     follow | ack | unfollow | credit) echo "$verb $first $second $third $fourth" >&9 ;;
-    # These open the fifo for writing only: if they could read it too, they would block for ever once it is full and its
-    # reader gone.
+    # These open the fifo for writing only: with a read end of their own they would block for ever on a full one without
+    # reader.
     stop) (exec >/dev/null 9>"$serve_dir/fifo" && stop_run "$first" "$second") & ;;
     forget)
       sweeps=2 # at the second one all serves have renewed their birth

@@ -1,14 +1,15 @@
 # Part of agent.sh: the supervisor of an attempt, which spools both streams and records the end.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 #
-# Of each stream S (o, e): dd_S, the process that copies it; at_S, the offset of its segment; count_S, the most reads of it;
-# over_S, set once the stream has ended; drops_S, set where its dd drops what it reads; copy_S, PID:START of the dd of a supervisor
-# that was killed: until it ends, this stream has no other. Each stream goes on by itself: a command may print on one alone. A dd prints a line on descriptor 3 when
-# it ends, which wakes the supervisor. It wakes, too, for `s HANDLE ID` (the child has claimed the attempt), `c` (the child has
-# ended) and `x` (look whether a dd was killed).
+# Of each stream S (o, e), which are copied independently:
+#   dd_S, copy_S    PID of its dd; PID:START of the dd of a killed supervisor, which must end before dd_S starts
+#   at_S, count_S   the offset of its segment, and the most reads of it
+#   over_S, drops_S set at its end; set while its dd drops what it reads
+# The supervisor wakes for a line on descriptor 3: of a dd that ends, `s HANDLE ID` (the child has claimed the attempt),
+# `c` (the child has ended), `x` (look whether a dd was killed).
 
-# begin_spool: no segment exceeds the account's `ulimit -f`, which does not hold for the pipe that the command writes to,
-# nor an eighth of the spool.
+# begin_spool: a segment is at most an eighth of the spool, and at most `ulimit -f`, which does not limit the command's
+# pipe.
 begin_spool() {
   handle='' pending='' spool=ok lines=0 ends=0 block=65536 most=$((limit / 524288))
   if [ "$file_limit" -gt 0 ]; then
@@ -37,8 +38,8 @@ start_dd() {
   eval "dd_$1=$!"
 }
 
-# end_dd STREAM: the dd of this stream has ended. Each read that it counts has a byte at least: fewer bytes than reads are
-# the end of the stream.
+# end_dd STREAM: the dd of this stream has ended. Each read has a byte at least, so fewer bytes than reads mean the end
+# of the stream.
 end_dd() {
   eval "pid=\$dd_$1 at=\$at_$1 count=\$count_$1 drops=\$drops_$1 dd_$1=''"
   wait "$pid"
@@ -70,7 +71,7 @@ end_dd() {
   pending="$pending $1"
 }
 
-# has_room: whether the spool of both streams is below $limit. Without room the supervisor pauses, and so blocks the command.
+# has_room: whether both streams' spool is below $limit. Without room the supervisor pauses, which blocks the command.
 has_room() {
   find_segments o
   spooled=$((at_o - oldest))
@@ -78,8 +79,8 @@ has_room() {
   [ $((spooled + at_e - oldest)) -lt "$limit" ]
 }
 
-# end_dds: takes up what has ended. A line was printed by a dd that is about to end, so this waits for that one; not for ever, as
-# the line of a dd that ended beside a supervisor that took over may be counted as nobody's.
+# end_dds: handles the dds that have ended. A dd prints its line just before it ends, so this waits for that dd, but not
+# for ever: after a takeover a line may belong to no dd of this supervisor.
 end_dds() {
   looks=0
   while :; do
@@ -94,7 +95,7 @@ end_dds() {
   done
 }
 
-# drain_notes: reads what is in the fifo on descriptor 3 by now, and no more: up to a line of its own.
+# drain_notes: reads what the fifo on descriptor 3 holds now, up to a line of its own.
 drain_notes() {
   echo . >&3
   while read -r line <&3 && [ "$line" != . ]; do
@@ -102,7 +103,7 @@ drain_notes() {
   done
 }
 
-# spool_streams: copies both streams to their ends. False if the child has ended and not claimed its attempt.
+# spool_streams: copies both streams to their ends; false if the child ended without claiming its attempt.
 spool_streams() {
   until [ -n "$over_o" ] && [ -n "$over_e" ]; do
     if [ -n "$pending" ] && { [ $spool = full ] || has_room; }; then
@@ -145,8 +146,8 @@ find_exit() {
   [ "$code" != '*' ]
 }
 
-# find_cut STREAM TOTAL: sets sure, up to where the stream is complete, and cut if bytes after that may be missing: also where
-# nothing came after them, since the bytes that a killed dd had read may have been the last.
+# find_cut STREAM TOTAL: sets sure, the offset up to which the stream is complete, and cut if later bytes may be
+# missing. That holds even if none came later: a killed dd may have held the last ones.
 find_cut() {
   set -- "$2" "$dir/cut.$1".*
   sure=$1
@@ -159,8 +160,8 @@ find_cut() {
   done
 }
 
-# is_removed: whether the attempt's directory was removed, and is not away with the home, which may come back between two looks.
-# Linux says of an open file that it was removed, without a look at the disk.
+# is_removed: whether the attempt's directory was removed, and is not merely away with the home. Linux tells from an
+# open file that it was removed, without asking the disk.
 is_removed() {
   if { read -r self _ </proc/self/stat; } 2>/dev/null; then
     case $(readlink "/proc/$self/fd/3") in *' (deleted)') ;; *) return 1 ;; esac
@@ -170,14 +171,14 @@ is_removed() {
   [ ! -d "$dir" ]
 }
 
-# await_home: waits a second for a home directory that is away; ends this process after an hour in all.
+# await_home: waits a second for a home that is away; ends this process after an hour in all.
 await_home() {
   outage=$((outage + 1))
   if [ $outage -gt 3600 ]; then exit 1; fi
   sleep 1
 }
 
-# has_started: whether this attempt created the fence of its run, as far as its files can be read.
+# has_started: whether this attempt created its run's fence, as far as its files can be read.
 has_started() {
   outage=0
   while :; do
@@ -195,8 +196,8 @@ has_started() {
   done
 }
 
-# record_end: records how the run ended, once both streams are over; as unsure where its exit status or some output is
-# unknown, because the waiter or a dd was killed.
+# record_end: records the end of the run once both streams have ended; as unsure if the waiter or a dd was killed, so
+# that the status or some output is unknown.
 record_end() {
   pid=0 its_start=''
   if ! has_started; then
@@ -222,7 +223,7 @@ record_end() {
   if [ -n "$handle" ] && find_end; then notify_emitter "done $handle $code $out $err"; fi
 }
 
-# find_segments STREAM: sets oldest and newest, the offsets of the first and the last segment in its spool.
+# find_segments STREAM: sets oldest and newest, the offsets of its first and last spool segments.
 find_segments() {
   set -- "$dir/$1".1*
   oldest=${1##*.}
@@ -232,7 +233,7 @@ find_segments() {
   oldest=$((oldest - BASE)) newest=$((newest - BASE))
 }
 
-# notify_emitter LINE: sends it to the emitter of the serve that prepared this attempt, if that is alive. A fifo that is
-# open for reading and writing neither blocks nor kills its writer. The directory of a dead serve is renamed before it is
-# removed, so this creates no file there.
+# notify_emitter LINE: sends it to the emitter of the serve that prepared this attempt. A fifo opened for both
+# directions neither blocks nor kills its writer. A dead serve's directory is renamed before its removal, so no file is
+# created there.
 notify_emitter() { if [ -p "$fifo" ]; then echo "$1" 1<>"$fifo"; fi; } 2>/dev/null

@@ -12,18 +12,18 @@ import { MAX_RATIO, SMALL_BYTES } from '../expand/bound-expansion.ts';
 import { openDuckdb } from '../table/duckdb.ts';
 import { type FileRequest, type MadeTable, type Resources, TableError } from '../table/protocol.ts';
 
-/** A value as its file writes it, and what kind of value the file says it is; null if it is missing. */
+/** A value as its file writes it, with the kind that the file states; null if missing. */
 export type Cell = { kind: CellKind; text: string } | null;
 export type CellKind = 'boolean' | 'number' | 'text';
 
-/** Of columns with values of one kind only. A text is never taken for a number, but may be a date or a time. */
+/** For columns of one kind of value. A text never counts as a number, but may be a date or time. */
 const TYPES: Record<CellKind, TypeSet> = {
   boolean: setOf('BOOLEAN', 'VARCHAR'),
   number: setOf('BIGINT', 'DOUBLE', 'VARCHAR'),
   text: setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ', 'VARCHAR'),
 };
 
-/** Commas of missing values for each byte of the file: a row without values is short, and has one for each column. */
+/** The most commas of missing values per byte of the file: an empty row is short but needs one per column. */
 const MAX_MISSING_RATIO = 100;
 
 type Files = Resources & Pick<FileRequest, 'input' | 'output' | 'expanded'>;
@@ -35,7 +35,7 @@ interface Rows {
   onProgress(share: number): void;
 }
 
-/** Makes a table of cells: each column gets the narrowest type that holds all of its values, as in a CSV file. */
+/** Makes a table of cells: each column gets the narrowest type that holds all its values, as for CSV. */
 export async function makeCellTable(
   files: Files,
   { names, rows, onProgress }: Rows,

@@ -26,7 +26,7 @@ export interface TypedColumn {
 
 interface Rows {
   columns: TypedColumn[];
-  /** Each with its line feed, in CSV; other values than texts are as JavaScript writes them, missing ones nothing. */
+  /** CSV, each with its line feed; values other than texts as JavaScript writes them, missing ones empty. */
   pieces: AsyncIterable<CsvPiece>;
   /** How many there are. */
   count: number;
@@ -71,7 +71,7 @@ export function joinCells(cells: string[], row: number): string {
   });
 }
 
-/** Makes a table of values whose types are known: NaN and the infinities stay, and nothing is guessed. */
+/** Makes a table of values of known types: keeps NaN and infinities, and guesses nothing. */
 export async function makeTypedTable(
   files: Resources & { output: string },
   { columns, pieces, count, onProgress }: Rows,

@@ -1,6 +1,6 @@
 const SPACE = 32;
 
-/** Makes runs of spaces one, and removes those at the beginning and end of lines; spaces in quotes and in comments stay. */
+/** Collapses runs of spaces and trims lines; leaves spaces in quotes and comments. */
 export async function* collapseSpaces(
   source: AsyncIterable<Buffer>,
   { quote, comment }: { quote: string; comment: string | undefined },

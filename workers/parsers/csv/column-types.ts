@@ -15,7 +15,7 @@ const SQL_TYPES = [
 ] as const;
 export type SqlType = (typeof SQL_TYPES)[number];
 
-/** What a type that a user asks for may become: a column's times have all a zone, or none. */
+/** What an asked type may become: the times of a column all have a zone, or none. */
 export const ASKED: Record<ColumnType, readonly [SqlType, ...SqlType[]]> = {
   boolean: ['BOOLEAN'],
   integer: ['BIGINT'],
@@ -29,13 +29,13 @@ export const ASKED: Record<ColumnType, readonly [SqlType, ...SqlType[]]> = {
 /** How a file writes its numbers. */
 export interface Numerals {
   decimal: '.' | ',';
-  /** Whether exponents may be Fortran's, as in 1.0D+03. Without a point 12D4 is no number but a name. */
+  /** Whether exponents may be Fortran's, as in 1.0D+03; 12D4, without a point, is a name. */
   fortran: boolean;
 }
 
 /** Characters; a longer value is a text. */
 const MAX_TYPED_LENGTH = 64;
-/** Every integer up to it is a double, and so is every text of 15 digits. */
+/** Every text of so many digits is exactly a double. */
 const EXACT_DIGITS = 15;
 
 const INTEGER = ' *(0|-?[1-9][0-9]{0,18}) *';
@@ -69,15 +69,14 @@ export const castTo = (type: SqlType, value: string, numerals: Numerals): string
 
 const casts = (value: string, type: SqlType) => `TRY_CAST(${value} AS ${type}) IS NOT NULL`;
 
-/** Nearly all integers are written as their value is, and this takes half the time of the pattern. */
+/** Nearly all integers are in canonical form, and this takes half the time of the pattern. */
 const isCanonicalInteger = (value: string) =>
   `CAST(TRY_CAST(${value} AS BIGINT) AS VARCHAR) = ${value}`;
 
 /**
- * By type, an SQL expression for whether it holds a text (not NULL) exactly: that its cast means what the text says, and
- * nothing of it is lost. A number is the double nearest to what is written, and finite; an integer among numbers is that
- * integer. Texts with leading zeros are identifiers. Dates are ISO 8601 only, since 01/02/2020 is ambiguous, and times have
- * at most microseconds.
+ * By type, an SQL expression for whether it holds a text (not NULL) without loss. A number is the nearest finite
+ * double, and an integer exactly that. Leading zeros make an identifier. Dates are ISO 8601 only, as 01/02/2020 is
+ * ambiguous; times have at most microseconds.
  */
 const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string, numerals: Numerals) => string> = {
   BOOLEAN: value => `${value} IN ('true', 'false')`,
@@ -100,7 +99,7 @@ const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string, numerals: Numer
     AND ${casts(value, 'TIMESTAMPTZ')}`,
 };
 
-/** An SQL expression for whether the type holds the text exactly; NULL for a missing value, or what cannot be cast. */
+/** An SQL expression for whether the type holds the text exactly; NULL for a missing value or a failed cast. */
 export const holds = (type: SqlType, value: string, numerals: Numerals): string =>
   type === 'VARCHAR'
     ? `${value} IS NOT NULL`
@@ -118,7 +117,7 @@ export function narrowest(set: TypeSet): SqlType {
   return SQL_TYPES.find((_type, i) => set & (1 << i)) ?? 'VARCHAR';
 }
 
-/** By type, an SQL expression that holds for all of its texts and few others, and takes less time than their pattern. */
+/** By type, an SQL expression that is true for all its texts and few others, and cheaper than their pattern. */
 const MAY_HOLD: Partial<Record<SqlType, (value: string) => string>> = {
   DATE: value => `${value}[5] = '-'`,
   TIME: value => `${value}[3] = ':'`,
@@ -137,8 +136,8 @@ const typesHolding = (value: string, numerals: Numerals) =>
 const BATCH = 200;
 
 /**
- * For each of these columns c0, c1, … of a relation of texts, the types that hold all of its values exactly. One column of
- * all values is looked at: with expressions for each column the plan takes longer than the query.
+ * For each of these columns c0, c1, … of texts, the types that hold all its values exactly. Unpivots them into one
+ * column: with expressions for each column the plan takes longer than the query.
  */
 export async function findTypes(
   connection: DuckDBConnection,

@@ -16,7 +16,10 @@ interface Copy {
   onBytes?(bytes: number): void;
 }
 
-/** Copies the well-formed records of a file, each as it is and with LF: no comments, no malformed rows, no blank lines that are none. */
+/**
+ * Copies the well-formed records of a file unchanged, with LF: without comments, malformed rows, and blank lines that
+ * are no records.
+ */
 export async function copyRecords(
   dialect: Dialect,
   { from, to, without, quotesBlank, onBytes }: Copy,

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { Encoding } from '../../../shared/uploads/parsers.ts';
 import { TableError } from '../table/protocol.ts';
 
-/** What windows-1252 has at 0x80 to 0x9f, where ISO 8859-1 has control characters; nothing at five places. */
+/** Windows-1252 at 0x80 to 0x9f, where ISO 8859-1 has control characters; five are undefined. */
 const WINDOWS_1252 = '€�‚ƒ„…†‡ˆ‰Š‹Œ�Ž��‘’“”•–—˜™š›œ�žŸ';
 
 /** The encoding that a byte order mark tells. */
@@ -13,8 +13,8 @@ export function encodingOfMark(head: Buffer): Encoding | undefined {
 }
 
 /**
- * The byte order of what looks like UTF-16 without a mark: at least half of its characters are ones of one byte there, and
- * there is no zero byte elsewhere.
+ * The byte order of probable UTF-16 without a mark: at least half of the characters are below U+0100 in it, and no zero
+ * byte is elsewhere.
  */
 export function looksLikeUtf16(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
   let even = 0;
@@ -31,14 +31,16 @@ export function looksLikeUtf16(head: Buffer): 'utf-16le' | 'utf-16be' | undefine
 
 const MARK = Buffer.from('\ufeff');
 
-/** Bytes of the byte order marks that a text in UTF-8 begins with: programs that join files, or mark them again, leave several. */
+/**
+ * The length of the byte order marks that a UTF-8 text begins with; programs that join or re-mark files leave several.
+ */
 export function lengthOfMarks(text: Buffer): number {
   let length = 0;
   while (text.subarray(length, length + MARK.length).equals(MARK)) length += MARK.length;
   return length;
 }
 
-/** A text file as UTF-8, without the byte order marks at its beginning. What is UTF-8 is not checked: scanRecords() does. */
+/** A text file as UTF-8 without its first byte order marks. UTF-8 input is not checked: scanRecords() does that. */
 export async function* decodeText(path: string, encoding: Encoding): AsyncGenerator<Buffer> {
   const bytes = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
   if (encoding === 'utf-8') yield* withoutMarks(bytes);
@@ -54,7 +56,7 @@ async function* withoutMarks(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   }
 }
 
-/** As the mark says, or the zero bytes; else the usual one. */
+/** By the mark, else the zero bytes, else little-endian. */
 function byteOrder(head: Buffer): 'utf-16le' | 'utf-16be' {
   const mark = head.subarray(0, 2).toString('hex');
   if (mark === 'feff') return 'utf-16be';

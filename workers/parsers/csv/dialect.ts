@@ -3,7 +3,7 @@ import { TableError } from '../table/protocol.ts';
 
 /** Of one record, including line breaks in quotes. */
 export const MAX_RECORD_BYTES = 2_000_000;
-/** DuckDB holds 2,048 rows of all columns in memory, as texts, as values and as a row group. */
+/** DuckDB holds 2,048 rows of all columns in memory three times: as texts, as values, as a row group. */
 export const MAX_COLUMNS = 2_500;
 
 export type LineBreak = '\n' | '\r\n' | '\r';
@@ -83,7 +83,7 @@ function findRecordEnd(
   return { end, lineBreak: '\n' };
 }
 
-/** Finds the end of the first record: its line break, or the end of the bytes. A quote counts only at a value's start. */
+/** Finds the first record's end: its line break, or the end of the bytes. A quote counts only at a value's start. */
 export function walkRecord(
   bytes: Buffer,
   quote: string,

@@ -17,7 +17,7 @@ import { isCommaNumber } from './infer-delimiter.ts';
 import { nameColumns } from './name-columns.ts';
 import { type CsvTable, nullsOf, readCsv } from './read-csv.ts';
 
-/** Rows and values of the sample that the first guess at the types is made from. */
+/** The size of the sample for the first guess at the types. */
 export const SAMPLE = { rows: 50_000, cells: 500_000, least: 1_000 };
 
 export interface TypedColumn {
@@ -66,7 +66,7 @@ export async function guessColumns(
       if (hasIndex(values) && !(await isIndexed(connection, relation))) return false;
       return !(await recurs(connection, { relation, texts: first }));
     }
-    // Texts such as 1,5 are no names: as numbers they are looked at for this alone, since they may be thousands.
+    // Texts such as 1,5 are no names. Only this check reads them as numbers, as they may be thousands.
     const commas: Numerals = { decimal: ',', fortran: true };
     const asNumbers = await findTypes(connection, {
       relation,
@@ -95,7 +95,7 @@ export async function guessColumns(
   return { hasHeader, columns, numerals: { ...numerals, fortran } };
 }
 
-/** The narrowest type that holds all values; where a user asked for others, one of these, whether it does or not. */
+/** The narrowest type that holds all values; of the asked ones if there are any, even if none does. */
 export function choose(set: TypeSet, asked: TypeSet | undefined): SqlType {
   if (asked === undefined) return narrowest(set);
   return narrowest(set & asked || asked);
@@ -117,7 +117,7 @@ function refuseUnknownNames(types: Record<string, unknown>, names: string[]): vo
       });
 }
 
-/** Whether a number of the sample has one: their check takes time, and few files have any. */
+/** Whether the sample has one: checking all numbers takes time, and few files need it. */
 async function hasFortranExponents(
   connection: DuckDBConnection,
   { relation, columns }: { relation: string; columns: TypedColumn[] },

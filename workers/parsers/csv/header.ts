@@ -3,21 +3,21 @@ import { query, quoteText } from '../table/duckdb.ts';
 import { ALL_TYPES, narrowest, setOf, type TypeSet } from './column-types.ts';
 
 /**
- * A letter, also after signs (@timestamp, (s), ∆T), the sign of a unit, or an ordinal such as 1st. What is measured (<0.01, <LOD, 5%,
- * 24:00) and \N, a missing value of databases, begin otherwise.
+ * A letter, also after signs (@timestamp, (s), ∆T); the sign of a unit; or an ordinal such as 1st. Measured values
+ * (<0.01, <LOD, 5%, 24:00) and \N, a missing value of databases, do not match.
  */
 const NAME = /^[^\p{L}\p{N}<>=~\\]{0,2}[\p{L}_]|^[([]?[%‰°#](?!\d)|^\d+(?:st|nd|rd|th)\b/iu;
-/** What programs write for no value and for booleans, between signs or not. */
+/** What programs write for missing values and booleans, also between signs. */
 const NO_NAME =
   /^[^\p{L}\p{N}]{0,2}(?:nan(?:\(\w*\))?|nat|n\.?\/?a\.?|null|nil|none|missing|inf|infinity|true|false)[^\p{L}\p{N}]{0,2}$|^#[a-z0/]+[!?]$/iu;
-/** What is measured or counted, however it is written: a limit, a share, thousands, a time, money; days with dots are none. */
+/** Measured or counted values: limits, shares, thousands, times, money. Dates with dots do not match. */
 const MEASURED =
   /^[<>=~≤≥≈±]|\d\s*[%‰]$|\d:\d|^\d{4}-\d\d-\d\dT|^[$€£¥]\s*[\d-]|\d\s*[$€£¥]$|^(?!\d{1,2}\.\d{1,2}\.(?:\d\d){1,2}$)[-+]?[\d.,' ]+$|^(?:n\.?d\.?|bdl|bql)$/iu;
 const TEXT = setOf('VARCHAR');
 const NUMBERS = setOf('BIGINT', 'DOUBLE');
 const TIMES = setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ');
 
-/** Whether a text of the first record looks like the name of a column, and not like a value. */
+/** Whether a text of the first record looks like a column's name, not like a value. */
 export function looksLikeName(text: string): boolean {
   const trimmed = text.trim();
   return NAME.test(trimmed) && !NO_NAME.test(trimmed);
@@ -32,23 +32,23 @@ export interface FirstValue {
   below: TypeSet;
 }
 
-/** Whether it is a text that is no value: 24h, 1A and 0-4 may be names, as they may be something else. */
+/** Whether it is a text that is no value: 24h, 1A and 0-4 may be names or something else. */
 function mayBeName(text: string): boolean {
   const trimmed = text.trim();
   return trimmed !== '' && !NO_NAME.test(trimmed) && !MEASURED.test(trimmed) && trimmed !== '\\N';
 }
 
 /**
- * Whether the first record is a header, for no row may become names that is none: it has a name above a column without texts, or a
- * date above a column of numbers, as files with a column for each day have, or what may be names above all columns without texts,
- * two at least. Where all columns are texts, see areAllNames().
+ * Whether the first record is a header; in doubt it is not, so that no row is lost. It has a name above a column
+ * without texts, or possible names above all such columns, at least two, or a date above numbers (a column per day).
+ * For texts only, see areAllNames().
  */
 export function looksLikeHeader(first: FirstValue[]): boolean {
   if (areAllTexts(first)) return areAllNames(first);
   return hasName(first) || haveAllLabels(first);
 }
 
-/** 0h, 6h, 24h over numbers: one such text may be a value that is written in another way, several different ones are not. */
+/** For 0h, 6h, 24h over numbers: one such text may be a value written differently, several different ones are not. */
 function haveAllLabels(first: FirstValue[]): boolean {
   const typed = first.filter(
     ({ types, below }) =>
@@ -77,11 +77,14 @@ function hasName(first: FirstValue[]): boolean {
 export const areAllTexts = (first: FirstValue[]): boolean =>
   first.every(({ below }) => narrowest(below) === 'VARCHAR');
 
-/** Whether the first column has values and no name, as that of an index has, beside two names at least. */
+/** Whether the first column has values and no name, like an index, beside at least two names. */
 export const hasIndex = ([index, ...others]: FirstValue[]): boolean =>
   index?.text === '' && index.below !== ALL_TYPES && others.length > 1;
 
-/** Whether most are names and the rest may be, each of one column. A column without values may have none, and an index. */
+/**
+ * Whether most are names and the others may be, all different. A column without values may lack one, and so may an
+ * index.
+ */
 function areAllNames(first: FirstValue[]): boolean {
   const named = first
     .slice(hasIndex(first) ? 1 : 0)
@@ -103,7 +106,7 @@ export async function isIndexed(connection: DuckDBConnection, relation: string):
   return found?.found === true;
 }
 
-/** Whether one of these texts is a value of its column c0, c1, … below it, too. */
+/** Whether one of these texts is also a value of its column c0, c1, … below. */
 export async function recurs(
   connection: DuckDBConnection,
   { relation, texts }: { relation: string; texts: string[] },

@@ -10,8 +10,8 @@ export const isCommaNumber = (text: string): boolean =>
   /^ *[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)? *$/.test(text);
 
 /**
- * The most frequent of the usual delimiters in the first record, unless all its commas are decimal ones; a space where all rows
- * are numbers between spaces.
+ * The most frequent usual delimiter of the first record, unless all its commas are decimal; a space if all rows are
+ * numbers between spaces.
  */
 export function inferDelimiter(
   head: Buffer,
@@ -34,7 +34,10 @@ export function inferDelimiter(
   return usual.find(delimiter => delimiter !== ',' && hasDecimalCommas(delimiter)) ?? found;
 }
 
-/** Whether another delimiter takes all lines apart into as many values, of which those with a comma are numbers: 1,5;2,5. */
+/**
+ * Whether another delimiter splits all lines into equally many values, of which those with a comma are numbers:
+ * 1,5;2,5.
+ */
 function isApartByOther(head: Buffer, delimiter: string): boolean {
   const [first = [], ...others] = linesOf(head).map(line => line.split(delimiter));
   const rows = others.length > 0 ? others : [first];
@@ -46,7 +49,7 @@ function isApartByOther(head: Buffer, delimiter: string): boolean {
   );
 }
 
-/** Whether all lines have as many values between spaces, and all lines but the first have numbers only. */
+/** Whether spaces split all lines into equally many values, numbers only after the first line. */
 function isSpaced(head: Buffer): boolean {
   const lines = linesOf(head).map(line => line.trim().split(/ +/));
   const [first = [], ...others] = lines;
@@ -59,7 +62,7 @@ function isSpaced(head: Buffer): boolean {
   );
 }
 
-/** The first lines that are not blank. The last one of the bytes may be cut, and is left out. */
+/** The first non-blank lines, without the last one, which may be cut. */
 const linesOf = (head: Buffer): string[] =>
   head
     .toString('utf8', 0, 100_000)

@@ -22,9 +22,9 @@ import { readUnits, UNITS_RECORD } from './read-units.ts';
 import { type Scan, scanRecords } from './scan-records.ts';
 import { checkRows, type WrittenTable, writeTable } from './write-table.ts';
 
-/** Scanned before the table is begun, so that rows are known to be about so long. */
+/** Scanned before the table is begun, to estimate the length of rows. */
 const EARLY_BYTES = 4 << 20;
-/** Its row groups are too large if all rows are, on the average, so many times longer than the first ones. */
+/** Row groups are too large if rows are on average this many times longer than the first ones. */
 const MUCH_LONGER = 2;
 /** Progress after the scan, as measured with 100 MB of five columns. */
 const SCANNED = 0.3;
@@ -36,8 +36,8 @@ const LINE_BREAKS = {
 } as const satisfies Record<LineBreak, CsvDialect['lineBreak']>;
 
 /**
- * Converts a CSV file to Parquet: makes a text of it, scans that for errors, copies the records where DuckDB does not
- * read the text as it is, and writes the table. Throws TableError for errors in the file.
+ * Converts a CSV file to Parquet: decodes the text, scans it for errors, copies the records if DuckDB cannot read the
+ * text as it is, and writes the table. Throws TableError for errors in the file.
  */
 export async function makeTable(
   request: CsvRequest,
@@ -179,7 +179,7 @@ const asItIs = ({ request, dialect, text, size }: Source, bytesPerRow: number): 
   lineBreak: dialect.lineBreak,
 });
 
-/** Writes the table of a text whose records are all known, from a copy of these where the text is not regular. */
+/** Writes the table of a scanned text, from a copy of its records if it is not regular. */
 async function writeScanned(
   connection: DuckDBConnection,
   { source, scan, conversion }: { source: Source; scan: Scan; conversion: Conversion },

@@ -3,9 +3,9 @@ import { TableError } from '../table/protocol.ts';
 const MAX_NAME_LENGTH = 1_000;
 
 /**
- * Unique names for the columns. The first column of a name, written exactly so, has it; a further one gets a suffix, also where
- * only its case differs, because names are case-insensitive in SQL. Empty names become column2. No made name is one that is given:
- * it would be of another column's values.
+ * Unique names for the columns. The first column written exactly so keeps the name; others get a suffix, also if only
+ * the case differs, as in SQL. Empty names become column2 and so on. A made name is never a given one, which would
+ * label another column's values.
  */
 export function nameColumns(given: string[]): string[] {
   const wanted = given.map((text, i) => text.trim() || `column${i}`);
@@ -16,7 +16,7 @@ export function nameColumns(given: string[]): string[] {
     const key = keyOf(wanted[i] as string);
     if (!owners.has(key)) owners.set(key, i);
   };
-  // Of `"a "` and `a` the second is written so.
+  // Of `"a "` and `a` the second is written exactly so.
   for (const [i, text] of given.entries()) if (text === wanted[i]) claim(i);
   for (const i of wanted.keys()) claim(i);
   const taken = new Set<string>();

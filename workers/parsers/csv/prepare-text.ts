@@ -10,14 +10,16 @@ import { decodeText, encodingOfMark, lengthOfMarks, looksLikeUtf16 } from './dec
 import { MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';
 import { inferDelimiter } from './infer-delimiter.ts';
 
-/** A file as UTF-8 that begins with its first record: DuckDB misreads others if that contains line breaks. */
+/**
+ * A file as UTF-8 that begins with its first record: DuckDB misreads other files if that record contains line breaks.
+ */
 export interface PreparedText {
   path: string;
   encoding: Encoding;
   delimiter: string;
   /** Lines before the first record. */
   lines: number;
-  /** Whether some of them are blank ones that are missing values if the first record is no header. */
+  /** Whether some are blank lines, which are missing values if the first record is no header. */
   hasBlankValues: boolean;
 }
 
@@ -42,7 +44,7 @@ export async function prepareText(
   const decoded = () => decodeText(input, encoding);
   const preamble = await findPreamble(decoded(), { comment, skip });
   const head = await takeBytes(dropBytes(decoded(), preamble.bytes), MAX_RECORD_BYTES);
-  // Where lines before it were put before a file that begins with a mark.
+  // A file that begins with a mark may follow lines that were put before it.
   const marks = lengthOfMarks(head);
   const record = head.subarray(marks);
   const delimiter =
@@ -79,7 +81,7 @@ interface Preamble {
   lines: number;
   /** The part of it that are blank lines right before the first record. */
   blank: { bytes: number; lines: number };
-  /** As a first line such as sep=; names it, which Excel reads and writes. */
+  /** From a first line such as sep=; of Excel. */
   delimiter?: string;
 }
 

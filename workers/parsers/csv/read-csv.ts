@@ -10,20 +10,20 @@ export interface CsvTable {
   dialect: Dialect;
   /** The file with the lines that errors name. */
   text: string;
-  /** The file that DuckDB reads: the text, or the records of it that are rows, and their line break. */
+  /** The file that DuckDB reads, the text or its row records, and its line break. */
   records: string;
   lineBreak: LineBreak;
   /** On the average, or among the first ones. */
   bytesPerRow: number;
   /** Counted, or estimated by the first ones. */
   rows: number;
-  /** By column, the types that it may get, where the file says more than texts do; then a quoted empty text is a value. */
+  /** The possible types of each column, if the file tells more than texts; a quoted empty text is then a value. */
   types?: TypeSet[];
 }
 
 export const nullsOf = ({ nulls = [''] }: ParserParameters<'csv'>): string[] => nulls;
 
-/** The records as a relation of texts c0, c1, …; without the first one if that is a header. */
+/** The records as a relation of texts c0, c1, …, without a header record. */
 export function readCsv(
   { request, dialect, records, lineBreak, types }: CsvTable,
   hasHeader: boolean,

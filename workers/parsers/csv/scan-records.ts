@@ -19,12 +19,12 @@ export interface RecordPlace {
 export interface Scan {
   /** The number of well-formed records, including the first one. */
   records: number;
-  /** Whether DuckDB reads the file as it is: no comments, one kind of line break, no delimiters after last values. */
+  /** Whether DuckDB reads the file as it is: no comments, one kind of line break, no trailing delimiters. */
   isRegular: boolean;
   hasMixedLineBreaks: boolean;
-  /** Of one column: blank lines, which are values or missing ones. */
+  /** With one column: whether there are blank lines, which are values or missing ones. */
   hasBlankRecords: boolean;
-  /** Whether there is a problem that is more than a malformed row which can be left out. */
+  /** Whether a problem is more than a malformed row that can be left out. */
   isFatal: boolean;
   problems: ScanProblem[];
   /** The number of problems, listed or not. */
@@ -61,9 +61,8 @@ const COMMENT = 6;
 const COMMENT_CR_SEEN = 7;
 
 /**
- * Scans a whole file by RFC 4180 and reports its errors, in constant memory, at 250 to 700 MB/s. Hand-made: DuckDB, which
- * reads the file afterwards, is several times faster but skips some broken rows silently, and parsers from npm build the
- * values of each record.
+ * Scans a whole file by RFC 4180 and reports its errors, in constant memory, at 250 to 700 MB/s. Hand-made: DuckDB,
+ * which reads the file later, skips some broken rows silently, and npm's parsers build every value.
  */
 export async function scanRecords(
   path: string,
@@ -95,7 +94,7 @@ export async function scanRecords(
 
 const NOT_UTF8 = 'there are bytes that are not UTF-8';
 
-/** Checks UTF-8 across chunks. Up to three bytes of an incomplete character are kept for the next chunk. */
+/** Checks UTF-8 across chunks; keeps up to three bytes of an incomplete character for the next. */
 class Utf8Check {
   #rest = Buffer.alloc(0);
 
@@ -299,7 +298,7 @@ class Scanner {
           continue;
         }
         state = PLAIN;
-        // The rest of the value: half of the bytes pass here, and four times as fast as one by one.
+        // Skips the rest of the value: half of the bytes pass here, four times as fast.
         while (i < last && ordinary[chunk[i + 1] as number] === 1) i++;
       }
     }
@@ -350,7 +349,7 @@ class Scanner {
     this.#isReported = false;
   }
 
-  /** Whether the record has several lines. If it is malformed, a quote that is never closed may have taken others in. */
+  /** Whether the record spans several lines. In a malformed one an unclosed quote may have swallowed other records. */
   #hasLines(end: number): boolean {
     const from = this.#start - this.#base;
     return (
@@ -358,7 +357,7 @@ class Scanner {
     );
   }
 
-  /** LF and CRLF may be mixed; a CR among these is rather a part of a value. */
+  /** LF and CRLF may be mixed; a CR among them is more likely part of a value. */
   #checkLineBreak(lineBreak: string): void {
     if (lineBreak !== '\r' && this.#lineBreak !== '\r') {
       this.#isRegular = false;

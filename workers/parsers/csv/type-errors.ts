@@ -35,7 +35,7 @@ interface TypeMismatch {
   value: string;
 }
 
-/** Finds the values that the types of their columns do not hold: counts all, and lists the first hundred in order of lines. */
+/** Finds the values that their columns' types do not hold: counts all, and lists the first hundred by line. */
 export async function findTypeErrors(
   connection: DuckDBConnection,
   { table, relation, final: { columns, numerals, hasHeader } }: Table,

@@ -16,7 +16,7 @@ import { findTypeErrors } from './type-errors.ts';
 
 /** Progress after each step, as measured with 100 MB of five columns. */
 const WRITTEN = 0.5;
-/** A second pass over the file is needed where a later value is of another type than the first ones. */
+/** After a second pass, which is needed if a later value has another type than the first ones. */
 const WRITTEN_AGAIN = 0.7;
 
 export interface WriteOptions {
@@ -31,9 +31,8 @@ export interface WrittenTable {
 }
 
 /**
- * Writes a CSV file as Parquet: guesses the column types from the first rows, and checks while it writes that its column's
- * type holds each value exactly. Where one does not, the types of all values are looked at, and the file is written once
- * more. Whether these are all rows is checked by checkRows().
+ * Writes a CSV file as Parquet with column types guessed from the first rows, and checks each value. If one does not
+ * fit, the types of all values are found and the file is written again. checkRows() checks the number of rows.
  */
 export async function writeTable(
   connection: DuckDBConnection,
@@ -74,17 +73,17 @@ export async function writeTable(
   return { rows, columns, hasHeader };
 }
 
-/** DuckDB skips some broken rows silently: throws if the table has not a row for each record. */
+/** Throws if the table lacks rows of records: DuckDB skips some broken rows silently. */
 export function checkRows({ rows, hasHeader }: WrittenTable, records: number): void {
   const expected = records - (hasHeader ? 1 : 0);
   if (rows !== expected) throw new Error(`DuckDB read ${rows} of ${expected} rows`);
 }
 
-/** In the message of DuckDB's error about a value that its column's type does not hold. */
+/** Part of DuckDB's error message about a value that its column's type does not hold. */
 const MISFIT = 'value of another type';
 const isMisfit = (error: unknown) => String(error).includes(MISFIT);
 
-/** An SQL expression for a column's value, which fails with MISFIT where its type does not hold the text. */
+/** An SQL expression for a column's value; fails with MISFIT if the type does not hold the text. */
 function checked({ name, type }: TypedColumn, i: number, numerals: Numerals): string {
   const text = `c${i}`;
   if (type === 'VARCHAR') return `${text} AS ${quoteName(name)}`;

@@ -5,7 +5,7 @@ export const MAX_RATIO = 1_000;
 /** A small file of nothing but zeros is no bomb. */
 const ALWAYS_ALLOWED = 1 << 20;
 
-/** What a table of any file may take of the disk. */
+/** The disk space that any file's table may take. */
 export const SMALL_BYTES = 64 << 20;
 
 interface Bounds {
@@ -18,7 +18,7 @@ interface Bounds {
 export const largestExpansion = ({ compressed, limit }: Bounds): number =>
   Math.min(limit, Math.max(ALWAYS_ALLOWED, compressed * MAX_RATIO));
 
-/** Passes bytes on until those of all calls are more than the limit, or than a thousand times the compressed ones. */
+/** Passes bytes on until all calls exceed the limit, or a thousand times the compressed bytes. */
 export function boundExpansion({
   compressed,
   limit,

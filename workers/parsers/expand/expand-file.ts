@@ -14,8 +14,8 @@ interface Files {
 }
 
 /**
- * The file, or what a gzip or zstd file expands to, once, and how many bytes may be made of it. Throws TableError if that is damaged
- * or too much.
+ * The file, or the expansion of a gzip or zstd file (one level), and its limit in bytes. Throws TableError if it is
+ * damaged or too large.
  */
 export async function expandFile({
   input,

@@ -7,8 +7,8 @@ const [READ_BYTES, CHUNK_BYTES] = [1 << 16, 1 << 18];
 const ZERO = Buffer.alloc(READ_BYTES);
 
 /**
- * Expands gzip (RFC 1952), member after member. After the last one there may be zeros, with which tapes and some programs
- * fill up a block. There Node says that the end is reached, and takes no more of what is written to it.
+ * Expands gzip (RFC 1952), member by member. Zeros may follow the last one, as padding of tapes and some programs:
+ * there Node reports the end and accepts no more input.
  */
 export async function* gzipMembers(path: string): AsyncGenerator<Buffer> {
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });

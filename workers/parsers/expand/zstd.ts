@@ -7,10 +7,10 @@ const MAGIC = 0xfd2fb528;
 /** The first of 16 numbers of frames that are no data. */
 const SKIPPABLE = 0x184d2a50;
 const isSkippable = (magic: number) => magic >>> 4 === SKIPPABLE >>> 4;
-/** Whether a file that begins with this number is of zstd; those of several threads (pzstd) begin with a frame of no data. */
+/** Whether a file that begins with this number is zstd; files of pzstd begin with a skippable frame. */
 export const isZstd = (magic: number) => magic === MAGIC || isSkippable(magic);
 const MAX_BLOCK = 128 << 10;
-/** What zstd itself expands without being asked for more memory. */
+/** The most memory for which zstd itself expands by default. */
 const MAX_WINDOW = 128 << 20;
 const RESERVED_BLOCK = 3;
 const RLE_BLOCK = 1;
@@ -18,13 +18,13 @@ const RLE_BLOCK = 1;
 interface FrameHeader {
   bytes: Buffer;
   hasChecksum: boolean;
-  /** Of what it expands to, where it says so. */
+  /** The expanded size, if stated. */
   size: number | undefined;
 }
 
 /**
- * Expands zstd (RFC 8878), frame after frame. fzstd checks neither the checksums nor how much memory a frame wants, so the
- * frames are walked here. To be replaced by zlib's own when the oldest supported Node has it (22.15).
+ * Expands zstd (RFC 8878), frame by frame. Walks the frames itself, because fzstd checks neither checksums nor a
+ * frame's memory. Replace by zlib's when the oldest supported Node has it (22.15).
  */
 export async function* zstdFrames(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const reader = new ByteReader(source);
@@ -50,7 +50,7 @@ async function* expandFrame(reader: ByteReader, magic: Buffer, hash: Hash): Asyn
   const expanded: Buffer[] = [];
   const decompress = new Decompress(data => expanded.push(Buffer.from(data)));
   let size = 0;
-  // fzstd keeps the first 18 bytes back until it has them, or is told that there are no more.
+  // fzstd holds the first 18 bytes back until it has them or is told that no more come.
   const push = (bytes: Buffer, isEnd = false) => {
     try {
       decompress.push(bytes, isEnd);

@@ -4,7 +4,7 @@ import { encodingOfMark, looksLikeUtf16 } from '../csv/decode-text.ts';
 import { recognizeFile } from '../file-kind.ts';
 import { TableError } from '../table/protocol.ts';
 
-/** With the user block of any HDF5 file that was seen. */
+/** Includes the user block of any HDF5 file seen so far. */
 const HEAD_BYTES = 65_536 + 8;
 /** A workbook may begin with another part than Excel's do, and netCDF-4 is HDF5. */
 const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {
@@ -12,7 +12,7 @@ const ALSO_READ: Partial<Record<FileParserName, FileParserName>> = {
   netcdf: 'hdf5',
 };
 
-/** Throws TableError for a file whose first bytes are those of another kind, and names that kind and its parser. */
+/** Throws TableError for a file that begins like another kind; names that kind and its parser. */
 export async function checkKind(path: string, parser: FileParserName): Promise<void> {
   const head = await readHead(path);
   if (head.length === 0) throw new TableError({ reason: 'the file is empty' });

@@ -11,7 +11,7 @@ import { makeArray } from '../npy/make-array.ts';
 import { makeNpyTable } from '../npy/make-npy-table.ts';
 import { type Reader, TableError } from '../table/protocol.ts';
 
-/** Reads what numpy.save() writes: one dimension is a table, with a column for each field of records; others are an array. */
+/** Reads what numpy.save() writes: one dimension becomes a table with a column per field, others an array. */
 const npy: Reader<'npy'> = async (request, onProgress) => {
   const { input, output } = request;
   const { descr, isFortran, shape, offset } = await readHeader(input);

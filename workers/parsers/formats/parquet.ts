@@ -14,12 +14,12 @@ import { writeSlices } from '../table/write-slices.ts';
 /** Progress after each step. */
 const CHECKED = 0.3;
 const WRITTEN = 0.7;
-/** Columns. Of each, DuckDB holds a page of the file, which may have a megabyte: 300 MB of 1,000 columns did not fit. */
+/** Columns. DuckDB holds a page of each, up to a megabyte: 300 MB of 1,000 columns did not fit. */
 const WIDE = 100;
 
 /**
- * Writes a Parquet file anew, in the small row groups that pages are read from, with the types of tables. All its values are
- * looked at before: each is kept exactly, or the file is refused.
+ * Rewrites a Parquet file in small row groups for paging, with the types of tables. Checks all values first: each is
+ * kept exactly, or the file is refused.
  */
 const parquet: Reader<'parquet'> = async (request, onProgress) => {
   const { input, output } = request;

@@ -5,7 +5,7 @@ import { checkKind } from './check-kind.ts';
 /** Sources end in .ts, the compiled program in .js. */
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
 
-/** Reads a file, expanded if it is compressed, by the reader of its format, which is in the file of that name beside this one. */
+/** Reads a file, expanded if compressed, by its format's reader, which is in the file of that name in this folder. */
 export async function readFile(
   request: FileRequest,
   onProgress: (share: number) => void,

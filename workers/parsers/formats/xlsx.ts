@@ -68,7 +68,7 @@ interface Look {
   /** Those with a value. */
   columns: number[];
   first: SheetRow | undefined;
-  /** Whether the values of the first row are texts, and not all of them such as stand for a value. */
+  /** Whether the first row holds texts that do not all stand for values. */
   looksLikeNames: boolean;
   /** Rows. */
   count: number;

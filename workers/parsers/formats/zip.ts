@@ -13,8 +13,8 @@ import { inMember, type Member, openZip } from '../zip/open-zip.ts';
 import { readFile } from './read-file.ts';
 
 /**
- * Makes of each file in an archive what the parser of its name makes, or keeps it as it is. Archives in it are kept too: what
- * they expand to would have no bound.
+ * Converts each file of an archive by the parser of its name, or keeps it as it is. Inner archives are kept, because
+ * their expansion would be unbounded.
  */
 const zip: Reader<'zip'> = async (request, onProgress) => {
   const { size } = await stat(request.input);
@@ -24,7 +24,7 @@ const zip: Reader<'zip'> = async (request, onProgress) => {
   const { members, extract, close } = await openZip(request.input, bound);
   if (members.length === 0) throw new TableError({ reason: 'there is no file in it' });
   const made: MadeFile[] = [];
-  /** Bytes of all files so far, also those that were compressed in the archive once more. */
+  /** Total bytes so far, including files that were compressed again in the archive. */
   let expanded = 0;
   for (const [i, member] of members.entries()) {
     const scratch = join(request.scratch, `member-${i}`);

@@ -33,7 +33,7 @@ export function codeOf(metadata: Metadata): string | undefined {
   return type === FLOAT && (size === 4 || size === 8) ? `<f${size}` : undefined;
 }
 
-/** The fields of a type: those of a record, or the value itself; undefined where one is of no column's type. */
+/** The fields of a record type, or the value itself; undefined if a field fits no column type. */
 export function fieldsOf(metadata: Metadata, name: string): HdfField[] | undefined {
   if (metadata.type !== COMPOUND) {
     const field = one(metadata, name, 0);
@@ -53,7 +53,7 @@ export function fieldsOf(metadata: Metadata, name: string): HdfField[] | undefin
   return fields.length > 0 && fields.every(field => field !== undefined) ? fields : undefined;
 }
 
-/** Of records with members of both byte orders HDF5 turns none; where all have one, it makes them little-endian. */
+/** HDF5 converts no records that mix byte orders; records of one order it makes little-endian. */
 function hasBothOrders(members: Metadata[]): boolean {
   const orders = members.filter(({ type }) => type !== STRING);
   return new Set(orders.map(({ littleEndian }) => littleEndian)).size > 1;

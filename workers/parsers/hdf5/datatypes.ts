@@ -15,8 +15,8 @@ const MAX_DEPTH = 32;
 const SIGNATURE = Buffer.from('\x89HDF\r\n\x1a\n', 'latin1');
 
 /**
- * Reads the headers of datasets from the file itself, because h5wasm does not tell how many bits of a number are used, and
- * where, nor whether its values are in this file.
+ * Reads dataset headers from the file itself: h5wasm does not tell which bits of a number are used, nor whether its
+ * values are in this file.
  */
 export class Datatypes {
   readonly #fd: number;
@@ -38,8 +38,8 @@ export class Datatypes {
   }
 
   /**
-   * Whether all numbers of an object's type are integers that use all bits of their bytes, or floats of IEEE 754; other
-   * types do not matter. Of a type that cannot be found or understood it is not.
+   * Whether all numbers in an object's type are integers that use all their bits, or IEEE 754 floats; other types do
+   * not matter. False if the type is unknown.
    */
   isPlain(reference: Buffer): boolean {
     try {
@@ -129,7 +129,7 @@ function lengthOfPlain(message: Buffer, depth: number): number | undefined {
   if (type === FLOAT) return isIeee(message) ? 20 : undefined;
   if (type === COMPOUND) return lengthOfRecord(message, depth);
   if (type === ENUM) return lengthOfEnumeration(message, depth);
-  // Of strings in records it matters where they end; of what no column is of, nothing after it is read.
+  // The end of a string matters within records; after a type that no column has nothing is read.
   return type === STRING ? 8 : message.length;
 }
 
@@ -154,7 +154,7 @@ function lengthOfName(message: Buffer, at: number): number | undefined {
   return message.readUInt8(0) >> 4 < 3 ? Math.ceil(length / 8) * 8 : length;
 }
 
-/** Sign, exponent and mantissa lie where IEEE 754 has them, and no bit is left over. */
+/** Sign, exponent and mantissa are where IEEE 754 has them, and no bit is left over. */
 function isIeee(message: Buffer): boolean {
   const size = message.readUInt32LE(4);
   const [, layout] =

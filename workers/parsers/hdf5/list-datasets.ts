@@ -16,11 +16,11 @@ export interface Dataset {
 
 const MAX_DEPTH = 32;
 const MAX_OBJECTS = 10_000;
-/** Of dimensions that have no values of their own netCDF makes datasets that are no variables. */
+/** netCDF also makes datasets for dimensions without values; those are no variables. */
 const NO_VARIABLE = /^This is a netCDF dimension but not a netCDF variable/;
 const MAX_UNIT = 200;
 
-/** All datasets of a file that have values; soft and external links are passed over: what they mean is elsewhere. */
+/** All datasets with values. Soft and external links are skipped, because their targets are elsewhere. */
 export function listDatasets(file: Hdf5File): Dataset[] {
   const found: Dataset[] = [];
   let objects = 0;

@@ -28,7 +28,7 @@ interface Plan {
   problems: TableProblem[];
 }
 
-/** Makes the datasets of a file into tables, of those with one dimension, and arrays; lists those that are neither. */
+/** Makes tables of a file's one-dimensional datasets and arrays of others; lists those that are neither. */
 export async function makeHdf5Artifacts(
   request: FileRequest,
   onProgress: (share: number) => void,
@@ -118,14 +118,14 @@ function planArtifacts(file: Hdf5File, datasets: Dataset[]): Plan {
   }
   for (const [group, lengths] of byGroup)
     for (const [count, side] of lengths) {
-      // Where the lengths differ, a table is named by its own.
+      // Tables of different lengths have theirs in the name.
       const parts = [group, lengths.size > 1 ? String(count) : ''].filter(part => part !== '');
       plan.tables.push({ name: parts.join('/'), datasets: side, count });
     }
   return plan;
 }
 
-/** A dataset may say that it is of any size, and have no values but its fill value. */
+/** A dataset may claim any size while holding nothing but its fill value. */
 async function checkSize({ input, expanded }: FileRequest, datasets: Dataset[]): Promise<void> {
   const limit = largestExpansion({ compressed: (await stat(input)).size, limit: expanded });
   const bytes = datasets.reduce(

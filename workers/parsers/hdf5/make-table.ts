@@ -69,7 +69,7 @@ export async function makeHdf5Table(
   return { name: '', kind: 'table', path: request.output, ...table };
 }
 
-/** Whether a column has unsigned integers past 64 bits with a sign, and so is of texts, as in a CSV file. */
+/** Whether a column has unsigned integers beyond signed 64 bits; it then holds texts, as for CSV. */
 function isWide(file: Hdf5File, dataset: Dataset, { code, at }: HdfField): boolean {
   if (!code?.endsWith('u8')) return false;
   const read = integerReader('u8', code.startsWith('>'));

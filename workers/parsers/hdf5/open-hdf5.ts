@@ -9,11 +9,11 @@ export interface Hdf5File {
   /** Undefined for links that lead elsewhere, and for what is neither. */
   kindOf(path: string): 'group' | 'dataset' | undefined;
   describe(path: string): Metadata;
-  /** Whether its numbers use all bits of their bytes, as integers or by IEEE 754: others are read wrongly. */
+  /** Whether its numbers use all bits of their bytes, as integers or by IEEE 754; others would be misread. */
   isPlain(path: string): boolean;
   /** Whether the values of a dataset lie in files beside this one. */
   hasOtherFiles(path: string): boolean;
-  /** The names or numbers of a dataset's filters that HDF5 does not bring along, such as lzf. */
+  /** The filters of a dataset, by name or number, that HDF5 does not include, such as lzf. */
   foreignFilters(path: string): string[];
   /** A block of values, little-endian; `texts` of variable length instead of their bytes. */
   read(path: string, block: Block): { bytes: Buffer; texts?: Buffer[] };
@@ -35,8 +35,8 @@ const PATH = '/file.h5';
 const POINTER = 4;
 
 /**
- * Opens a file in a file system that holds nothing else, so that no link or external storage in it leads to files of this
- * machine. It is read as it is needed. h5wasm's own readers return what was in memory where HDF5 fails: these look.
+ * Opens a file in a virtual file system of its own, so that its links and external storage lead to no other file. It is
+ * read on demand. h5wasm's own readers return stale memory when HDF5 fails; these check.
  */
 export async function openHdf5(path: string): Promise<Hdf5File> {
   const { ready } = await import('h5wasm');

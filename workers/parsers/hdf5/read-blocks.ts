@@ -2,12 +2,12 @@ import { type Box, runOf } from '../npy/write-box.ts';
 import type { Dataset } from './list-datasets.ts';
 import type { Hdf5File } from './open-hdf5.ts';
 
-/** Of one reading, unless a single chunk is larger: a chunk is decompressed as a whole each time. */
+/** The most that one read takes, unless a chunk is larger: chunks are decompressed as a whole. */
 const BLOCK_BYTES = 4 << 20;
 const MAX_BLOCK_BYTES = 64 << 20;
 /** Of several chunks in a box. */
 const BOX_BYTES = 16 << 20;
-/** A box whose values lie in shorter pieces in C order takes longer to write than to read again and again. */
+/** A box of shorter contiguous runs takes longer to write than to read repeatedly. */
 const MIN_RUN_BYTES = 512;
 
 export interface Place {
@@ -28,8 +28,8 @@ export function* readBlocks(file: Hdf5File, dataset: Dataset): Generator<Buffer>
 }
 
 /**
- * The values of a dataset in boxes, where blocks in C order would have HDF5 decompress its chunks again and again: a film in chunks
- * of many small pieces of many pictures, for instance.
+ * The values of a dataset in boxes, for chunks that reading in C order would decompress again and again, such as chunks
+ * of small parts of many pictures of a film.
  */
 export function readBoxes(file: Hdf5File, dataset: Dataset): Generator<Buffer | Box> {
   const { path, metadata, shape } = dataset;
@@ -41,7 +41,7 @@ export function readBoxes(file: Hdf5File, dataset: Dataset): Generator<Buffer | 
   })();
 }
 
-/** Undefined where blocks in C order hold whole chunks, and where one chunk is too much for a box or too thin. */
+/** Undefined if blocks in C order hold whole chunks, or one chunk is too large for a box or too thin. */
 export function extentsOfBoxes(shape: number[], { size, chunks }: Layout): number[] | undefined {
   if (!chunks || shape.includes(0)) return undefined;
   const extents = shape.map((length, d) => Math.min(length, chunks[d] ?? 1));
@@ -78,7 +78,7 @@ export function* boxesOf(shape: number[], extents: number[]): Generator<Place> {
   }
 }
 
-/** Blocks are whole in the dimensions after `split`, have `step` indexes of that one, and one of those before it. */
+/** Blocks span the dimensions after `split`, `step` indexes of that one, and one index of each before it. */
 function planBlocks(shape: number[], { size, chunks }: Layout) {
   let split = shape.length - 1;
   let inner = size;
@@ -101,7 +101,7 @@ function* blocksOf(shape: number[], layout: Layout): Generator<Place> {
   );
 }
 
-/** How many indexes of a dimension are read at once: whole chunks, if they are not too large. */
+/** How many indexes of a dimension to read at once: whole chunks, if they fit. */
 export function stepOf(length: number, { inner, chunk }: { inner: number; chunk: number }): number {
   const wanted = Math.max(1, Math.floor(BLOCK_BYTES / inner));
   const most = Math.max(1, Math.floor(MAX_BLOCK_BYTES / inner));

@@ -8,7 +8,10 @@ import type { RecordText } from './split-records.ts';
 /** Progress after the names of all columns are known. */
 const NAMED = 0.2;
 
-/** Makes a table of records, whose columns are all their names in order of appearance. Reads the file twice: for these, and for the values. */
+/**
+ * Makes a table of records, with a column for each name, by first appearance. Reads the file twice: for the names, then
+ * for the values.
+ */
 export async function makeRecordTable(
   request: FileRequest,
   split: (path: string) => AsyncIterable<RecordText>,

@@ -5,8 +5,8 @@ import { TableError } from '../table/protocol.ts';
 export type JsonRecord = Map<string, Cell>;
 
 /**
- * Reads an object with its values as they are written: a number keeps all of its digits, and an object or array in it is
- * its text. JSON.parse() is strict but loses what jsonc-parser, which is not, knows: where each value is.
+ * Reads an object with its values as written: numbers keep all digits, nested objects and arrays stay texts.
+ * JSON.parse() is strict, but only jsonc-parser, which is not, tells where each value is.
  */
 export function parseRecord(text: string, row: number): JsonRecord {
   const refuse = (reason: string): never => {

@@ -5,7 +5,7 @@ import { TableError } from '../table/protocol.ts';
 
 export interface RecordText {
   text: string;
-  /** Of ndjson the line, of json the number of the record; both from 1. */
+  /** The line (ndjson) or the number of the record (json), from 1. */
   row: number;
 }
 
@@ -39,7 +39,7 @@ export async function* splitLines(path: string): AsyncGenerator<RecordText> {
   if (text.trim() !== '') yield { text, row };
 }
 
-/** The elements of the array that a file is. What is in them is not checked; that they are apart is. */
+/** Splits a file that is an array into its elements. Checks that they are separated, not what is in them. */
 export async function* splitElements(path: string): AsyncGenerator<RecordText> {
   let row = 0;
   let depth = 0;

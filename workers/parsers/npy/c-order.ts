@@ -13,11 +13,11 @@ interface RawArray {
   isFortran: boolean;
 }
 
-/** An array in Fortran order is turned in memory, of which the child has a part for it. */
+/** A Fortran-order array is transposed in memory, in a share of the child's. */
 const MAX_TURNED_BYTES = 64 << 20;
 const PIECE_VALUES = 1 << 15;
 
-/** The type that the array is stored with; undefined where arrays are of no such type. */
+/** The type that the array is stored with; undefined for types that arrays do not have. */
 export function storedType(code: string): ArrayType | undefined {
   const plain = code.replace(/^[>=]/, '<').replace(/^<([biu]1)$/, '|$1');
   if (plain === '<f2') return '<f4';

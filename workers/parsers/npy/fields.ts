@@ -29,7 +29,7 @@ const UNITS: Record<string, bigint> = {
   ns: 0n,
 };
 
-/** The fields of a record, or the one of a plain value. Throws TableError for types that no column is of. */
+/** The fields of a record, or of a plain value. Throws TableError for types that no column has. */
 export function readFields(descr: PythonValue): { fields: Field[]; size: number } {
   if (typeof descr === 'string') {
     const field = { name: 'value', at: 0, ...fieldOf(descr, 'value') };

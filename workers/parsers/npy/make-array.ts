@@ -11,7 +11,7 @@ interface Values {
   descr: ArrayType;
   shape: number[];
   unit?: string;
-  /** Little-endian and of whole values: pieces of the array in C order, or boxes in any order. */
+  /** Little-endian, whole values: pieces in C order, or boxes in any order. */
   pieces: AsyncIterable<Buffer> | Iterable<Buffer | Box>;
   onBytes?(bytes: number): void;
 }

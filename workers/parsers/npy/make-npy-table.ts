@@ -36,7 +36,7 @@ export async function makeNpyTable(
   return { name: '', kind: 'table', path: request.output, ...table };
 }
 
-/** The columns, of which those with unsigned integers past 64 bits with a sign are texts, as in a CSV file. */
+/** The columns; those with unsigned integers beyond signed 64 bits hold texts, as for CSV. */
 async function findWide(
   path: string,
   { fields, size, offset }: Records,

@@ -1,13 +1,13 @@
 import { writeSync } from 'node:fs';
 
-/** A part of an array that is as wide in each dimension as `count` says, in C order. */
+/** A part of an array, in C order; `count` is its width in each dimension. */
 export interface Box {
   bytes: Buffer;
   from: number[];
   count: number[];
 }
 
-/** The values of a box that lie together: those of its last dimensions as far as they are whole, and of the one before. */
+/** The contiguous values of a box: its last dimensions as far as they are whole, and the one before. */
 export function runOf(count: number[], shape: number[]): { first: number; length: number } {
   let first = shape.length - 1;
   while (first > 0 && count[first] === shape[first]) first--;
@@ -20,7 +20,7 @@ export function writeAt(fd: number, bytes: Buffer, position: number): void {
     done += writeSync(fd, bytes, done, bytes.length - done, position + done);
 }
 
-/** Writes the values of a box, each of `size` bytes, where they lie in the array of this shape, which begins at `start`. */
+/** Writes a box, with values of `size` bytes, to its place in the array of this shape at `start`. */
 export function writeBox(
   fd: number,
   { bytes, from, count }: Box,

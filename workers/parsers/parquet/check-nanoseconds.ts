@@ -5,7 +5,7 @@ import { parquetMetadataAsync, parquetRead } from 'hyparquet';
 import { TableError } from '../table/protocol.ts';
 import { NANOSECONDS } from './plan-columns.ts';
 
-/** Of INT96, a day and the nanoseconds in it, and of times with a zone in nanoseconds DuckDB keeps microseconds. */
+/** DuckDB keeps only microseconds of INT96 (a day and its nanoseconds) and of zoned times in nanoseconds. */
 interface Columns {
   input: string;
   /** Their names in the file. */

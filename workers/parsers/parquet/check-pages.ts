@@ -17,7 +17,7 @@ interface PageHeader {
   length: number;
   /** Bytes of the page after it. */
   size: number;
-  /** Of these bytes, where the program that wrote them gave one. */
+  /** The checksum of these bytes, if the file has one. */
   checksum: number | undefined;
 }
 
@@ -31,8 +31,8 @@ const MAX_FOOTER_BYTES = 64 << 20;
 const TAIL_BYTES = 8;
 
 /**
- * Throws TableError for an encrypted file, and where a page is not what its checksum says, at which DuckDB does not look. A
- * program gives all pages of a file one, or none: then only the first page is read.
+ * Throws TableError for an encrypted file, and for a page that fails its checksum, which DuckDB ignores. A program
+ * writes checksums for all pages or none: without one on the first page, no other is read.
  */
 export async function checkPages(input: string): Promise<void> {
   const file = await open(input);

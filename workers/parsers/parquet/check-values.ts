@@ -13,7 +13,9 @@ interface Check {
   onProgress(share: number): void;
 }
 
-/** The columns with the types that hold all their values, and how many bytes these are. Throws TableError for one that none holds. */
+/**
+ * The columns with the types that hold all their values, and their size in bytes. Throws TableError if none holds them.
+ */
 export async function checkValues(
   connection: DuckDBConnection,
   { request: { input, expanded }, planned, onProgress }: Check,

@@ -1,6 +1,6 @@
 /**
- * An SQL condition for whether a list or record has a date in it that the given condition is true for, by DuckDB's type of the
- * value; undefined where no date can be in it.
+ * An SQL condition for whether a list or record contains a date that meets the given one, by DuckDB's type of the
+ * value; undefined if it can contain none.
  */
 export function someDate(
   value: string,

@@ -11,9 +11,9 @@ export interface ColumnPlan {
   type: SqlType;
   /** An SQL expression for the value in the table. */
   value: string;
-  /** What a table cannot hold: an SQL condition on the value in the file, and what is said of it. */
+  /** What a table cannot hold: an SQL condition on the value in the file, and its description. */
   faults: { when: string; reason: string }[];
-  /** Where the condition is false for a value, all are texts. */
+  /** If the condition is false for any value, the column holds texts. */
   orText?: { unless: string; value: string };
   /** An SQL expression for the bytes of a value. */
   bytes: string;
@@ -36,7 +36,7 @@ const nanosecondsOf = (value: string) => ({
   reason: NANOSECONDS,
 });
 
-/** The columns of the file, by the names and types that DuckDB gives them. Throws TableError for types that no table holds. */
+/** Plans the columns by DuckDB's names and types. Throws TableError for types that no table holds. */
 export function planColumns(
   found: { name: string; type: string }[],
   written: string[],
@@ -80,7 +80,7 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
   if (decimal?.[2] === '0')
     return plan('BIGINT', orText(`${value} IS NULL OR TRY_CAST(${value} AS BIGINT) IS NOT NULL`));
   if (decimal) {
-    // DuckDB divides by the power of ten, which is no double past 10^22; of a text it finds the nearest one.
+    // DuckDB divides by the power of ten, which is no exact double past 10^22; from a text it finds the nearest double.
     const digits = Number(decimal[2]) > 22 ? `CAST(${value} AS VARCHAR)` : value;
     const nearest = `CAST(${digits} AS DOUBLE)`;
     return plan('DOUBLE', {
@@ -118,7 +118,7 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
     const json = `CAST(to_json(${value}) AS VARCHAR)`;
     // A text may say so.
     const bare = `regexp_replace(${json}, '"(\\\\.|[^"\\\\])*"', '""', 'g')`;
-    // In a list, since DuckDB cannot read a single field of a record that has one without a name.
+    // In a list, because DuckDB cannot read a single field of a record that has an unnamed one.
     const date = someDate(`[${value}]`, {
       type: `${type}[]`,
       isBad: one => isOutside(one, 'DATE'),

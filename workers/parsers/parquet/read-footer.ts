@@ -8,7 +8,7 @@ const MAX_DECIMAL_DIGITS = 38;
 export interface Footer {
   rows: number;
   columns: { name: string; type: string }[];
-  /** As the file has them, of which DuckDB makes unique ones. */
+  /** As in the file; DuckDB makes them unique. */
   names: string[];
   /** The columns whose values DuckDB cuts to microseconds. */
   nanoseconds: string[];
@@ -60,10 +60,10 @@ function refuseLongDecimals(schema: Record<string, unknown>[]): void {
     });
 }
 
-/** DuckDB renames fields of a record that differ by the case of A to Z alone, or not at all. */
+/** DuckDB renames fields of a record that differ only by ASCII case, or not at all. */
 function refuseSameNames(schema: Record<string, unknown>[]): void {
   let column = '';
-  /** Of the nodes above: how many children are still to come, and the names of those that came. */
+  /** For each open node above: its remaining children, and the names seen. */
   const above: { left: number; names: Set<string> }[] = [];
   for (const { name, children } of schema) {
     while (above.at(-1)?.left === 0) above.pop();

@@ -7,7 +7,7 @@ export const damaged = (why: string) =>
     hint: 'Write the file again, and send it again.',
   });
 
-/** What DuckDB says of files that are not damaged, and what to do about them. */
+/** DuckDB's errors about undamaged files, and their remedies. */
 const OTHERWISE: [said: RegExp, reason: string | undefined, hint: string][] = [
   [/at least one non-root column/, 'there is no column in it', 'Write the index as a column.'],
   [
@@ -22,7 +22,7 @@ const OTHERWISE: [said: RegExp, reason: string | undefined, hint: string][] = [
   ],
 ];
 
-/** What DuckDB says of a file that it cannot read is about the file, unless memory or disk are full. */
+/** Takes an error of DuckDB for one about the file, unless memory or disk are full. */
 export async function refuseDamaged<T>(reading: Promise<T>, input: string): Promise<T> {
   try {
     return await reading;

@@ -1,6 +1,6 @@
 /**
- * The table process. A broken or hostile file that crashes the reader or takes all memory affects only this process. It
- * exits at the end of its standard input, and so with the worker that started it.
+ * The table process. A file that crashes the reader or takes all memory affects only this process. It exits at the end
+ * of its standard input, and so with its worker.
  */
 import { raiseOomScore } from '../../sandbox/oom-score.ts';
 import { readFile } from '../formats/read-file.ts';

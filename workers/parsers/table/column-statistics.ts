@@ -34,9 +34,8 @@ interface Table {
 }
 
 /**
- * Computes type, minimum, maximum and number of missing values of each column, and the most frequent values of texts.
- * Integers are returned as decimal texts, because JSON numbers lose precision; minimum and maximum of numbers ignore NaN
- * and the infinities; times are ISO 8601.
+ * The type, minimum, maximum, missing values, and most frequent texts of each column. Integers are decimal texts, as
+ * JSON numbers lose precision; minimum and maximum ignore NaN and infinities; times are ISO 8601.
  */
 export async function computeColumnStatistics(
   connection: DuckDBConnection,
@@ -86,9 +85,9 @@ interface Ranges {
 }
 
 /**
- * Finds the least and the greatest value of each column. DuckDB takes them from the footer of the file where a query asks
- * for nothing else, and of no texts: so texts are asked for apart, and values are looked at only in columns with NaN or
- * infinities at an end.
+ * The least and greatest value of each column. DuckDB reads them from the file's footer if a query wants nothing else,
+ * and has none of texts there. So texts get a query of their own, and only columns with NaN or infinities at an end are
+ * scanned.
  */
 async function findRanges(
   connection: DuckDBConnection,

@@ -16,8 +16,8 @@ let lastHadMost = false;
 export const hadMost = () => lastHadMost;
 
 /**
- * Opens a DuckDB that can access only the scratch folder: no other file, no network, no extension that is not built in.
- * The configuration is locked, so that no statement can change that.
+ * Opens a DuckDB that can access only the scratch folder: no network, no extension that is not built in. Its
+ * configuration is locked, so that no statement can change that.
  */
 export async function openDuckdb(
   { scratch, memory, threads, share: asked }: Resources,
@@ -51,7 +51,7 @@ export async function openDuckdb(
     `SET TimeZone = 'UTC'`,
     // Reads a wide table's footer once, not for each query of its statistics.
     'SET parquet_metadata_cache = true',
-    // Of what is read of files, which the system keeps anyway: it took 100 MB while a table of 1,000 columns was copied.
+    // A cache of file contents, which the system has anyway: 100 MB while a table of 1,000 columns was copied.
     'SET enable_external_file_cache = false',
     'SET enable_progress_bar = true',
     'SET enable_progress_bar_print = false',
@@ -104,8 +104,8 @@ export async function runLong(
 }
 
 /**
- * Classifies an error by its message, because DuckDB's have no codes. EFBIG is of the limit on a child's files, which is what was
- * free when it began.
+ * Classifies an error by its message, as DuckDB's have no codes. EFBIG comes from the child's limit on files, which is
+ * the space that was free at its start.
  */
 export function classifyError(error: unknown): 'memory' | 'disk' | 'other' {
   const message = error instanceof Error ? error.message : String(error);

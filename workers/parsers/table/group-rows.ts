@@ -18,8 +18,8 @@ interface Grouping {
 }
 
 /**
- * Writes a row for each group, in the order of its values, missing ones last. The columns are named by their position,
- * because an aggregate may be called like a column.
+ * Writes a row for each group, in order of its values, missing ones last. Columns are named by position, because an
+ * aggregate may have a column's name.
  */
 export async function writeGroups(
   connection: DuckDBConnection,

@@ -1,11 +1,11 @@
 import { LARGEST_SHARE, type Resources, USUAL_SHARE } from './protocol.ts';
 
-/** What a child may use that differs between attempts. */
+/** The resources of a child that differ between attempts. */
 export type AttemptResources = Pick<Resources, 'threads' | 'share'>;
 
 /**
- * killed: from outside, as by a system without memory. exceeded: it took more than it may. refused: DuckDB reached its own
- * limit. most: it did so, and no attempt gives it more.
+ * `killed` from outside, for instance by the system; `exceeded` its limit; `refused` by DuckDB's own limit; `most`:
+ * refused with the most that any attempt gets.
  */
 type Kind = 'killed' | 'exceeded' | 'refused' | 'most';
 
@@ -18,8 +18,8 @@ export class LackOfMemory extends Error {
 }
 
 /**
- * What another attempt gets; undefined where it would fail as well. Where the system lets one of two threads wait, as under
- * load, DuckDB keeps in memory what the other makes meanwhile; a single one needs the same always, and less beside its buffers.
+ * What the next attempt gets; undefined if it would fail too. One thread needs a constant amount: of two, under load,
+ * DuckDB keeps in memory what one makes while the other waits.
  */
 export function afterLackOfMemory(
   kind: Kind,

@@ -44,7 +44,7 @@ export async function makeView(
   return { rows: await countRows(connection, readParquet(output)) };
 }
 
-/** Those of the first row group of a table, which have as many bytes as are read at once. */
+/** The rows of a table's first row group, as many as are read at once. */
 async function readGroupRows(connection: DuckDBConnection, input: string): Promise<number> {
   const [first] = await query(
     connection,

@@ -7,17 +7,17 @@ const MIN_ROWS = 32;
 const GROUP_CELLS = 1_000_000;
 const GROUP_BYTES = 32 << 20;
 /**
- * Column chunks of a table, whose groups are larger where there would be more. Each takes 1.2 kB of memory while the table is
- * written and more while its statistics are read: 10 GB of 300 columns had 90,000 and needed more than LIMIT_PARSE_BYTES.
+ * Column chunks of a table; groups are larger if there would be more. Each takes 1.2 kB while the table is written, and
+ * more for its statistics: the 90,000 of 10 GB with 300 columns exceeded LIMIT_PARSE_BYTES.
  */
 const MOST_CHUNKS = 40_000;
-/** Of those larger groups. A byte more takes 2.5 bytes of memory while the table is written. */
+/** The size of larger groups. Each byte more takes 2.5 bytes of memory while the table is written. */
 const LARGER_GROUP_BYTES = 2 * GROUP_BYTES;
 /** Columns. While a row group is written each text column has a dictionary; 2,000 large ones take more than 400 MB. */
 const WIDE = 100;
 const WIDE_DICTIONARY = 4_096;
 
-/** As far as it is known before the table is written. */
+/** What is known of its size before it is written. */
 export interface TableSize {
   columns: number;
   rows: number;
@@ -25,7 +25,7 @@ export interface TableSize {
   bytesPerRow: number;
 }
 
-/** Of a table whose row groups are like those of another one. */
+/** For a table with row groups like another's. */
 export interface GroupSize {
   columns: number;
   groupRows: number;

@@ -43,13 +43,16 @@ export interface Resources {
   memory: number;
   /** DuckDB's, at most. */
   threads: 1 | 2;
-  /** What DuckDB may use of the memory; by default by the number of columns. */
+  /** DuckDB's share of the memory; by default it depends on the number of columns. */
   share?: number;
 }
 
-/** Of the child's memory. DuckDB's limit covers its own buffers only; Node and its other allocations need the rest. */
+/**
+ * DuckDB's share of the child's memory: its limit covers its buffers only, and Node and its other allocations need the
+ * rest.
+ */
 export const USUAL_SHARE = 0.4;
-/** Of a single thread. For wide tables DuckDB counts more memory than it uses. */
+/** For a single thread. With wide tables DuckDB counts more memory than it uses. */
 export const LARGEST_SHARE = 0.7;
 
 /** Both paths are in the scratch folder. */

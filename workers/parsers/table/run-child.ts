@@ -18,7 +18,7 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', pac
 const MAX_ATTEMPTS = 3;
 /** V8 reserves 10 GB of addresses for a WebAssembly memory, unless it checks its bounds itself. */
 const NO_WASM_CAGE = '--disable-wasm-trap-handler';
-/** Of what the child tells: the statistics of 10,000 columns are some MB. */
+/** The most that a child may answer: the statistics of 10,000 columns take some MB. */
 const MAX_TOLD_BYTES = 128 << 20;
 /** V8's share of the limit. */
 const HEAP_MB = 96;
@@ -39,9 +39,8 @@ export interface RunOptions {
 }
 
 /**
- * Runs a table request in a child process. Throws TableError for problems of the file, WindlassError `parse_failed`,
- * `time_limit` or `insufficient_storage` when a limit is exceeded, and the signal's reason. Settles when the child has
- * exited.
+ * Runs a table request in a child process; settles at its exit. Throws TableError for problems of the file,
+ * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, and the signal's reason.
  */
 export async function runTableChild<K extends keyof Made>(
   request: Extract<Unlimited<TableRequest>, { kind: K }>,

@@ -6,8 +6,8 @@ import { parquetStatement } from './parquet-statement.ts';
 import { SLICE, writeSlices } from './write-slices.ts';
 
 /**
- * Bytes of a row. DuckDB sorts short rows with little memory, however many there are. Of its sorted runs it holds 60,000 rows at
- * once: 200 MB of 900 bytes each needed more than LIMIT_PARSE_BYTES.
+ * Bytes of a row. DuckDB sorts any number of short rows with little memory, but holds 60,000 rows of its sorted runs at
+ * once: 200 MB of 900 bytes each exceeded LIMIT_PARSE_BYTES.
  */
 const SHORT_ROW = 300;
 /** Bytes of rows that are sorted at once. They take up to ten times as much memory where texts say the order. */
@@ -75,7 +75,7 @@ class Sorter {
   readonly #connection: DuckDBConnection;
   readonly #sorting: Slice;
   readonly #columns: string;
-  /** Of a part that is divided again: its order as well, which may be told by columns of other slices. */
+  /** For a part that is divided again: with its sort columns, which may be in other slices. */
   readonly #undividedColumns: string;
   /** SQL expression for the bytes of a row. */
   readonly #width: string;
@@ -194,8 +194,8 @@ class Sorter {
   }
 
   /**
-   * Bytes that are compared as the rows are: up to the beginning of the first text, where rows may have the same, and whole, which no
-   * two rows have. To compare 1,500 rows by keys as long as themselves took more than LIMIT_PARSE_BYTES once in five times.
+   * Sort keys: `beginnings` up to a prefix of the first text, which rows may share; `whole`, which is unique. With
+   * whole keys as long as the rows, comparing 1,500 of them exceeded LIMIT_PARSE_BYTES once in five times.
    */
   #keys(row: string): { beginnings: string[]; whole: string } {
     const { sort, types } = this.#sorting;

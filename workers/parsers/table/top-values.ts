@@ -3,8 +3,8 @@ import { query, quoted, quoteName, unquoted } from './duckdb.ts';
 
 const TOP_VALUES = 20;
 /**
- * Bytes of a column's texts. DuckDB counts texts in memory, also where they do not fit: 230 MB of 30 kB, or 300 MB of 200
- * different bytes needed more than it had. Numbers it spills.
+ * Bytes of a column's texts. DuckDB counts texts in memory, even if they do not fit (it spills numbers): 230 MB of 30
+ * kB texts, or 300 MB of different 200-byte texts, needed more than it had.
  */
 const COUNTED_AS_TEXTS = 64 << 20;
 
@@ -35,7 +35,7 @@ export async function findTop(
   return rows.map(row => ({ value: unquoted(row.value), count: Number(row.n) }));
 }
 
-/** Of 100 million different values two have the same hash once in 3,000 tables. */
+/** Among 100 million different values two share a hash in one of 3,000 tables. */
 async function findTopByHash(
   connection: DuckDBConnection,
   { from, column, cut }: Texts,

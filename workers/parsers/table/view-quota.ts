@@ -12,9 +12,8 @@ export async function lockViews(tx: Tx, source: string): Promise<void> {
 }
 
 /**
- * Evicts the least recently used views of a table until the rest fits the limit together with the new one, which is kept
- * at any size. Everyone who may read a table may create views of it; this bounds their storage. Returns the objects,
- * whose deletion the caller schedules. Call lockViews() first.
+ * Evicts a table's least recently used views until the rest and the new one, which always stays, fit the limit: anybody
+ * who reads a table may create views. Returns the objects to schedule for deletion. Call lockViews() first.
  */
 export async function evictViews(
   tx: Tx,

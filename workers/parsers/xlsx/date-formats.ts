@@ -3,7 +3,7 @@ import { readWholeXml } from './read-xml.ts';
 /** What a number of days is shown as. */
 export type DateFormat = 'date' | 'time' | 'timestamp';
 
-/** Of Excel's own formats those of dates and times of day, with those of East Asian languages. */
+/** Excel's built-in formats of dates and times, including the East Asian ones. */
 const BUILT_IN: Record<DateFormat, number[]> = {
   date: [14, 15, 16, 17, 27, 28, 29, 30, 31, 36, 50, 51, 52, 53, 54, 57, 58],
   time: [18, 19, 20, 21, 32, 33, 34, 35, 45, 47, 55, 56],
@@ -20,7 +20,7 @@ export async function readDateFormats(
     for (const id of BUILT_IN[format]) dates.set(id, format);
   const formats: number[] = [];
   let isCellFormats = false;
-  // Those of conditional formats and styles of tables have numbers of their own.
+  // Conditional formats and table styles have number formats of their own.
   let isNumberFormats = false;
   await readWholeXml(bytes, {
     part: 'the list of formats',
@@ -40,7 +40,7 @@ export async function readDateFormats(
   return formats.map(id => dates.get(id));
 }
 
-/** What a format such as yyyy-mm-dd shows; undefined for a number, or a duration ([h]:mm). */
+/** What a format such as yyyy-mm-dd shows; undefined for numbers and durations ([h]:mm). */
 export function dateFormatOf(code: string): DateFormat | undefined {
   const [first = ''] = code
     .replace(/"[^"]*"|\\.|_.|\*./g, '')

@@ -15,7 +15,7 @@ interface OpenCell {
   column: number;
   type: string;
   style: number;
-  /** What its value, or its own text, says; undefined where there is none. */
+  /** Its value or inline text; undefined without one. */
   text: string | undefined;
   isFormula: boolean;
 }

@@ -21,8 +21,8 @@ const MAX_GAP = 2 * MAX_RECORD_BYTES;
 const RELATIONSHIPS = /\/relationships$/;
 
 /**
- * Reads XML as it comes; yields after each piece, so that what the handlers found can be taken. Entities are none but those of
- * XML itself, and a document type is an error.
+ * Reads XML incrementally; yields after each piece, so that the handlers' findings can be taken. Only XML's own
+ * entities are allowed, and a document type is an error.
  */
 export async function* readXml(
   bytes: AsyncIterable<Buffer>,

@@ -8,8 +8,8 @@ const LEAP_DAY = 60;
 const LAST_DAY = { 1900: 2_958_465, 1904: 2_957_003 };
 
 /**
- * A number of days as the date, time of day or both that it is, in ISO 8601 and to the millisecond, which is what Excel shows;
- * undefined where there is no such day.
+ * A serial number as its date, time of day or both, in ISO 8601 to the millisecond, which Excel shows; undefined if
+ * there is no such day.
  */
 export function dateOfSerial(
   serial: number,

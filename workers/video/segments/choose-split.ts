@@ -1,4 +1,4 @@
-/** The most frames of a segment that a helper takes: what is lost where it has to give up. */
+/** The most frames that a helper takes: they are lost if it has to give up. */
 const MOST_FRAMES = 3_000;
 
 interface Frames {
@@ -9,8 +9,8 @@ interface Frames {
 }
 
 /**
- * Where the second half begins of what is left of a segment, a multiple of the key-frame interval from the beginning of the
- * video; undefined where nothing can be taken.
+ * Where the second half of the rest of a segment begins, a multiple of the key-frame interval from the video's start;
+ * undefined if nothing can be taken.
  */
 export function chooseSplit(
   { start, until, sure, done }: Frames,

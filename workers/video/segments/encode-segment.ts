@@ -26,8 +26,8 @@ interface SegmentOptions {
 }
 
 /**
- * Encodes a segment as its place in the whole video wants it: what its pictures are made to, the first frame of all says, and
- * labels are as long as the longest of all.
+ * Encodes a segment to fit the whole video: the video's first frame determines how pictures are made, and labels are as
+ * long as the longest of all.
  */
 export async function encodeSegment(options: SegmentOptions): Promise<EncodedVideo> {
   const { session, payload, frames, segment, onProgress, ...rest } = options;

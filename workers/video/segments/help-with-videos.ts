@@ -15,15 +15,15 @@ import { encodeSegment } from './encode-segment.ts';
 import { Segment } from './segment.ts';
 import { finishSegment, giveBackSegment, type TakenSegment, takeSegment } from './segment-rows.ts';
 
-/** Jobs remembered that this worker could not help with: it may have no way to their hosts. */
+/** Jobs remembered that this worker could not help with, for instance without a way to their hosts. */
 const MAX_FAILED = 1_000;
-/** A helper that encodes no frame for so long gives up, or three times VIDEO_SHARE_SECONDS where that is longer. */
+/** A helper that encodes no frame for so long, or for three times VIDEO_SHARE_SECONDS if longer, gives up. */
 const STALLED_MS = 10_000;
 const LOOK_MS = 1_000;
 
 /**
- * Encodes segments of videos that other workers make, in slots that no job needs: a job that comes takes its slot back at once.
- * Whatever fails here is the other worker's to do: it has the job, and fails with it where that must be.
+ * Encodes segments of other workers' videos in slots that no job needs (decision 57). Failures here are ignored: the
+ * worker of the job encodes the segment itself, and meets what is wrong with it.
  */
 export function helpWithVideos(worker: WorkerContext, slots: SpareSlots): () => Promise<void> {
   const failed = new LRUCache<string, true>({ max: MAX_FAILED });
@@ -109,8 +109,8 @@ async function encodeTaken(
 }
 
 /**
- * Calls back where no frame is encoded for so long. A host or an ffmpeg that stands still says nothing, and the worker of the
- * job would wait for a helper that is alive.
+ * Calls back if no frame is encoded for so long: a host or ffmpeg may hang silently, and the worker of the job would
+ * wait for a live helper.
  */
 function watchProgress(segment: Segment, forMs: number, onStalled: () => void): NodeJS.Timeout {
   let { done } = segment;

@@ -22,8 +22,8 @@ interface JoinOptions {
 }
 
 /**
- * Joins encoded segments, each of which begins with a key frame, without decoding them. Each begins where its first frame
- * belongs, whatever its file says of its length.
+ * Joins encoded segments, which begin with key frames, without decoding. Each begins at the time of its first frame,
+ * whatever duration the file before it states.
  */
 export async function joinSegments(options: JoinOptions): Promise<void> {
   const { ffmpeg, directory, segments, name, type, fps, limits, signal } = options;

@@ -30,7 +30,7 @@ export interface Attempt {
   token: string;
 }
 
-/** A worker that has said nothing for so long has lost its segment: it says something every second. */
+/** A worker that was silent for so long has lost its segment; it reports every second. */
 const SILENT = sql.raw(`interval '10 seconds'`);
 
 /** The attempt that offers it goes on: its worker has the job. */
@@ -40,8 +40,8 @@ const isClaimed = ({ id, token }: SegmentClaim) =>
   and(eq(videoSegments.id, id), eq(videoSegments.token, token));
 
 /**
- * Offers what its worker has begun to encode as a whole. What earlier attempts at the job left is removed. An attempt that has lost
- * the job offers nothing.
+ * Offers to helpers what its worker has begun to encode alone, and removes what earlier attempts left. An attempt that
+ * has lost the job offers nothing.
  */
 export async function offerSegment(
   db: Db,
@@ -65,8 +65,8 @@ export async function offerSegment(
 }
 
 /**
- * Says that the segment is being encoded, and that frames up to `sure` are read without asking again. Returns what is left of
- * it, and how many frames of the others are encoded; undefined where it is not this worker's any more.
+ * Reports that the segment is being encoded, and that frames up to `sure` are read without asking again. Returns what
+ * is left of it and the encoded frames of the others; undefined if this worker has lost it.
  */
 export async function keepSegment(
   db: Db,
@@ -90,7 +90,9 @@ export async function keepSegment(
   return row;
 }
 
-/** The segment is encoded, as this object or by the worker of the job itself. False where it is not this worker's any more. */
+/**
+ * Records that the segment is encoded, as this object or by the worker of the job. False if this worker has lost it.
+ */
 export async function finishSegment(
   db: Db,
   claim: SegmentClaim,
@@ -108,7 +110,7 @@ export async function finishSegment(
   return rows.length > 0;
 }
 
-/** Somebody else is to encode it: where this worker failed, the worker of the job itself. */
+/** Leaves the segment to others; after a failure here, to the worker of the job. */
 export async function giveBackSegment(
   db: Db,
   claim: SegmentClaim,
@@ -130,13 +132,13 @@ interface TakeOptions {
   ffmpeg: string;
   /** VIDEO_SHARE_SECONDS. */
   seconds: number;
-  /** Of this attempt alone, by the worker that makes it; else of any, by one that helps. */
+  /** Takes from this attempt only, for the worker of the job; a helper takes from any. */
   attempt?: Attempt;
 }
 
 /**
- * Takes a segment that nobody encodes any more, or the second half of what somebody has left where that takes long. Whose
- * videos have the fewest helpers comes first.
+ * Takes a segment that nobody encodes any more, or the second half of what somebody has left, if that takes long. Users
+ * with the fewest helpers come first.
  */
 export function takeSegment(db: Db, options: TakeOptions): Promise<TakenSegment | undefined> {
   return db.transaction(
@@ -144,7 +146,7 @@ export function takeSegment(db: Db, options: TakeOptions): Promise<TakenSegment 
   );
 }
 
-/** What may be taken: of attempts that go on. A worker that helps leaves what it might not understand, or another failed at. */
+/** Selects what may be taken, of live attempts. A helper skips what it might not understand, or another failed at. */
 function takable({ attempt, ffmpeg }: TakeOptions): SQL {
   const ofWhich = attempt
     ? sql`s.job = ${attempt.job} and s.attempt = ${attempt.token}`
@@ -200,7 +202,7 @@ export function listSegments(db: Db, { job, token }: Attempt): Promise<SegmentRo
     .orderBy(videoSegments.start);
 }
 
-/** Removes the segments of a job, with their objects: who encodes one ends within a second. */
+/** Removes a job's segments and their objects; who encodes one ends within a second. */
 export async function removeSegments(tx: Tx, job: string, which?: SQL): Promise<void> {
   const gone = await tx
     .delete(videoSegments)

@@ -15,8 +15,8 @@ export class SegmentLost extends Error {
 }
 
 /**
- * A segment that this worker encodes. Once it is offered to others its end may come nearer: each second, and before it reads
- * frames that may have been taken, it writes how far it will certainly read, and learns where it ends.
+ * A segment that this worker encodes. Once offered, its end may come nearer: each second, and before reading frames
+ * that may have been taken, it writes how far it will surely read and learns its end (decision 57).
  */
 export class Segment {
   readonly start: number;
@@ -73,12 +73,12 @@ export class Segment {
     return this.#began === undefined ? 0 : performance.now() - this.#began;
   }
 
-  /** What is left of it takes so many seconds, as fast as it was until now; 0 where that is not known. */
+  /** Estimated seconds for the rest, at the speed so far; 0 if unknown. */
   get secondsLeft(): number {
     return this.done > 0 ? ((this.length - this.done) * this.elapsedMs) / this.done / 1_000 : 0;
   }
 
-  /** Others may take frames that were not read yet, once it is written as `offer` does, up to where it is certainly read. */
+  /** Lets others take unread frames, once `offer` has recorded how far it will surely read. */
   share(offer: (sure: number) => Promise<SegmentClaim>): void {
     this.#sure = Math.min(this.#until, this.#read + LEAST_SURE);
     const offering = offer(this.#sure).then(claim => this.hold(claim));
@@ -99,7 +99,7 @@ export class Segment {
     clearInterval(this.#timer);
   }
 
-  /** The frames that are its own, after `before` that are not. A second time they are read from the beginning. */
+  /** Its own frames, which follow the first `before`. A second call reads from the beginning. */
   async *own<T>(frames: AsyncIterable<T>, before: number): AsyncGenerator<T> {
     this.done = 0;
     this.#began = performance.now();
@@ -134,7 +134,7 @@ export class Segment {
     const claim = this.#claim;
     if (!claim) throw new Error('a segment that was not offered keeps its end');
     const { database, config, notifications } = this.#worker;
-    // Twice what was read since, so that a segment that is read fast asks about once a second, too.
+    // Twice what was read since, so that a fast segment also asks about once a second.
     const ahead = Math.max(LEAST_SURE, 2 * (this.#read - this.#readBefore));
     this.#readBefore = this.#read;
     const said = { sure: this.#read + ahead, done: this.done };

@@ -45,9 +45,8 @@ interface Video {
 }
 
 /**
- * Encodes a video in the scratch folder, as one segment with its stills where that does not take long. Otherwise workers that
- * are idle take the ends of what is left. This worker encodes what nobody has, and waits only for segments that are about to be
- * finished; then it joins all.
+ * Encodes a video in the scratch folder: a short one as one segment with its stills, a long one with idle workers,
+ * which take the ends of what is left (decision 57). Waits only for segments that are nearly finished, then joins all.
  */
 export async function shareVideo(
   context: JobContext<'video'>,
@@ -73,7 +72,7 @@ class SharedVideo {
   #isOffered = false;
   /** Frames that are encoded: what a lost worker had is not counted back. */
   #most = 0;
-  /** As the first frame says, whoever encodes it then. */
+  /** Determined by the first frame, whoever encodes it. */
   #size: Size = { width: 0, height: 0 };
 
   constructor(context: JobContext<'video'>, video: Video) {
