@@ -56,7 +56,7 @@ describe.each(SHELLS)('an account with %s', shell => {
     ]);
   });
 
-  test('reports whether the folder of fences is the same as before', async () => {
+  test('reports whether the directory of fences is the same as before', async () => {
     const host = harness.makeHost(shell);
     const { hello } = await harness.connect(host);
     expect(hello.fences).toMatch(/^\d+\b/);

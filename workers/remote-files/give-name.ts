@@ -3,7 +3,7 @@ import { find, remove } from './sftp-paths.ts';
 import { isUnsupported, type Sftp, statusOf } from './sftp-requests.ts';
 import { isThere } from './write-errors.ts';
 
-/** Gives the temporary file its name at once. Throws `precondition_failed` where it is `exclusive` and there is such a name. */
+/** Gives the temporary file its name at once. Throws `precondition_failed` if `exclusive` and the name is taken. */
 export async function giveName(
   channel: Sftp,
   temporary: string,

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type ssh2 from 'ssh2';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { isDirectory, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
-import { isNoFolder } from './write-errors.ts';
+import { isNoDirectory } from './write-errors.ts';
 
 /** What is there, through links; undefined where there is nothing. */
 export async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.Stats | undefined> {
@@ -12,14 +12,14 @@ export async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.
   });
 }
 
-/** The folder of a link is not that of its file, which may be missing. */
+/** The directory of a link is not that of its file, which may be missing. */
 export async function findPlace(channel: Sftp, given: string) {
   const { sftp, request } = channel;
   const present = await find(channel, given);
   const path = present
     ? await request<string>(done => sftp.realpath(given, done))
     : await followLinks(channel, given);
-  return { present, path, folder: posix.dirname(path) };
+  return { present, path, directory: posix.dirname(path) };
 }
 
 /** More than a kernel follows. */
@@ -37,9 +37,9 @@ async function followLinks({ sftp, request }: Sftp, given: string): Promise<stri
       },
     );
     if (target === undefined) return path;
-    // A folder on the way may be a link, too: then `..` leads elsewhere.
-    const folder = await request<string>(done => sftp.realpath(posix.dirname(link), done));
-    path = target.startsWith('/') ? target : `${folder}/${target}`;
+    // A directory on the way may be a link, too: then `..` leads elsewhere.
+    const directory = await request<string>(done => sftp.realpath(posix.dirname(link), done));
+    path = target.startsWith('/') ? target : `${directory}/${target}`;
   }
   throw new WindlassError('invalid_input', {
     detail: `Invalid parameters: path: ${given} is a link that leads to itself.`,
@@ -53,14 +53,14 @@ export async function remove({ sftp, act }: Sftp, path: string): Promise<void> {
   });
 }
 
-export async function makeFolders(channel: Sftp, folder: string): Promise<void> {
+export async function makeDirectories(channel: Sftp, directory: string): Promise<void> {
   const { sftp, act } = channel;
-  const present = await find(channel, folder);
-  if (present && !isDirectory(present)) throw isNoFolder(folder);
+  const present = await find(channel, directory);
+  if (present && !isDirectory(present)) throw isNoDirectory(directory);
   if (present) return;
-  await makeFolders(channel, posix.dirname(folder));
-  await act(done => sftp.mkdir(folder, done)).catch(async (error: unknown) => {
+  await makeDirectories(channel, posix.dirname(directory));
+  await act(done => sftp.mkdir(directory, done)).catch(async (error: unknown) => {
     // Another one made it meanwhile.
-    if (!(await find(channel, folder))) throw error;
+    if (!(await find(channel, directory))) throw error;
   });
 }

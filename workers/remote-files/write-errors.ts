@@ -11,11 +11,11 @@ export function toWriteError(
 ): unknown {
   const status = statusOf(error);
   if (status === undefined) return error;
-  if (status === STATUS.noSuchFile) return noFolder(posix.dirname(path));
+  if (status === STATUS.noSuchFile) return noDirectory(posix.dirname(path));
   if (status === STATUS.permissionDenied)
     return new WindlassError('forbidden', {
       detail: `Forbidden: the account on the host may not write ${path}.`,
-      hint: 'Choose another folder, or open a session as another account.',
+      hint: 'Choose another directory, or open a session as another account.',
     });
   return new WindlassError('invalid_input', {
     detail: `Invalid parameters: path: ${path} cannot be written: ${words}.`,
@@ -26,7 +26,7 @@ export function toWriteError(
 export const diskFull = (path: string) =>
   new WindlassError('remote_disk_full', {
     detail: `Remote disk full: there is no space on the host, or in the account's quota, to write ${path}; nothing of it stayed.`,
-    hint: 'Free some space there, or choose another folder.',
+    hint: 'Free some space there, or choose another directory.',
   });
 
 export const isThere = (path: string) =>
@@ -35,15 +35,15 @@ export const isThere = (path: string) =>
     hint: 'Leave out If-None-Match to replace it.',
   });
 
-export const noFolder = (folder: string) =>
+export const noDirectory = (directory: string) =>
   new WindlassError('not_found', {
-    detail: `Not found: there is no folder ${folder} on the host.`,
+    detail: `Not found: there is no directory ${directory} on the host.`,
     hint: 'Check the path, or give ?parents=true to make it.',
   });
 
-export const isNoFolder = (path: string) =>
+export const isNoDirectory = (path: string) =>
   new WindlassError('invalid_input', {
-    detail: `Invalid parameters: path: ${path} is no folder.`,
+    detail: `Invalid parameters: path: ${path} is no directory.`,
     hint: 'Choose another path.',
   });
 

@@ -5,10 +5,10 @@ import { limitTime } from '../../shared/process/limit-time.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { assertUnchanged, type FileStat, holds } from './compare-file.ts';
 import { giveName } from './give-name.ts';
-import { find, findPlace, makeFolders, remove } from './sftp-paths.ts';
+import { find, findPlace, makeDirectories, remove } from './sftp-paths.ts';
 import { isRegularFile, type Sftp, STATUS, statusOf, withSftp } from './sftp-requests.ts';
 import { meansFull, tryWrite } from './try-write.ts';
-import { diskFull, isThere, noFolder, noRegularFile, toWriteError } from './write-errors.ts';
+import { diskFull, isThere, noDirectory, noRegularFile, toWriteError } from './write-errors.ts';
 import { writeTemporary } from './write-temporary.ts';
 
 export interface WriteFileOptions {
@@ -19,7 +19,7 @@ export interface WriteFileOptions {
   size: number;
   /** Permission bits; by default those of the replaced file, or 0666 under the account's umask. */
   mode?: number;
-  /** Makes the folders that are missing. */
+  /** Makes the directories that are missing. */
   parents: boolean;
   /** In base64, the SHA-256 of all bytes. */
   digest: string;
@@ -45,7 +45,7 @@ const CLEANUP_MS = 10_000;
 
 /**
  * Writes a file beside its place on the session's host and renames it: it is there whole, or as before. Returns whether
- * it is new. Throws `not_found` (a folder), `forbidden`, `invalid_input` (no regular file), `precondition_failed`,
+ * it is new. Throws `not_found` (a directory), `forbidden`, `invalid_input` (no regular file), `precondition_failed`,
  * `remote_disk_full`, `remote_connection_failed`, or the signal's reason.
  */
 export async function writeRemoteFile(
@@ -69,17 +69,17 @@ const isSilence = (error: unknown) => error instanceof WindlassError && error.co
 
 async function write(channel: Sftp, options: WriteFileOptions): Promise<{ created: boolean }> {
   const { exclusive, mayBeNamed } = options;
-  const { present, path, folder } = await findPlace(channel, options.path);
+  const { present, path, directory } = await findPlace(channel, options.path);
   if (present && exclusive && !mayBeNamed) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
-  const inFolder = (end: string) => posix.join(folder, temporaryName(end));
-  const temporary = inFolder(options.temporary);
+  const inDirectory = (end: string) => posix.join(directory, temporaryName(end));
+  const temporary = inDirectory(options.temporary);
   if (options.parents)
-    await makeFolders(channel, folder).catch(error => {
+    await makeDirectories(channel, directory).catch(error => {
       throw isUnexplained(error) ? new FailedWrite(temporary, error) : error;
     });
-  else if (!(await find(channel, folder))) throw noFolder(folder);
-  for (const stale of options.stale) await remove(channel, inFolder(stale));
+  else if (!(await find(channel, directory))) throw noDirectory(directory);
+  for (const stale of options.stale) await remove(channel, inDirectory(stale));
   if (present && exclusive) {
     if (!(await holds(channel, path, options))) throw isThere(options.path);
     return { created: true };
@@ -133,8 +133,8 @@ const temporaryName = (end: string) => `.windlass-${end}`;
 async function removeTemporary(session: RemoteSession, options: WriteFileOptions): Promise<void> {
   await limitTime(options.cleanupSignal, CLEANUP_MS, signal =>
     withSftp(session, signal, async channel => {
-      const { folder } = await findPlace(channel, options.path);
-      await remove(channel, posix.join(folder, temporaryName(options.temporary)));
+      const { directory } = await findPlace(channel, options.path);
+      await remove(channel, posix.join(directory, temporaryName(options.temporary)));
     }),
   );
 }

@@ -19,8 +19,8 @@ export interface ChannelOpening {
 }
 
 /**
- * The server's answer to a request for a channel; without one the connection is closed. `sent`: a failed request may have
- * reached the host with its command.
+ * The server's answer to a request for a channel; without one the connection is closed. `sent`: a failed request may
+ * have reached the host with its command.
  */
 export function awaitChannel<T>(
   client: ssh2.Client,

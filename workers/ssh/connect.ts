@@ -24,7 +24,7 @@ export interface Target {
   hops: Hops;
   username: string;
   credential: Credential;
-  /** Where the credential may be sent; undefined where it was sealed by the release before. */
+  /** Where the credential may be sent; undefined where it was sealed by the previous release. */
   destination?: string;
   /** Answers what a host asks for besides the credential. */
   ask?: Ask;
@@ -37,8 +37,8 @@ export interface Target {
 
 /**
  * Logs in to a host through its jump hosts. No byte of a credential is sent before the host's key is verified, or to
- * another destination than it was sealed for. Throws `host_changed`, `host_not_allowed` and logIn()'s errors; with several
- * hosts the detail names the one.
+ * another destination than it was sealed for. Throws `host_changed`, `host_not_allowed` and logIn()'s errors; with
+ * several hosts the detail names the one.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
   const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, ...given } = target;

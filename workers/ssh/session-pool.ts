@@ -85,7 +85,7 @@ export class SessionPool {
     this.#pooled.clear();
   }
 
-  /** Opens a connection in the place of the one that the session may have; through `dialogue` where the host asks its user. */
+  /** Opens a connection in place of the session's present one, with a `dialogue` if the host may ask its user. */
   open(sid: string, dialogue?: LoginDialogue): PooledConnection {
     const pooled = new PooledConnection(sid, this.#connector, dialogue);
     this.#pooled.set(sid, pooled);

@@ -28,7 +28,7 @@ function sftpUnavailable(cause: SftpError): WindlassError {
   });
 }
 
-/** Whether the command of a failed exec() may have reached the host: not if the channel was refused or never requested. */
+/** Whether a failed exec()'s command may have reached the host: not if its channel was refused or never requested. */
 export function mayHaveBeenSent(error: unknown): boolean {
   return error instanceof WindlassError && error.cause instanceof SshError && error.cause.sent;
 }

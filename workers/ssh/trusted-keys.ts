@@ -14,8 +14,8 @@ const MAX_OF_ONE = 32;
 const MAX_ASKED = 3;
 
 /**
- * The certificates that count of those that hosts have shown, by the hops to the host; public, and checked anew at every
- * login. Saves a second connection, which sshd counts against the worker's address.
+ * The certificates that count of those that hosts have shown, by the hops to the host; public, and checked anew at
+ * every login. Saves a second connection, which sshd counts against the worker's address.
  */
 export class SeenCertificates {
   readonly #seen = new LRUCache<string, SshCertificate[]>({ max: MAX_HOSTS });

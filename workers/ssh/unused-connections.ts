@@ -19,8 +19,8 @@ export async function readSessions(db: Db, sids: string[]): Promise<Map<string, 
 }
 
 /**
- * Retires idle connections, and those of ended sessions that nothing needs. If an entry of the hops was changed, the next
- * use connects anew; if they lead to another destination, the connection is closed at once.
+ * Retires idle connections, and those of ended sessions that nothing needs. If an entry of the hops was changed, the
+ * next use connects anew; if they lead to another destination, the connection is closed at once.
  */
 export function judgeConnection(
   pooled: PooledConnection,

@@ -28,7 +28,7 @@ beforeAll(async () => {
   images = await drawFrames({ folder: join(temp.path, 'frames'), count: 3 });
 });
 
-/** A folder of the confined user, with a program in place of ffmpeg: what a hole in it would run. */
+/** A directory of the confined user, with a program in place of ffmpeg: what a hole in it would run. */
 async function makeScratch(script: string) {
   const folder = join(temp.path, randomUUID());
   await mkdir(folder, { mode: 0o755 });
