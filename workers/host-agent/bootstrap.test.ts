@@ -128,8 +128,8 @@ test.each([
   // The interpreter itself, because a wrapper on PATH may need more than this PATH.
   const path = execFileSync(tool, tellPath).toString().trim();
   const links = TOOLS.map(name => [name, findProgram(name) ?? '']);
-  const folder = harness.makePath({ ...Object.fromEntries(links), [tool]: path });
-  const client = await harness.connect(harness.makeHost(DASH, { PATH: folder }));
+  const bin = harness.makePath({ ...Object.fromEntries(links), [tool]: path });
+  const client = await harness.connect(harness.makeHost(DASH, { PATH: bin }));
   const command = 'grep SigIgn /proc/self/status; echo $$; cut -d" " -f6 /proc/self/stat';
   const result = await harness.run(client, command);
   const [ignored = '', pid, session] = result.stdout.toString().trim().split('\n');

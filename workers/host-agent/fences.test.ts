@@ -41,11 +41,11 @@ const namesOf = (host: LocalExec) => harness.connect(host).then(({ hello }) => h
 
 /** A host whose directories of fences all have the same inode and no creation time. */
 function makeHostOfOneInode(shell: string): LocalExec {
-  const folder = mkdtempSync(join(directory.path, 'bin-'));
-  writeFileSync(join(folder, 'stat'), '#!/bin/sh\necho 17.W\n');
-  chmodSync(join(folder, 'stat'), 0o755);
+  const bin = mkdtempSync(join(directory.path, 'bin-'));
+  writeFileSync(join(bin, 'stat'), '#!/bin/sh\necho 17.W\n');
+  chmodSync(join(bin, 'stat'), 0o755);
   return harness.makeHost(shell, {
-    PATH: `${folder}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
+    PATH: `${bin}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
   });
 }
 
