@@ -11,6 +11,7 @@ import type { JobGroups } from './engine/job-groups.ts';
 import type { LeaseRenewer } from './engine/lease-renewer.ts';
 import type { WorkerMetrics } from './engine/worker-metrics.ts';
 import type { OutputWriter } from './output/output-writer.ts';
+import type { FinishedRunRemover } from './runs/finished-run-remover.ts';
 import type { SessionPool } from './ssh/session-pool.ts';
 
 /** What a worker process is made of; built once by main.ts. */
@@ -28,6 +29,7 @@ export interface WorkerContext {
   metrics: WorkerMetrics;
   /** Present in workers that take remote or video work: they alone can open credentials. */
   sessions: SessionPool;
+  finishedRuns: FinishedRunRemover;
   /** Aborted when the process must stop. A job has signals of its own, because this one may outlive it. */
   stopping: AbortSignal;
 }

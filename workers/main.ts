@@ -34,6 +34,7 @@ import { LeaseRenewer } from './engine/lease-renewer.ts';
 import { renewLease } from './engine/leases.ts';
 import { loadHandlers } from './engine/load-handlers.ts';
 import { WorkerMetrics } from './engine/worker-metrics.ts';
+import { FinishedRunRemover } from './runs/finished-run-remover.ts';
 import { reportIsolation } from './sandbox/report-isolation.ts';
 import { SessionPool } from './ssh/session-pool.ts';
 import { runUpkeep } from './upkeep/run-upkeep.ts';
@@ -94,7 +95,17 @@ async function main(): Promise<void> {
   const metrics = new WorkerMetrics();
   const id = newWorkerId();
   const leases = new LeaseRenewer({ id, database, notifications, log, metrics });
-  const sessions = new SessionPool({ id, config, database, notifications, log });
+  const sessions = new SessionPool({
+    ...{ id, config, database, notifications, log },
+    onAgentConnection: session => finishedRuns.removeOnConnection(session),
+    isNeeded: sid => finishedRuns.hasGathered(sid),
+  });
+  const finishedRuns = new FinishedRunRemover({
+    ...{ database, log },
+    limitSeconds: config.LIMIT_COMMAND_SECONDS,
+    use: (...given) => sessions.use(...given),
+    mayUse: sid => sessions.mayUse(sid),
+  });
   const objects = await openObjectStore(config);
   await waitForStore(database, objects, { log, signal: life.stopping });
   const context: WorkerContext = {
@@ -107,6 +118,7 @@ async function main(): Promise<void> {
     groups: new JobGroups({ id, database, notifications }),
     metrics,
     sessions,
+    finishedRuns,
     objects,
     freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
     queues: new JobQueues({
@@ -133,6 +145,7 @@ async function main(): Promise<void> {
   const stopHelping = consumption.videoSlots && helpWithVideos(context, consumption.videoSlots);
   const remote = work.includes('remote') ? [pollBatchHosts(context), sendWebhooks(context)] : [];
   log.info({ work, id: context.id }, 'worker is ready');
+  if (config.SEAL_PRIVATE_KEYS) void finishedRuns.sweepUntil(life.stopping);
   if (work.includes('video')) void reportFfmpeg(log).catch(() => {});
   if (work.some(each => each === 'video' || each === 'parse'))
     void reportIsolation(log).catch(() => {});

@@ -109,6 +109,7 @@ async function startWorker(
     leases: new LeaseRenewer({ id, database, notifications, log, metrics }),
     groups: new JobGroups({ id, database, notifications }),
     sessions: { has: () => true } as unknown as SessionPool,
+    finishedRuns: undefined as never,
     objects: undefined as never,
     freeSpace: undefined as never,
     queues: new JobQueues({ databaseUrl, redisUrl, log, direct: database.direct }),

@@ -1,7 +1,7 @@
 import type { Db } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
-import { type ClaimedRow, claimJobs } from '../../workers/engine/claims.ts';
+import { type ClaimedRow, claimJobs } from '../../workers/engine/claim-jobs.ts';
 
 type Claimant = Parameters<typeof claimJobs>[2];
 

@@ -18,7 +18,7 @@ import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
-import { finishJob } from '../../workers/engine/claims.ts';
+import { finishJob } from '../../workers/engine/end-jobs.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';

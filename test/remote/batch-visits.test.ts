@@ -261,7 +261,7 @@ test('such output is told of a job, too, that its batch system still has', async
   stand(['asked', 'begun', 'end.0.10.0'], { id: '7', phase: 'running' });
   expect(await visit()).toBeInstanceOf(ReleaseJob);
   const { id, runPlace, state } = job;
-  const followed = { id, folder: runPlace ?? '', batch: batch(), state, stored: NOTHING };
+  const followed = { id, directory: runPlace ?? '', batch: batch(), state, stored: NOTHING };
   const completing = { state: 'COMPLETING', reason: null, nodes: 'n1', phase: 'running' } as const;
   const statuses = [{ ...completing, id: '7', token: `windlass-${runPlace}` }];
   const poll = { submissions: new Map(), sizes: new Map(), statuses };

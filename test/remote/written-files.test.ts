@@ -131,7 +131,7 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     expect(readFileSync(path, 'utf8')).toBe('x');
     const below = await put(`${path}/a/b`, 'x', {}, '?parents=true');
     expect((await expectProblem(below, 400, 'invalid_input')).detail).toContain(
-      `${path} is no folder`,
+      `${path} is no directory`,
     );
   });
 

@@ -67,7 +67,6 @@ function makeContext(actor: Actor, { database, queue, host }: Surroundings) {
   const sessions = {
     has: () => true,
     hasAgent: async (sid: string) => sid.endsWith('agent'),
-    removeFinishedRun: async () => {},
     use: async (_sid: string, signal: AbortSignal, work: (session: object) => Promise<unknown>) => {
       signal.throwIfAborted();
       if (performance.now() - connectedAt > CONNECTION_MS) connectedAt = performance.now();
@@ -81,6 +80,7 @@ function makeContext(actor: Actor, { database, queue, host }: Surroundings) {
   };
   return {
     ...{ id: actor.name, config, log, notifications, metrics, sessions },
+    finishedRuns: { removeSoon: () => {} },
     database: database.database,
     queues: queue.queues,
     stopping: new AbortController().signal,

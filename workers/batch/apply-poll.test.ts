@@ -6,7 +6,7 @@ import { parseSizes, parseStates } from './submission-state.ts';
 
 const job: Followed = {
   id: 'job',
-  folder: 'job-1',
+  directory: 'job-1',
   batch: {
     engine: 'slurm',
     id: '7',

@@ -9,7 +9,7 @@ import { tokenOf } from './login-node.ts';
 export interface Followed {
   id: string;
   /** Of its present submission. */
-  folder: string;
+  directory: string;
   batch: BatchState;
   state: string;
   stored: OutputOffsets;
@@ -17,7 +17,7 @@ export interface Followed {
 
 /** What a poll changes of a job's row. */
 export interface Change {
-  folder: string;
+  directory: string;
   batch: BatchState;
   /** It has begun. */
   runs: boolean;
@@ -31,12 +31,12 @@ export function applyPoll(
   { submissions, sizes, statuses }: Poll,
   now = new Date(),
 ): Change | undefined {
-  const { folder, stored } = job;
-  const submission = submissions.get(folder);
+  const { directory, stored } = job;
+  const submission = submissions.get(directory);
   const batch = statuses ? withStatus(job, statuses, now) : job.batch;
   const hasBegun = submission?.go === 'begun' || batch.phase === 'running';
   const runs = hasBegun && job.state !== 'running';
-  const size = sizes.get(folder);
+  const size = sizes.get(directory);
   const hasOutput =
     size !== undefined && (size.stdout > stored.stdout || size.stderr > stored.stderr);
   // Once: its visit says when the next one is to be.
@@ -44,17 +44,17 @@ export function applyPoll(
   const hasEnded = submission?.end !== undefined || submission?.isGone === true;
   const wakes = hasEnded || isNowOver || hasOutput;
   const isNew = !isDeepStrictEqual(batch, job.batch);
-  return isNew || runs || wakes ? { folder, batch, runs, wakes } : undefined;
+  return isNew || runs || wakes ? { directory, batch, runs, wakes } : undefined;
 }
 
 /** If the batch system no longer knows the job, its last words are kept. */
 function withStatus(
-  { batch, folder }: Followed,
+  { batch, directory }: Followed,
   statuses: NonNullable<Poll['statuses']>,
   now: Date,
 ): BatchState {
   if (batch.id === null) return batch;
-  const status = statuses.find(({ id, token }) => id === batch.id && token === tokenOf(folder));
+  const status = statuses.find(({ id, token }) => id === batch.id && token === tokenOf(directory));
   // Two in a row are enough.
   const overFor = Math.min(batch.overFor + 1, SETTLED_ANSWERS);
   const since = batch.overFor > 0 ? batch.overSince : undefined;

@@ -68,7 +68,7 @@ export class BatchRun {
 
   async visit(): Promise<ExitRecord> {
     if (!this.#job.batch) await this.#prepare();
-    for (let submission = await this.#node.look(this.#folder); ; ) {
+    for (let submission = await this.#node.look(this.#directory); ; ) {
       this.#hasLooked = true;
       if (submission.go === 'begun') await this.#takeOutput();
       const before = this.#batch;
@@ -101,7 +101,7 @@ export class BatchRun {
     return this.#job.batch as BatchState;
   }
 
-  get #folder(): string {
+  get #directory(): string {
     return this.#job.runPlace ?? '';
   }
 
@@ -121,9 +121,9 @@ export class BatchRun {
       case 'find':
         return this.#find(submission);
       case 'void':
-        return node.void(this.#folder);
+        return node.void(this.#directory);
       case 'withdraw':
-        return node.withdraw(this.#folder);
+        return node.withdraw(this.#directory);
       case 'again':
         return this.#submitAgain(
           this.#batch.id === null ? unanswered() : forgotten(MOST_SUBMISSIONS),
@@ -134,7 +134,7 @@ export class BatchRun {
         if (this.#isWhole(action.end)) return action.end;
         return this.#awaitOutput(action.end, submission);
       case 'cancel':
-        await node.cancel(this.#batch.engine, this.#batch.id ?? '', this.#folder);
+        await node.cancel(this.#batch.engine, this.#batch.id ?? '', this.#directory);
         return this.#release(submission, LOOK_AGAIN_SECONDS);
       case 'stopped':
         await this.#takeOutput();
@@ -155,8 +155,8 @@ export class BatchRun {
     const payload = withSessionEnv(this.#context.payload, this.#session.defaults);
     const engine = this.#job.batch?.engine ?? (await this.#chooseEngine());
     await this.#intend();
-    const folder = `${this.#job.id}-${newId().slice(-8)}`;
-    const failure = await this.#node.prepare(folder, payload, engine);
+    const directory = `${this.#job.id}-${newId().slice(-8)}`;
+    const failure = await this.#node.prepare(directory, payload, engine);
     if (failure) throw notPrepared(failure, folderOf(payload));
     const batch: BatchState = {
       engine,
@@ -168,7 +168,7 @@ export class BatchRun {
       submissions: this.#submissions + 1,
     };
     // With runAt, so that the commit waits for the disk: it precedes a submission.
-    await this.#update({ runAt: new Date(), runPlace: folder, batch });
+    await this.#update({ runAt: new Date(), runPlace: directory, batch });
   }
 
   /** Before a directory is made: then the host's poller removes it even if this worker is lost before recording it. */
@@ -188,7 +188,7 @@ export class BatchRun {
     // An earlier request over a lost connection shows in the directory.
     await this.#context.assertLeased(this.#session.connectedAt);
     const submission = await this.#node.submit(
-      this.#folder,
+      this.#directory,
       this.#context.payload,
       this.#batch.engine,
     );
@@ -197,7 +197,7 @@ export class BatchRun {
   }
 
   async #readId(): Promise<void> {
-    const { printed } = await this.#node.readAnswer(this.#folder);
+    const { printed } = await this.#node.readAnswer(this.#directory);
     const id = ENGINE[this.#batch.engine].parseId(printed);
     if (id !== undefined) await this.#follow(id);
   }
@@ -212,13 +212,13 @@ export class BatchRun {
   async #find(submission: SubmissionState): Promise<SubmissionState> {
     await this.#readId();
     if (this.#batch.id !== null) return submission;
-    const id = await this.#node.find(this.#batch.engine, this.#folder);
+    const id = await this.#node.find(this.#batch.engine, this.#directory);
     if (id === undefined) return this.#goOnUnanswered(submission);
     if (id !== null) {
       await this.#follow(id);
       return submission;
     }
-    if (submission.go === 'go') return this.#node.void(this.#folder);
+    if (submission.go === 'go') return this.#node.void(this.#directory);
     // It never runs.
     if (submission.go === 'void') return { ...submission, ask: 'withdrawn' };
     const overFor = this.#batch.overFor + 1;
@@ -231,19 +231,19 @@ export class BatchRun {
     // In whatever queue it may be, it never runs anything.
     if (submission.go === 'void' && this.#isUnwanted) return { ...submission, ask: 'withdrawn' };
     if (submission.go === 'go' && (await this.#wasRefused(submission)))
-      return this.#node.void(this.#folder);
+      return this.#node.void(this.#directory);
     return this.#release(submission, ASK_AGAIN_SECONDS);
   }
 
   async #wasRefused({ answer }: SubmissionState): Promise<boolean> {
     if (typeof answer !== 'number' || answer === 0) return false;
-    const { complained } = await this.#node.readAnswer(this.#folder);
+    const { complained } = await this.#node.readAnswer(this.#directory);
     return !ENGINE[this.#batch.engine].isTransient(complained);
   }
 
   /** The submit command failed, and what it may have submitted never runs. */
   async #judgeRefusal(submission: SubmissionState): Promise<SubmissionState> {
-    const { complained } = await this.#node.readAnswer(this.#folder);
+    const { complained } = await this.#node.readAnswer(this.#directory);
     const isFinal = submission.answer !== 0 && !ENGINE[this.#batch.engine].isTransient(complained);
     if (isFinal) throw refused(complained);
     return this.#submitAgain(refused(complained));
@@ -254,13 +254,13 @@ export class BatchRun {
     if (this.#submissions >= MOST_SUBMISSIONS) throw failure;
     const seconds = ASK_AGAIN_SECONDS * this.#submissions;
     await this.#prepare();
-    return this.#release(await this.#node.look(this.#folder), seconds);
+    return this.#release(await this.#node.look(this.#directory), seconds);
   }
 
   async #takeOutput(): Promise<void> {
     // Before the host is asked: an earlier visit may have exceeded the limit, and no more output comes.
     for (let hasMore = true; !this.#isLimited() && hasMore; ) {
-      const { stdout, stderr, ...rest } = await this.#node.readOutput(this.#folder, this.#taken);
+      const { stdout, stderr, ...rest } = await this.#node.readOutput(this.#directory, this.#taken);
       hasMore = rest.hasMore;
       this.#taken.stdout += stdout.length;
       this.#taken.stderr += stderr.length;
@@ -285,7 +285,7 @@ export class BatchRun {
   /** A node's last bytes may be seen later here than the record of its end. */
   async #awaitOutput(end: ExitRecord, submission: SubmissionState): Promise<never> {
     const { lateSince } = this.#batch;
-    if (secondsSince(lateSince) >= LATE_SECONDS) throw cutOutput(end, this.#taken, this.#folder);
+    if (secondsSince(lateSince) >= LATE_SECONDS) throw cutOutput(end, this.#taken, this.#directory);
     if (lateSince === undefined)
       await this.#update({ batch: { ...this.#batch, lateSince: new Date().toISOString() } });
     return this.#release(submission, LOOK_AGAIN_SECONDS);

@@ -36,8 +36,8 @@ export type Failure = 'gone' | 'ended' | 'unbegun' | 'forgotten' | 'refused';
 /** Files of a node may show here later than the batch system's word. */
 export const SETTLED_ANSWERS = 2;
 /**
- * An NFS client may cache a folder's names for a minute (acdirmax). A look refreshes them if it can make a file; until
- * then a record may be missing.
+ * An NFS client may cache a directory's names for a minute (acdirmax). A look refreshes them if it can make a file;
+ * until then a record may be missing.
  */
 export const LATE_SECONDS = 120;
 /** A job that has begun is in no queue: the batch system is asked for it so often, every 5 s. */

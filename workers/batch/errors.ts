@@ -1,7 +1,7 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
-import { folderNotFound } from '../runs/folder-not-found.ts';
+import { directoryNotFound } from '../runs/directory-not-found.ts';
 import type { Failure } from './decide.ts';
 import type { PrepareFailure } from './login-node.ts';
 import type { ExitRecord } from './submission-state.ts';
@@ -14,7 +14,7 @@ export const noEngine = () =>
 
 export function notPrepared(failure: PrepareFailure, cwd: string | undefined): WindlassError {
   if (failure === 'no_engine') return noEngine();
-  if (failure === 'no_cwd') return folderNotFound(cwd);
+  if (failure === 'no_cwd') return directoryNotFound(cwd);
   return new WindlassError('remote_disk_full', {
     detail: 'The job was not submitted: ~/.windlass/batch cannot be written.',
     hint: "Free some space in the account's home on the host.",
@@ -52,11 +52,11 @@ export const exceeded = (bytes: number) =>
   });
 
 /** Its files stay on the host, as for every unknown outcome. */
-export function cutOutput(end: ExitRecord, taken: OutputOffsets, folder: string): WindlassError {
+export function cutOutput(end: ExitRecord, taken: OutputOffsets, directory: string): WindlassError {
   const read = Math.min(taken.stdout, end.stdout) + Math.min(taken.stderr, end.stderr);
   return new WindlassError('outcome_unknown', {
     detail: `The job ended with exit status ${end.code}, and ${read} of the ${end.stdout + end.stderr} bytes that it printed can be read.`,
-    hint: `Look in ~/.windlass/batch/${folder} on the host, and whether a disk or a quota there is full.`,
+    hint: `Look in ~/.windlass/batch/${directory} on the host, and whether a disk or a quota there is full.`,
   });
 }
 

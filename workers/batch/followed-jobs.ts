@@ -35,7 +35,7 @@ export async function readFollowed(
       session: sessions.sid,
       owner: jobs.owner,
       username: sessions.username,
-      folder: jobs.runPlace,
+      directory: jobs.runPlace,
       batch: jobs.batch,
       state: jobs.state,
       finished: jobs.finished,

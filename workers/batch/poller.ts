@@ -134,7 +134,7 @@ async function pollAccount(
       // All of them in the first request.
       const ids = asks && at === 0 ? open.flatMap(({ batch }) => batch.id ?? []) : [];
       const poll = await node.poll(
-        some.map(({ folder }) => folder),
+        some.map(({ directory }) => directory),
         engine,
         ids,
       );
@@ -175,7 +175,7 @@ async function chooseSession(
 
 const toFollowed = (row: FollowedRow): Followed => ({
   id: row.id,
-  folder: row.folder ?? '',
+  directory: row.directory ?? '',
   batch: row.batch as BatchState,
   state: row.state,
   stored: { stdout: row.stdout, stderr: row.stderr },
@@ -199,7 +199,7 @@ async function write(
       not_before = case when (change.value ->> 'wakes')::boolean then now() else not_before end,
       version = version + 1
     from jsonb_each(${JSON.stringify(changes)}::jsonb) change
-    where ${jobs.id} = any(array(${free})) and ${jobs.id} = change.key and run_place = change.value ->> 'folder'
+    where ${jobs.id} = any(array(${free})) and ${jobs.id} = change.key and run_place = change.value ->> 'directory'
     returning ${jobs.id}`);
   for (const { id } of written) notifications.publish('job', id);
   if (ids.some(id => changes[id]?.wakes)) notifications.publish('waiting', 'remote');
@@ -214,11 +214,11 @@ async function removeEnded(
   node: LoginNode,
   { ended, isForgone }: { ended: FollowedRow[]; isForgone: boolean },
 ): Promise<boolean> {
-  const removals = ended.map(({ id, isUnknown, state, folder, batch }): Removal => {
+  const removals = ended.map(({ id, isUnknown, state, directory, batch }): Removal => {
     // For an unknown outcome the files are the only evidence, so they stay.
-    if (isUnknown) return { job: id, kept: folder ?? undefined };
-    if (state === 'succeeded' || !folder || !batch) return { job: id };
-    return { job: id, unended: { ...batch, name: folder } };
+    if (isUnknown) return { job: id, kept: directory ?? undefined };
+    if (state === 'succeeded' || !directory || !batch) return { job: id };
+    return { job: id, unended: { ...batch, name: directory } };
   });
   const removed = await node.remove(removals, limits.cancelSeconds);
   const done = ended.map(({ id }) => id).filter(id => isForgone || removed?.includes(id));

@@ -80,7 +80,7 @@ export const slurm: Engine = {
     ].map(quoteWord);
     // In a file's name `%` begins a pattern.
     const pattern = `$(printf %s "$windlass_dir" | sed 's/%/%%/g')`;
-    // --chdir, so that a relative --input is found; submit() runs in the job's folder.
+    // --chdir, so that a relative --input is found; submit() runs in the job's directory.
     const own = `--chdir="$PWD" --output="${pattern}/out" --error="${pattern}/err"`;
     return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$windlass_dir/job" "$windlass_dir"`;
   },

@@ -10,8 +10,8 @@ export const jobFile = ({ script = '' }: BatchRequest): string =>
   ['#!/bin/sh', ...directiveLines(script), JOB].join('\n');
 
 /**
- * What job.sh reads: sets the folder and defines `run`, whose argument is the submission's directory. Reading empties
- * this file and that of the variables, because their removal is not certain.
+ * What job.sh reads: sets the directory and defines `run`, whose argument is the submission's directory. Reading
+ * empties this file and that of the variables, because their removal is not certain.
  */
 export function requestFile(request: BatchRequest): string {
   const { command, script, env = {} } = request;

@@ -13,7 +13,7 @@ export interface SubmissionState {
 }
 
 export interface ExitRecord {
-  /** The exit status of what it ran; `cwd`: its folder is missing on its node, so nothing ran. */
+  /** The exit status of what it ran; `cwd`: its directory is missing on its node, so nothing ran. */
   code: number | 'cwd';
   stdout: number;
   stderr: number;

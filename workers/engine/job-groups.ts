@@ -1,7 +1,8 @@
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
-import { type ClaimedRow, claimJobs, type Ended, endJobs } from './claims.ts';
+import { type ClaimedRow, claimJobs } from './claim-jobs.ts';
+import { type Ended, endJobs } from './end-jobs.ts';
 import { LeaseLost } from './fencing-token.ts';
 import { Grouped } from './grouped.ts';
 

@@ -6,7 +6,7 @@ import { anyOf, isNotEnded } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { Claim } from './fencing-token.ts';
 
-/** For dispatchers of the release before, by the database's function clock(), which tests move. */
+/** For dispatchers of the previous release, by the database's function clock(), which tests move. */
 export const leaseEnd = sql.raw(`clock() + interval '${LEASE_SECONDS} seconds'`);
 
 /** Creates or renews the worker's lease. Reclaiming locks the row, so the first of the two wins. */

@@ -14,18 +14,12 @@ import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';
-import {
-  type ClaimedRow,
-  deferNotUnderstood,
-  finishJob,
-  type JobEnd,
-  releaseJob,
-  updateLeased,
-  updateLeasedQuietly,
-} from './claims.ts';
+import { type ClaimedRow, deferNotUnderstood } from './claim-jobs.ts';
+import { finishJob, type JobEnd } from './end-jobs.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import type { TrackedLease } from './lease-renewer.ts';
+import { releaseJob, updateLeased, updateLeasedQuietly } from './leased-updates.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import { ReleaseJob } from './release-job.ts';
 import { DATABASE, isUnavailable, retry } from './retry.ts';

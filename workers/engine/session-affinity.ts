@@ -88,7 +88,7 @@ export class SessionAffinity {
   }
 
   #onOffer(offer: string): void {
-    // The release before offers without a queue: it has one for all.
+    // The previous release offers without a queue: it has one for all.
     const [session = '', id = '', epoch = '', queue = 'remote'] = offer.split('/');
     if (queue !== this.#queue) return;
     const { sessions, stopping } = this.#worker;

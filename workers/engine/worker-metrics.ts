@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createMetrics, WORKER_METRICS } from '../../shared/process/metrics.ts';
-import type { ClaimedRow } from './claims.ts';
+import type { ClaimedRow } from './claim-jobs.ts';
 
 /** Coarse enough to cost nothing while idle. */
 const LAG_RESOLUTION_MS = 100;

@@ -5,7 +5,7 @@ import { followHost } from '../batch/polls.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { folderNotFound } from '../runs/folder-not-found.ts';
+import { directoryNotFound } from '../runs/directory-not-found.ts';
 import {
   awaySince,
   explainAccessDenied,
@@ -46,7 +46,7 @@ const batch: Handler<'batch'> = async context => {
     // Before its directory is recorded it is not submitted.
     throw job.batch ? explainAccessDenied(context, error) : error;
   });
-  if (code === 'cwd') throw folderNotFound(folderOf(payload));
+  if (code === 'cwd') throw directoryNotFound(folderOf(payload));
   return { result: { returncode: code } };
 };
 

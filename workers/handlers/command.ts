@@ -4,8 +4,8 @@ import type { OutputStream } from '../../shared/jobs/output.ts';
 import type { Handler, JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { watchLimits } from '../runs/command-limits.ts';
-import { folderNotFound } from '../runs/folder-not-found.ts';
-import { NO_FOLDER, noFolderOutput, runRequest } from '../runs/launch-script.ts';
+import { directoryNotFound } from '../runs/directory-not-found.ts';
+import { NO_DIRECTORY, noDirectoryOutput, runRequest } from '../runs/launch-script.ts';
 import { outcomeLost, runPlainExec } from '../runs/plain-exec.ts';
 import { explainAccessDenied } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
@@ -44,11 +44,11 @@ const command: Handler<'command'> = async context => {
         })
       : await runPlainExec(context, sink);
     limits.assertKept();
-    if (returncode === NO_FOLDER && (await saysNoFolder(context, output)))
-      throw folderNotFound(payload.cwd);
+    if (returncode === NO_DIRECTORY && (await saysNoDirectory(context, output)))
+      throw directoryNotFound(payload.cwd);
     return {
       result: { returncode },
-      after: async () => context.worker.sessions.removeFinishedRun(context.job),
+      after: async () => context.worker.finishedRuns.removeSoon(context.job),
     };
   } finally {
     limits.close();
@@ -58,13 +58,13 @@ const command: Handler<'command'> = async context => {
 
 export default command;
 
-/** Whether the run wrote only that it could not enter its folder: then its command did not run. */
-async function saysNoFolder(
+/** Whether the run wrote only that it could not enter its directory: then its command did not run. */
+async function saysNoDirectory(
   { worker, job, payload }: JobContext<'command'>,
   output: OutputWriter,
 ): Promise<boolean> {
   await output.flush();
-  const said = Buffer.from(noFolderOutput(job.id));
+  const said = Buffer.from(noDirectoryOutput(job.id));
   const { stdout, stderr } = output.stored;
   if (payload.cwd === undefined || stdout > 0 || stderr !== said.length) return false;
   const rows = await worker.database.db

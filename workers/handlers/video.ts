@@ -31,7 +31,7 @@ const video: Handler<'video'> = async context => {
       await chargeUserStorage(tx, { user, added: made.stored, limit });
     },
     stored: [object, made.poster, made.sprite],
-    after: async () => context.worker.sessions.removeFinishedRun(context.job),
+    after: async () => context.worker.finishedRuns.removeSoon(context.job),
   };
 };
 

@@ -2,9 +2,11 @@ import { pipeline } from 'node:stream';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
+import { isWritten, statFile } from '../remote-files/compare-file.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
 import { requireState } from '../remote-files/require-state.ts';
-import { isWritten, statFile, toWriteError, writeRemoteFile } from '../remote-files/write-file.ts';
+import { toWriteError } from '../remote-files/write-errors.ts';
+import { writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 

@@ -56,7 +56,7 @@ describe.each(SHELLS)('an account with %s', shell => {
     ]);
   });
 
-  test('reports whether the folder of fences is the same as before', async () => {
+  test('reports whether the directory of fences is the same as before', async () => {
     const host = harness.makeHost(shell);
     const { hello } = await harness.connect(host);
     expect(hello.fences).toMatch(/^\d+\b/);
@@ -128,8 +128,8 @@ test.each([
   // The interpreter itself, because a wrapper on PATH may need more than this PATH.
   const path = execFileSync(tool, tellPath).toString().trim();
   const links = TOOLS.map(name => [name, findProgram(name) ?? '']);
-  const folder = harness.makePath({ ...Object.fromEntries(links), [tool]: path });
-  const client = await harness.connect(harness.makeHost(DASH, { PATH: folder }));
+  const bin = harness.makePath({ ...Object.fromEntries(links), [tool]: path });
+  const client = await harness.connect(harness.makeHost(DASH, { PATH: bin }));
   const command = 'grep SigIgn /proc/self/status; echo $$; cut -d" " -f6 /proc/self/stat';
   const result = await harness.run(client, command);
   const [ignored = '', pid, session] = result.stdout.toString().trim().split('\n');

@@ -34,7 +34,7 @@ const DAY_S = 86_400;
 
 const baseOf = (host: LocalExec) => join(host.account.home, '.windlass');
 
-/** Sets the times of a file, or of all files in a folder, to so many days ago. */
+/** Sets the times of a file, or of all files in a directory, to so many days ago. */
 function age(path: string, days: number): void {
   const then = Date.now() / 1_000 - days * DAY_S;
   if (statSync(path).isDirectory())

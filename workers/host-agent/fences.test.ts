@@ -39,17 +39,17 @@ const LOST = { code: 'remote_connection_failed' };
 const startedOf = (host: LocalExec) => join(host.account.home, '.windlass/started');
 const namesOf = (host: LocalExec) => harness.connect(host).then(({ hello }) => hello.fences);
 
-/** A host whose folders of fences all have the same inode and no creation time. */
+/** A host whose directories of fences all have the same inode and no creation time. */
 function makeHostOfOneInode(shell: string): LocalExec {
-  const folder = mkdtempSync(join(directory.path, 'bin-'));
-  writeFileSync(join(folder, 'stat'), '#!/bin/sh\necho 17.W\n');
-  chmodSync(join(folder, 'stat'), 0o755);
+  const bin = mkdtempSync(join(directory.path, 'bin-'));
+  writeFileSync(join(bin, 'stat'), '#!/bin/sh\necho 17.W\n');
+  chmodSync(join(bin, 'stat'), 0o755);
   return harness.makeHost(shell, {
-    PATH: `${folder}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
+    PATH: `${bin}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
   });
 }
 
-describe.each(SHELLS)('the folder of fences, under %s', shell => {
+describe.each(SHELLS)('the directory of fences, under %s', shell => {
   test('is distinguished from a later one with the same inode', async () => {
     const host = makeHostOfOneInode(shell);
     const first = await namesOf(host);

@@ -37,14 +37,14 @@ const PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin';
 
 /** A host whose agent sleeps shorter, so that minutes pass in seconds. Commands use /bin/sleep. */
 function makeFastHost(shell: string): LocalExec {
-  const folder = mkdtempSync(join(directory.path, 'bin-'));
-  const sleep = join(folder, 'sleep');
+  const bin = mkdtempSync(join(directory.path, 'bin-'));
+  const sleep = join(bin, 'sleep');
   writeFileSync(
     sleep,
     '#!/bin/sh\ncase $1 in 2) set -- 0.05 ;; 0.05) set -- 0.001 ;; esac\nexec /bin/sleep "$@"\n',
   );
   chmodSync(sleep, 0o755);
-  return harness.makeHost(shell, { PATH: `${folder}:${PATH}` });
+  return harness.makeHost(shell, { PATH: `${bin}:${PATH}` });
 }
 
 /** Starts a run and changes its record to another node of the same home. */

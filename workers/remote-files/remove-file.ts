@@ -14,7 +14,7 @@ export async function removeRemoteFile(
   try {
     await withSftp(session, signal, async ({ sftp, request, act }) => {
       const found = await request<ssh2.Stats>(done => sftp.lstat(path, done));
-      if (isDirectory(found)) throw isFolder(path);
+      if (isDirectory(found)) throw namesDirectory(path);
       await confirm();
       await act(done => sftp.unlink(path, done));
     });
@@ -33,12 +33,12 @@ function toError(error: unknown, path: string): unknown {
     });
   return new WindlassError('forbidden', {
     detail: `Forbidden: the account on the host may not remove ${path}: ${(error as Error).message}.`,
-    hint: "Change the folder's permissions, or open a session as another account.",
+    hint: "Change the directory's permissions, or open a session as another account.",
   });
 }
 
-const isFolder = (path: string) =>
+const namesDirectory = (path: string) =>
   new WindlassError('invalid_input', {
     detail: `Invalid parameters: path: ${path} is a directory.`,
-    hint: 'Give the path of a file; a command removes a folder.',
+    hint: 'Give the path of a file; a command removes a directory.',
   });

@@ -9,6 +9,9 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
  */
 const ANSWER_MS = 300_000;
 
+/** Bytes of one request to read or write: what every server takes. */
+export const CHUNK_BYTES = 32_768;
+
 /** Status codes of draft-ietf-secsh-filexfer-02, section 7. */
 export const STATUS = {
   ...{ endOfFile: 1, noSuchFile: 2, permissionDenied: 3, failure: 4, unsupported: 8 },
@@ -130,3 +133,8 @@ export function statusOf(error: unknown): number | undefined {
   const { code } = error as { code?: unknown };
   return typeof code === 'number' ? code : undefined;
 }
+
+/** A server without this extension; ssh2 throws an error of its own. */
+export const isUnsupported = (error: unknown) =>
+  statusOf(error) === STATUS.unsupported ||
+  (error as Error).message === 'Server does not support this extended request';

@@ -29,7 +29,7 @@ test.each([
   expect([words, meansFull(words)]).toEqual([said.split(': ').at(-1), isFull]);
 });
 
-test('a disk with room is not full, also below folders that are missing', async () => {
+test('a disk with room is not full, also below directories that are missing', async () => {
   const host = harness.makeHost('/bin/sh');
   const path = join(host.account.home, "it's");
   writeFileSync(path, 'a');

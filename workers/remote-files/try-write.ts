@@ -22,7 +22,7 @@ export async function tryWrite(
   return /: ([^:\n]{1,100})$/m.exec(said)?.[1];
 }
 
-/** A missing folder could not be made: then it tries the nearest existing one, and leaves nothing there. */
+/** A missing directory could not be made: then it tries the nearest existing one, and leaves nothing there. */
 const script = (path: string) => `LC_ALL=C; export LC_ALL
 d=${quoteWord(posix.dirname(path))}
 while [ ! -d "$d" ]; do d=$(dirname "$d"); done

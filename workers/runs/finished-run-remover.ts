@@ -1,6 +1,7 @@
 import { and, asc, eq, gt, isNotNull, notInArray, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
+import { sleep } from '../../shared/process/abort.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { Backoff } from './backoff.ts';
 import {
@@ -19,6 +20,7 @@ const GATHER_MS = 1_000;
 /** The first commands of a new connection have the host to themselves for this long. */
 const CONNECT_DELAY_MS = 5_000;
 const REMOVE_MS = 30_000;
+const SWEEP_MS = 5_000;
 /** Runs of all sessions in one sweep. */
 const SWEEP_BATCH = 20;
 /** Until a session that could not be used is tried again: a cancelled command may still run there. */
@@ -101,6 +103,16 @@ export class FinishedRunRemover {
     }, CONNECT_DELAY_MS);
     timer.unref();
     void connection.closed.then(() => clearTimeout(timer));
+  }
+
+  /** Sweeps again and again. */
+  async sweepUntil(stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
+      await sleep(stopping, SWEEP_MS);
+      await this.sweep().catch((err: unknown) =>
+        this.#context.log.debug({ err }, 'the sweep of finished runs failed'),
+      );
+    }
   }
 
   /**

@@ -8,10 +8,10 @@ import type { RunRequest } from './run-on-host.ts';
 /** The shell that reads the script below itself: others drop the functions that it exports. */
 const EXPORTS_FUNCTIONS = /\/bash$/;
 /**
- * The script's exit status if it cannot enter the folder. A line on stderr, with the run's id, tells it from the
+ * The script's exit status if it cannot enter the directory. A line on stderr, with the run's id, tells it from the
  * command's own.
  */
-export const NO_FOLDER = 113;
+export const NO_DIRECTORY = 113;
 
 type Launch = Payload<'command'>;
 
@@ -20,9 +20,9 @@ export const isPlain = ({ cwd, env, stdin }: Launch) =>
   cwd === undefined && stdin === undefined && Object.keys(env ?? {}).length === 0;
 
 /**
- * A script for sh that runs the command by the account's shell, in its folder, with its variables and input. `startup`
- * `once`: the start-up files were read before. Input and variables never become arguments, which every account can
- * read.
+ * A script for sh that runs the command by the account's shell, in its directory, with its variables and input.
+ * `startup` `once`: the start-up files were read before. Input and variables never become arguments, which every
+ * account can read.
  */
 export function launchScript(launch: Launch, id: string, startup: Startup): string {
   const { command, cwd, env = {}, stdin } = launch;
@@ -31,7 +31,7 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
   if (startup === 'once') lines.push('case $SHELL in */bash) set -- --norc ;; esac');
   if (cwd !== undefined)
     lines.push(
-      `CDPATH= command cd -- ${quoteWord(cwd)} 2>/dev/null || { command echo ${quoteWord(noFolderLine(id))} >&2; exit ${NO_FOLDER}; }`,
+      `CDPATH= command cd -- ${quoteWord(cwd)} 2>/dev/null || { command echo ${quoteWord(noDirectoryLine(id))} >&2; exit ${NO_DIRECTORY}; }`,
     );
   const { before, words } = passVariables(env);
   const run = ['exec', ...words, '"$SHELL" "$@" -c', quoteWord(command)].join(' ');
@@ -65,7 +65,8 @@ export function runRequest(
 /** The script empties its own file first: the shell has read all of it by then. */
 const leaveNoFile = (script: string) => `{\ncommand true 2>/dev/null >|"$0"\n${script}\n}\n`;
 
-const noFolderLine = (id: string) => `windlass: ${id}: cannot enter the folder`;
+/** The previous release's workers compare what a run said with the same words. */
+const noDirectoryLine = (id: string) => `windlass: ${id}: cannot enter the folder`;
 
-/** What the script writes to stderr if it cannot enter the folder, with exit status NO_FOLDER. */
-export const noFolderOutput = (id: string) => `${noFolderLine(id)}\n`;
+/** What the script writes to stderr if it cannot enter the directory, with exit status NO_DIRECTORY. */
+export const noDirectoryOutput = (id: string) => `${noDirectoryLine(id)}\n`;

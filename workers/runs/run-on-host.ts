@@ -313,5 +313,5 @@ class Run {
   }
 }
 
-/** On this boot, with this folder of fences, a run that the host does not know never started. */
+/** On this boot, with this directory of fences, a run that the host does not know never started. */
 const placeOf = ({ hello }: AgentClient) => `${hello.boot} ${hello.fences}`;

@@ -64,7 +64,7 @@ async function tryIsolations(): Promise<Isolation> {
   return none;
 }
 
-/** As the other user, the programs and their folders must be readable too. */
+/** As the other user, the programs and their directories must be readable too. */
 async function works(prefix: string[]): Promise<boolean> {
   const [program = '', ...args] = prefix;
   const check = 'test -x "$1" && test -r "$2"';

@@ -28,7 +28,7 @@ interface ConfinedEnd {
 }
 
 /**
- * Runs a program on files of a scratch folder until it ends. Throws the signal's reason, and `insufficient_storage`.
+ * Runs a program on files of a scratch directory until it ends. Throws the signal's reason, and `insufficient_storage`.
  */
 export async function runConfined(
   words: string[],

@@ -23,7 +23,7 @@ import { giveToDecoder, storeScratch, withScratch, writeScratch } from './scratc
 const DEAD = 2 ** 22 + 1;
 const { user } = await findIsolation();
 
-/** As a worker left it that died; everybody may make a folder of such a name. */
+/** As a worker left it that died; everybody may make a directory of such a name. */
 function makeOrphan(): string {
   const path = mkdtempSync(join(tmpdir(), `windlass-parse-${DEAD}-`));
   mkdirSync(join(path, 'parts'));
@@ -33,14 +33,14 @@ function makeOrphan(): string {
 
 const useScratch = () => withScratch('parse', async path => path);
 
-test('a folder is removed after use, and one of a worker that died before', async () => {
+test('a directory is removed after use, and one of a worker that died before', async () => {
   const orphan = makeOrphan();
   for (const path of ['', 'parts', 'parts/part']) await giveToDecoder(join(orphan, path));
   expect(existsSync(await useScratch())).toBe(false);
   expect(existsSync(orphan)).toBe(false);
 });
 
-test('nobody puts another folder in its place', async context => {
+test('nobody puts another directory in its place', async context => {
   if (!user) return context.skip('needs root, and another user for confined programs');
   await withScratch('parse', async path => {
     const move = () => execFileSync('mv', [path, `${path}-moved`], { ...user, stdio: 'ignore' });
@@ -74,7 +74,7 @@ test('a link that takes the place of a file while it is written leads root to no
   }
 });
 
-test('what a program names outside its folder is not stored, nor what is behind a link', async () => {
+test('what a program names outside its directory is not stored, nor what is behind a link', async () => {
   const mine = mkdtempSync(join(tmpdir(), 'scratch-dir-'));
   writeFileSync(join(mine, 'secret'), 'mine');
   const objects = new FileStore(join(mine, 'objects'));

@@ -27,12 +27,12 @@ import { findIsolation } from './confine.ts';
 const CHECK_MS = 500;
 const run = promisify(execFile);
 
-/** Confined programs write only to this folder inside the temporary one, so they cannot replace it. */
+/** Confined programs write only to this directory inside the temporary one, so they cannot replace it. */
 const INSIDE = 'files';
 
 /**
- * Makes a temporary folder and removes it after use, and the folders of dead workers, which packages for temporary
- * files do not.
+ * Makes a temporary directory and removes it after use, and the directories of dead workers, which packages for
+ * temporary files do not.
  */
 export async function withScratch<T>(
   purpose: 'parse' | 'video',
@@ -40,8 +40,8 @@ export async function withScratch<T>(
 ): Promise<T> {
   const prefix = `windlass-${purpose}-`;
   await removeOrphans(prefix);
-  const folder = await realpath(tmpdir());
-  const path = await mkdtemp(join(folder, `${prefix}${process.pid}-`)).catch(throwDiskError);
+  const directory = await realpath(tmpdir());
+  const path = await mkdtemp(join(directory, `${prefix}${process.pid}-`)).catch(throwDiskError);
   try {
     await chmod(path, 0o711);
     const inside = join(path, INSIDE);
@@ -53,7 +53,7 @@ export async function withScratch<T>(
   }
 }
 
-/** Removes what is in a scratch folder, but for this file. */
+/** Removes what is in a scratch directory, but for this file. */
 export async function emptyScratch(scratch: string, kept: string): Promise<void> {
   for (const name of await readdir(scratch))
     if (name !== kept) await removeAsDecoder(join(scratch, name));
@@ -67,7 +67,7 @@ interface WriteOptions {
   size?: number;
 }
 
-/** Writes a file in the scratch folder; throws `insufficient_storage` if only the space kept free is left. */
+/** Writes a file in the scratch directory; throws `insufficient_storage` if only the space kept free is left. */
 export async function writeScratch(
   path: string,
   bytes: Readable,
@@ -81,7 +81,7 @@ export async function writeScratch(
     if ((await freeForScratch(keepFree)) < size) full.abort(diskFull());
     const file = await open(path, 'wx', 0o600);
     try {
-      // By its descriptor: a program that may write to the folder could put a link in its place.
+      // By its descriptor: a program that may write to the directory could put a link in its place.
       await giveToDecoder(file);
       const stream = file.createWriteStream();
       await pipeline(bytes, stream, { signal: AbortSignal.any([signal, full.signal]) });
@@ -96,7 +96,7 @@ export async function writeScratch(
   }
 }
 
-/** A file in the scratch folder, or a part of one. */
+/** A file in the scratch directory, or a part of one. */
 export interface ScratchFile {
   path: string;
   /** Default: all of it. */
@@ -104,9 +104,9 @@ export interface ScratchFile {
 }
 
 /**
- * Stores a file of the scratch folder as an object; returns its size in bytes. Follows no link, because a confined
- * program may have put one to files that only this process may read. `within`: the required folder of a path that such
- * a program named.
+ * Stores a file of the scratch directory as an object; returns its size in bytes. Follows no link, because a confined
+ * program may have put one to files that only this process may read. `within`: the required directory of a path that
+ * such a program named.
  */
 export async function storeScratch(
   objects: ObjectStore,
@@ -114,7 +114,7 @@ export async function storeScratch(
   { path, part, within, signal }: ScratchFile & { within?: string; signal: AbortSignal },
 ): Promise<number> {
   if (within !== undefined && !path.startsWith(`${within}/`))
-    throw new Error('a confined program names a file outside its folder');
+    throw new Error('a confined program names a file outside its directory');
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const found = await file.stat();
@@ -164,24 +164,24 @@ function throwDiskError(error: unknown): never {
 export function diskFull(cause?: unknown): WindlassError {
   return new WindlassError('insufficient_storage', {
     detail: "Insufficient storage: the worker's disk is full.",
-    hint: 'Free some space in its temporary folder, or try again later.',
+    hint: 'Free some space in its temporary directory, or try again later.',
     cause,
   });
 }
 
 async function removeScratch(path: string): Promise<void> {
-  for (const folder of [join(path, INSIDE), path]) {
-    await removeAsDecoder(folder);
-    // Nobody but this process may remove these from the folders that they are in.
-    await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+  for (const directory of [join(path, INSIDE), path]) {
+    await removeAsDecoder(directory);
+    // Nobody but this process may remove these from the directories that they are in.
+    await rmdir(directory).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
     });
   }
 }
 
 /**
- * Removes what confined programs wrote, as their user: while root removed it, they could replace a folder by a link to
- * others' files.
+ * Removes what confined programs wrote, as their user: while root removed it, they could replace a directory by a link
+ * to others' files.
  */
 async function removeAsDecoder(path: string): Promise<void> {
   const { user } = await findIsolation();
@@ -199,7 +199,7 @@ async function removeOrphans(prefix: string): Promise<void> {
   }
 }
 
-/** Anybody may make a folder of such a name, and put links in it during its removal. */
+/** Anybody may make a directory of such a name, and put links in it during its removal. */
 async function isOurs(path: string): Promise<boolean> {
   const { user } = await findIsolation();
   const found = await lstat(path).catch(() => undefined);

@@ -32,7 +32,7 @@ export async function auditRefusal<T>(context: LoginContext, login: () => Promis
   }
 }
 
-/** The API of the release before has told it when the job began. */
+/** The API of the previous release has told it when the job began. */
 const isToldHere = ({ job }: LoginContext) =>
   job.payloadVersion >= versionsOf(job.kind as 'connect' | 'answer').usual;
 

@@ -92,10 +92,10 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     const seen = new SeenCertificates();
     const keys = [pin(authority)];
     for (const connections of [2, 3, 4]) {
-      await logIn(keys, { seen, place: destinationDigest([entry(proxy.port, keys)]) });
+      await logIn(keys, { seen, destination: destinationDigest([entry(proxy.port, keys)]) });
       expect(proxy.connections.total - before).toBe(connections);
     }
-    // Another way is asked anew.
+    // Other hops are asked anew.
     await logIn(keys, { seen }, sshd.port);
   });
 
@@ -255,7 +255,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     await logIn([pin(authority)], { seen });
   });
 
-  test('each hop of a way through a jump host may be known by an authority', async () => {
+  test('each hop through a jump host may be known by an authority', async () => {
     const key = makeKey();
     const sign = (...options: string[]) => certifyHost(authority, key, ...(options as [string]));
     sign('localhost');
@@ -272,7 +272,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     const seen = new SeenCertificates();
     const before = proxy.connections.total;
     for (const connections of [2, 3]) {
-      await logIn([], { hops, username, credential, seen, place: destinationDigest(hops) });
+      await logIn([], { hops, username, credential, seen, destination: destinationDigest(hops) });
       expect(proxy.connections.total - before).toBe(connections);
     }
     sign('elsewhere');

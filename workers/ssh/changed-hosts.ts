@@ -5,19 +5,19 @@ import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { destinationDigest, HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 
-/** A session with the current way to its host, if there is one. */
-interface SessionOnHost {
+/** A session with the current hops to its host, if there are any. */
+export interface SessionOnHost {
   session: Pick<SessionRow, 'sid' | 'hostname' | 'ended' | 'endReason'>;
   hops: Hops | undefined;
 }
 
 /**
- * Whether the host of an open session, with its jump hosts, has left `place`, or the session has ended for that. A
- * trigger ends it at once, but a writer to the database may have bypassed that.
+ * Whether the hops to the host of an open session have left `destination`, or the session has ended for that. A trigger
+ * ends it at once, but a writer to the database may have bypassed that.
  */
-export function isHostChanged({ session, hops }: SessionOnHost, place?: string): boolean {
+export function isHostChanged({ session, hops }: SessionOnHost, destination?: string): boolean {
   if (session.ended) return session.endReason === HOST_CHANGED;
-  return !hops || (place !== undefined && destinationDigest(hops) !== place);
+  return !hops || (destination !== undefined && destinationDigest(hops) !== destination);
 }
 
 /** Ends a session as the trigger of `hosts` does, and erases its credential. */

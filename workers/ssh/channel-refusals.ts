@@ -1,22 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-/** A server may refuse new channels for so long although none is open, because it needs a moment to close one. */
-const GRACE_MS = 3_000;
-
-/** Runs from the first refusal of a server on which no channel is open. */
-export class RefusalGrace {
-  #until: number | undefined;
-
-  reset(): void {
-    this.#until = undefined;
-  }
-
-  isOver(): boolean {
-    this.#until ??= performance.now() + GRACE_MS;
-    return performance.now() > this.#until;
-  }
-}
-
 export function channelRefused(cause: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', {
     detail: 'The host refuses to open a channel.',
@@ -33,3 +16,10 @@ export function channelRefusedBesideAgent(cause: unknown): WindlassError {
     cause,
   });
 }
+
+/** No channel becomes free: each one was given up. */
+export const channelsHang = (count: number) =>
+  new WindlassError('remote_connection_failed', {
+    detail: `The host does not close ${count} channels, and opens no more.`,
+    hint: 'Programs hang there, such as on a disk that does not answer. Try again, or log in again.',
+  });

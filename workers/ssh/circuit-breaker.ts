@@ -135,8 +135,8 @@ interface At {
   port: number;
 }
 
-/** Identifies a machine by the way to it: behind two jump hosts one address may be two machines. */
-export const describeWay = (hops: At[]) =>
+/** Identifies a machine by the hops to it: behind two jump hosts one address may be two machines. */
+export const describeHops = (hops: At[]) =>
   hops.map(({ address, port }) => `${address}:${port}`).join(' > ');
 
 /** The circuit breakers of a worker, by the way to each hop: two entries of one host share one. */
@@ -149,7 +149,7 @@ export class CircuitBreakers {
   }
 
   of(hops: At[]): CircuitBreaker {
-    const key = describeWay(hops);
+    const key = describeHops(hops);
     const breaker = this.#breakers.get(key) ?? new CircuitBreaker(this.#limit);
     this.#breakers.set(key, breaker);
     return breaker;

@@ -12,8 +12,9 @@ import { waitFor } from '../../test/harness/wait-for.ts';
 import type { Round } from './authentication.ts';
 import { connect } from './connect.ts';
 import { dial } from './dial.ts';
-import { mayHaveBeenSent, RemoteSession } from './remote-session.ts';
+import { RemoteSession } from './remote-session.ts';
 import { scanHostKeys } from './scan-host-keys.ts';
+import { mayHaveBeenSent } from './ssh-errors.ts';
 
 const LIMITS = { connectMs: 10_000, loginMs: 300 };
 const ended: (() => unknown)[] = [];
@@ -164,7 +165,7 @@ test('an abort ends a connection attempt at once', async () => {
   ).rejects.toThrow('left');
 });
 
-test('a credential goes to the place that it was sealed for, and no byte to another', async () => {
+test('a credential goes to the destination that it was sealed for, and no byte to another', async () => {
   let connections = 0;
   const port = await serveSsh(client => {
     connections++;
@@ -186,14 +187,17 @@ test('a credential goes to the place that it was sealed for, and no byte to anot
   ];
   for (const at of sealedFor)
     await expect(
-      connect({ ...target, place: destinationDigest([at]) }, patient),
+      connect({ ...target, destination: destinationDigest([at]) }, patient),
     ).rejects.toMatchObject({
       code: 'host_changed',
     });
   expect(connections).toBe(0);
   const twice = { ...host, keys: [...host.keys, ...host.keys] };
   (
-    await connect({ ...target, limits: undefined, place: destinationDigest([twice]) }, patient)
+    await connect(
+      { ...target, limits: undefined, destination: destinationDigest([twice]) },
+      patient,
+    )
   ).client.end();
   expect(connections).toBe(1);
 });

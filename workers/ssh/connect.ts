@@ -6,7 +6,6 @@ import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
 import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
 import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { Ask } from './authentication.ts';
-import { describeWay } from './circuit-breaker.ts';
 import { dial } from './dial.ts';
 import { dialThrough } from './dial-through.ts';
 import { namingHop } from './hop-errors.ts';
@@ -25,8 +24,8 @@ export interface Target {
   hops: Hops;
   username: string;
   credential: Credential;
-  /** Where the credential may be sent; undefined where it was sealed by the release before. */
-  place?: string;
+  /** Where the credential may be sent; undefined where it was sealed by the previous release. */
+  destination?: string;
   /** Answers what a host asks for besides the credential. */
   ask?: Ask;
   attempt?: Attempt;
@@ -38,15 +37,15 @@ export interface Target {
 
 /**
  * Logs in to a host through its jump hosts. No byte of a credential is sent before the host's key is verified, or to
- * another place than it was sealed for. Throws `host_changed`, `host_not_allowed` and logIn()'s errors; with several
- * hosts the detail names the one.
+ * another destination than it was sealed for. Throws `host_changed`, `host_not_allowed` and logIn()'s errors; with
+ * several hosts the detail names the one.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
   const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, ...given } = target;
   const { seen = new SeenCertificates() } = given;
   // A copy: what is checked is what is connected to.
   const hops = structuredClone(target.hops);
-  if (given.place !== undefined && given.place !== destinationDigest(hops))
+  if (given.destination !== undefined && given.destination !== destinationDigest(hops))
     throw hostChanged(hostOf(hops).name);
   const opened: Connection[] = [];
   try {
@@ -57,8 +56,10 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
         const reach = await prepare(until, { via, connectMs: limits.connectMs }, signal);
         const asking = ask && askingAt(until, hops, ask);
         const { loginMs } = limits;
-        const way = describeWay(until);
-        return logIn({ ...login, way, seen, reach, ask: asking, loginMs, algorithms }, signal);
+        return logIn(
+          { ...login, hops: until, seen, reach, ask: asking, loginMs, algorithms },
+          signal,
+        );
       };
       const connection = await attempt(until, run).catch(namingHop(until, hops));
       if (via) tie(via, connection.client);

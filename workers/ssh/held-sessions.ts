@@ -26,7 +26,7 @@ export async function requireReconnect(db: Db, { sid }: Pick<SessionRow, 'sid'>)
 }
 
 /** Takes what the user has answered, which is sealed, out of the session's row. */
-export async function takeAnswers(db: Db, sid: string): Promise<Buffer | undefined> {
+export async function takeSealedAnswers(db: Db, sid: string): Promise<Buffer | undefined> {
   return db.transaction(async tx => {
     const which = eq(sessions.sid, sid);
     const [row] = await tx

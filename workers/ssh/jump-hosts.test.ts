@@ -50,7 +50,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
     return { username, privateKey };
   };
   /** Every hop with a credential of its own. */
-  const way = (names: Name[], changes: Partial<Record<Name, string[]>> = {}): Target => {
+  const through = (names: Name[], changes: Partial<Record<Name, string[]>> = {}): Target => {
     const hops = names.map((name, i) => entry(name, i, changes[name])) as Hops;
     const logins = names.map(loginOf);
     const { username, ...credential } = logins.reduce((jump, login) => ({ ...login, jump }));
@@ -69,24 +69,24 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   };
 
   test.each([[['outer', 'node']], [['outer', 'inner', 'node']]] as [Name[]][])(
-    'the way through %j logs in at each with its own key, and ends as one',
+    'a login through %j is one at each with its own key, and ends as one',
     async names => {
-      const hops = way(names).hops;
-      const session = await open({ ...way(names), place: destinationDigest(hops) });
+      const hops = through(names).hops;
+      const session = await open({ ...through(names), destination: destinationDigest(hops) });
       const home = machines.node.home;
       expect(await run(session, 'echo "$HOME"')).toBe(`${home}\n`);
       expect(await run(session, 'head -c 3000000 /dev/zero | tr "\\0" x')).toHaveLength(3_000_000);
       session.close();
       await session.closed;
       for (const name of names) {
-        const lost = await open(way(names));
+        const lost = await open(through(names));
         const at = performance.now();
         machines[name].disconnect();
         await lost.closed;
         // No time of silence passes first.
         expect(performance.now() - at).toBeLessThan(8_000);
       }
-      const again = await open(way(names));
+      const again = await open(through(names));
       const before = machines.outer.log().length;
       again.close();
       await again.closed;
@@ -101,7 +101,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
     async name => {
       const names: Name[] = ['outer', 'inner', 'node'];
       const before = names.map(connections);
-      const target = way(names, { [name]: [stranger.public] });
+      const target = through(names, { [name]: [stranger.public] });
       await expect(connect(target, patient)).rejects.toMatchObject({
         code: 'host_key_changed',
         message: expect.stringContaining(`Host key changed: ${name} shows SHA256:`),
@@ -113,19 +113,19 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
     },
   );
 
-  test('what was sealed for another way is sent nowhere', async () => {
-    const target = way(['outer', 'node']);
+  test('what was sealed for other hops is sent nowhere', async () => {
+    const target = through(['outer', 'node']);
     const before = connections('outer');
     const others = [
-      way(['node']).hops,
-      way(['inner', 'node']).hops,
-      way(['outer', 'inner', 'node']).hops,
-      way(['outer', 'node'], { outer: [stranger.public] }).hops,
-      way(['outer', 'node'], { node: [stranger.public] }).hops,
+      through(['node']).hops,
+      through(['inner', 'node']).hops,
+      through(['outer', 'inner', 'node']).hops,
+      through(['outer', 'node'], { outer: [stranger.public] }).hops,
+      through(['outer', 'node'], { node: [stranger.public] }).hops,
     ];
     for (const hops of others)
       await expect(
-        connect({ ...target, place: destinationDigest(hops) }, patient),
+        connect({ ...target, destination: destinationDigest(hops) }, patient),
       ).rejects.toMatchObject({
         code: 'host_changed',
       });
@@ -133,7 +133,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   });
 
   test('a login that is refused, and a host that lets nobody on, are named', async () => {
-    const { hops, username, credential } = way(['outer', 'node']);
+    const { hops, username, credential } = through(['outer', 'node']);
     const { privateKey } = machines.inner;
     const refused = { ...credential, jump: { username, privateKey } };
     await expect(connect({ hops, username, credential: refused }, patient)).rejects.toMatchObject({
@@ -145,7 +145,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
       code: 'remote_authentication_failed',
       message: expect.stringMatching(/^Remote authentication failed: at node: /),
     });
-    await expect(connect(way(['closed', 'node']), patient)).rejects.toMatchObject({
+    await expect(connect(through(['closed', 'node']), patient)).rejects.toMatchObject({
       code: 'remote_connection_failed',
       message: expect.stringMatching(/at node: .* closed lets this account connect to no further/),
       hint: expect.stringContaining('AllowTcpForwarding'),
@@ -155,11 +155,11 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   test('a host that is away behind its jump host is named, and so is a jump host that is away', async () => {
     await machines.inner.down();
     try {
-      await expect(connect(way(['outer', 'inner']), patient)).rejects.toMatchObject({
+      await expect(connect(through(['outer', 'inner']), patient)).rejects.toMatchObject({
         code: 'remote_connection_failed',
         message: expect.stringMatching(/at inner: localhost:\d+: the jump host outer could not/),
       });
-      await expect(connect(way(['inner', 'node']), patient)).rejects.toMatchObject({
+      await expect(connect(through(['inner', 'node']), patient)).rejects.toMatchObject({
         code: 'remote_connection_failed',
         message: expect.stringMatching(/at the jump host inner: .*ECONNREFUSED/),
       });
@@ -170,7 +170,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
 
   test('each hop is attempted under its own limit', async () => {
     const attempts: string[] = [];
-    const target = way(['outer', 'inner', 'node']);
+    const target = through(['outer', 'inner', 'node']);
     const { client } = await connect(
       {
         ...target,
@@ -268,9 +268,9 @@ test('a jump host that does not say whether it connects is given up, and an abor
 test('where the time for all hops is over, the one that it ended at is named', async () => {
   const limits = { connectMs: 10_000, loginMs: 10_000 };
   const node = { name: 'node', address: 'node', port: 22, keys: [stranger.public] } as HostRow;
-  const way = (gate: HostRow) => ({ hops: [gate, node] as Hops, username: 'me', limits });
+  const through = (gate: HostRow) => ({ hops: [gate, node] as Hops, username: 'me', limits });
   const late = (gate: HostRow) =>
-    connectWithin(300, { ...way(gate), credential: { password: 'x' } }, (_, run) => run());
+    connectWithin(300, { ...through(gate), credential: { password: 'x' } }, (_, run) => run());
   const mute = createServer(() => {});
   ended.push(() => mute.close());
   await once(mute.listen(0, '127.0.0.1'), 'listening');
@@ -287,7 +287,7 @@ test('where the time for all hops is over, the one that it ended at is named', a
     message: expect.stringContaining('at node: node:22: no connection within 0.3 s.'),
   });
   // So is the one whose circuit breaker lets nobody try.
-  const target = { ...way(await serveJump(() => {})), credential: { password: 'x' } };
+  const target = { ...through(await serveJump(() => {})), credential: { password: 'x' } };
   const hold = (until: HostRow[], run: () => Promise<Connection>, signal: AbortSignal) =>
     until.length === 1 ? run() : abortable(new Promise<never>(() => {}), signal);
   await expect(connectWithin(300, target, hold)).rejects.toMatchObject({
@@ -295,7 +295,7 @@ test('where the time for all hops is over, the one that it ended at is named', a
   });
 });
 
-test('each host on the way may ask its user, who is told which one asks', async () => {
+test('each of the hops may ask its user, who is told which one asks', async () => {
   const askCode = (login: ssh2.AuthContext) => {
     if (login.method !== 'keyboard-interactive') return login.reject(['keyboard-interactive']);
     login.prompt([{ prompt: 'Code: ', echo: false }], ([code]) =>

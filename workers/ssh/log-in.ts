@@ -23,8 +23,8 @@ const MAX_SILENT_CHECKS = 12;
 
 interface Login {
   host: HostRow;
-  /** Names the way to it. */
-  way: string;
+  /** Those to it; it is the last. */
+  hops: HostRow[];
   /** What hosts have shown to this worker before. */
   seen: SeenCertificates;
   username: string;
@@ -54,9 +54,9 @@ const MAX_TRIES = 4;
  * `remote_connection_failed`.
  */
 export async function logIn(login: Login, signal: AbortSignal): Promise<Connection> {
-  const { host, way, reach, loginMs: ms, seen, algorithms = CURRENT_ALGORITHMS } = login;
+  const { host, hops, reach, loginMs: ms, seen, algorithms = CURRENT_ALGORITHMS } = login;
   const fetch = () => fetchCertificate({ host, reach, ms, algorithms }, signal);
-  const trusted = new TrustedKeys({ host, way, seen, fetch });
+  const trusted = new TrustedKeys({ host, hops, seen, fetch });
   for (let tries = 1; ; tries++) {
     const ended = await logInByKeys({ ...login, keys: await trusted.read() }, signal);
     if ('client' in ended) return ended;

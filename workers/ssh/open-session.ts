@@ -10,9 +10,9 @@ import type { JobContext, Outcome } from '../context.ts';
 import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
 import { auditFirstLogin } from './audit-login.ts';
 import { explainAccount } from './login-errors.ts';
+import type { LoginStep } from './pooled-connection.ts';
 import { hasAgent, withSession } from './reconnect.ts';
 import type { RemoteSession } from './remote-session.ts';
-import type { LoginStep } from './session-pool.ts';
 
 /** For the start-up files to run and the command's end to come back. */
 const PROBE_MS = 20_000;

@@ -4,6 +4,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from './remote-session.ts';
+import { placeOfLogin } from './session-logins.ts';
 
 /** For so long a connection is tried, from the first try or from its loss. */
 const CONNECT_FOR_MS = 60_000;
@@ -95,7 +96,7 @@ const isRunning = ({ kind, runAt, runPlace, runRemoved }: JobRow) =>
 /** What a job must throw if only its user can restore the session's connection. */
 async function awaitReconnect(context: JobContext, error: WindlassError): Promise<Error> {
   const { worker, job } = context;
-  const place = await worker.sessions.placeOfLogin(job.session ?? '');
+  const place = await placeOfLogin(worker, job.session ?? '');
   if (place === 'elsewhere') return new ReleaseJob('another worker has the connection', 0.5);
   // What runs on the host goes on, and its follower knows for how long.
   if (isRunning(job)) return error;

@@ -1,32 +1,19 @@
-import type { Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import type ssh2 from 'ssh2';
-import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortableOpen } from '../../shared/process/abort.ts';
 import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import type { CommandDefaults } from '../runs/command-defaults.ts';
-import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
+import { awaitChannel, type ChannelOpening } from './await-channel.ts';
+import { ChannelLimit } from './channel-limit.ts';
 import type { Connection } from './log-in.ts';
 import { type SshChannel, toExecChannel } from './ssh-channel.ts';
+import { isRefusal, SftpError, SshError } from './ssh-errors.ts';
 import { UnclosedChannels } from './unclosed-channels.ts';
+import { watchAgent } from './watch-agent.ts';
 
-/** Channels of one connection; sshd's MaxSessions defaults to 10. A refusal lowers the limit for a while. */
-const MAX_CHANNELS = 9;
-const LOWERED_MS = 10_000;
-const REFUSED_PAUSE_MS = 100;
-/**
- * The time to open a channel and accept its command, then the connection counts as lost. If BUSY_BYTES arrived
- * meanwhile, only after several such periods, because on a slow link much may precede the answer.
- */
-const OPEN_MS = 20_000;
-const MAX_OPEN_PERIODS = 6;
-const BUSY_BYTES = 65_536;
 const AGENT_START_MS = 25_000;
-/** An agent that sends nothing for so long, not even a pong, is dead, and its connection is closed. */
-const PING_MS = 30_000;
 
 export interface SessionSettings {
   spoolLimitBytes: number;
@@ -55,16 +42,9 @@ export class RemoteSession implements RemoteExec {
   readonly hung: Promise<void>;
   readonly #unclosed: UnclosedChannels;
   #agent: Promise<AgentClient> | undefined;
-  #channelLimit = MAX_CHANNELS;
-  #openChannels = 0;
-  /** What wakes those who wait for a channel. */
-  readonly #waiting = new Set<() => void>();
-  /** Called at the connection's close. A listener on the client for each channel would exceed its limit. */
-  readonly #closeListeners = new Set<() => void>();
-  #isClosed = false;
+  readonly #channels: ChannelLimit;
+  readonly #opening: ChannelOpening;
   #hasSftp = false;
-  /** The agent's control channel is open. */
-  #isServing = false;
   /** performance.now() when connected. To run anything, a lease must have been confirmed after it. */
   readonly connectedAt = performance.now();
 
@@ -77,9 +57,8 @@ export class RemoteSession implements RemoteExec {
     this.#settings = settings;
     this.closed = new Promise(resolve => {
       client.once('close', () => {
-        this.#isClosed = true;
-        this.#wakeAll();
-        for (const onClose of [...this.#closeListeners]) onClose();
+        this.#channels.close();
+        for (const onClose of [...this.#opening.closeListeners]) onClose();
         resolve();
       });
     });
@@ -89,9 +68,14 @@ export class RemoteSession implements RemoteExec {
     });
     const onUnclosed = () => {
       onHung();
-      this.#wakeAll();
+      this.#channels.wakeAll();
     };
     this.#unclosed = new UnclosedChannels(onUnclosed, settings.closeMs);
+    this.#channels = new ChannelLimit({
+      countUnclosed: () => this.#unclosed.count,
+      loweredMs: settings.loweredMs,
+    });
+    this.#opening = { openMs: settings.openMs, closeListeners: new Set() };
     client.on('error', () => client.destroy());
   }
 
@@ -102,7 +86,7 @@ export class RemoteSession implements RemoteExec {
   }
 
   get isClosed(): boolean {
-    return this.#isClosed;
+    return this.#channels.isClosed;
   }
 
   /** Whether the host leaves a channel open that was given up. */
@@ -117,10 +101,9 @@ export class RemoteSession implements RemoteExec {
       this.#agent = agent;
       agent.then(
         client => {
-          this.#isServing = true;
-          this.#wakeAll();
+          this.#channels.keepAgentChannel();
           this.#settings.onShell?.(client.hello.shell);
-          this.#watch(client);
+          watchAgent(client, () => this.close());
         },
         () => {
           if (this.#agent === agent) this.#agent = undefined;
@@ -139,15 +122,15 @@ export class RemoteSession implements RemoteExec {
     signal?: AbortSignal,
     before: () => Promise<void> = async () => {},
   ): Promise<SshChannel> {
-    return this.#retryRefused(signal, async () => {
+    return this.#channels.open(signal, async () => {
       await before();
       signal?.throwIfAborted();
-      return this.#awaitChannel({ sent: true }, done => {
+      return awaitChannel(this.#client, { ...this.#opening, sent: true }, done => {
         this.#client.exec(command, (error, channel) => {
           if (error)
             return done(new SshError(error.message, { sent: !isRefusal(error), cause: error }));
           this.#unclosed.watch(channel);
-          const exec = toExecChannel(channel, () => this.#releaseChannel());
+          const exec = toExecChannel(channel, () => this.#channels.release());
           done(undefined, exec);
         });
       });
@@ -156,13 +139,13 @@ export class RemoteSession implements RemoteExec {
 
   /** SFTP over a channel of its own (draft-ietf-secsh-filexfer-02); end() closes the channel. */
   async sftp(signal?: AbortSignal): Promise<ssh2.SFTPWrapper> {
-    return this.#retryRefused(signal, () =>
-      this.#awaitChannel({ sent: false }, done => {
+    return this.#channels.open(signal, () =>
+      awaitChannel(this.#client, { ...this.#opening, sent: false }, done => {
         this.#client.sftp((error, sftp) => {
           if (error) return done(new SftpError(error.message, { sent: false, cause: error }));
           this.#unclosed.watch(sftp);
           sftp.on('error', () => sftp.end());
-          sftp.once('close', () => this.#releaseChannel());
+          sftp.once('close', () => this.#channels.release());
           done(undefined, sftp);
         });
       }),
@@ -176,206 +159,8 @@ export class RemoteSession implements RemoteExec {
     this.#hasSftp = true;
   }
 
-  /** Opens a channel when one is free, and again after each refusal. */
-  async #retryRefused<T>(signal: AbortSignal | undefined, open: () => Promise<T>): Promise<T> {
-    const grace = new RefusalGrace();
-    for (;;) {
-      await this.#reserveChannel(signal);
-      try {
-        return await open();
-      } catch (error) {
-        this.#releaseChannel();
-        if (error instanceof SftpError && !this.#isClosed && !isRefusal(error))
-          throw sftpUnavailable(error);
-        if (!isRefusal(error) || this.#isClosed)
-          throw error instanceof SshError ? connectionLost(error) : error;
-        await this.#waitAfterRefusal(error, grace, signal);
-      }
-    }
-  }
-
-  /** Closes the connection if the agent hangs, for instance on a home that went away: sshd still answers then. */
-  #watch(client: AgentClient): void {
-    let isPinging = false;
-    let checkedAt = performance.now();
-    const timer = setInterval(() => {
-      if (isPinging && client.heardAt < checkedAt) return this.close();
-      checkedAt = performance.now();
-      if (isPinging) return;
-      isPinging = true;
-      const onPong = () => {
-        isPinging = false;
-      };
-      client.ping().then(onPong, () => {});
-    }, PING_MS);
-    void client.closed.then(() => {
-      clearInterval(timer);
-      this.close();
-    });
-  }
-
   close(): void {
     this.#client.end();
     this.#client.destroy();
   }
-
-  /** The server's answer to a request for a channel; without one the connection is closed. */
-  #awaitChannel<T>(
-    { sent }: { sent: boolean },
-    ask: (done: (error: SshError | undefined, value?: T) => void) => void,
-  ): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const onClose = () => settle(new SshError('The connection was lost.', { sent }));
-      const { openMs = OPEN_MS } = this.#settings;
-      let periods = 0;
-      let before = bytesReceived(this.#client);
-      const check = () => {
-        const now = bytesReceived(this.#client);
-        if (++periods < MAX_OPEN_PERIODS && now - before > BUSY_BYTES) {
-          before = now;
-          timer = setTimeout(check, openMs);
-          return;
-        }
-        const waited = `within ${(periods * openMs) / 1_000} s`;
-        settle(new SshError(`The host opened no channel ${waited}.`, { sent }));
-        this.close();
-      };
-      let timer = setTimeout(check, openMs);
-      const settle = (error: SshError | undefined, value?: T) => {
-        clearTimeout(timer);
-        this.#closeListeners.delete(onClose);
-        if (error) reject(error);
-        else resolve(value as T);
-      };
-      this.#closeListeners.add(onClose);
-      try {
-        ask(settle);
-      } catch (cause) {
-        // ssh2 throws synchronously when the connection is gone.
-        settle(new SshError('The connection was lost.', { sent: false, cause }));
-      }
-    });
-  }
-
-  async #reserveChannel(signal?: AbortSignal): Promise<void> {
-    while (!this.#hasFreeChannel() && !this.#isClosed && !signal?.aborted) {
-      const { count } = this.#unclosed;
-      if (count >= this.#openChannels - this.#lastingChannels) throw channelsHang(count);
-      await new Promise<void>(resolve => {
-        const wake = () => {
-          signal?.removeEventListener('abort', wake);
-          this.#waiting.delete(wake);
-          resolve();
-        };
-        this.#waiting.add(wake);
-        signal?.addEventListener('abort', wake, { once: true });
-      });
-    }
-    // Whoever was woken and leaves wakes the next one.
-    if (signal?.aborted) this.#wakeOne();
-    signal?.throwIfAborted();
-    if (this.#isClosed) throw connectionLost();
-    this.#openChannels++;
-  }
-
-  /**
-   * One channel beside the agent's may always be requested: the agent's never closes, so nothing would end the wait.
-   */
-  #hasFreeChannel(): boolean {
-    return this.#openChannels < Math.max(this.#channelLimit, this.#lastingChannels + 1);
-  }
-
-  get #lastingChannels(): number {
-    return this.#isServing ? 1 : 0;
-  }
-
-  #releaseChannel(): void {
-    this.#openChannels--;
-    this.#wakeOne();
-  }
-
-  #wakeOne(): void {
-    const [first] = this.#waiting;
-    first?.();
-  }
-
-  #wakeAll(): void {
-    for (const wake of [...this.#waiting]) wake();
-  }
-
-  /**
-   * Lowers the limit to the open channels for a while. With none open the server is asked again until the grace is
-   * over.
-   */
-  async #waitAfterRefusal(
-    refusal: unknown,
-    grace: RefusalGrace,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    if (this.#openChannels <= this.#lastingChannels) {
-      if (grace.isOver())
-        throw this.#isServing ? channelRefusedBesideAgent(refusal) : channelRefused(refusal);
-      return delay(REFUSED_PAUSE_MS, undefined, { signal }).catch(() => {});
-    }
-    grace.reset();
-    this.#channelLimit = this.#openChannels;
-    // Other servers may count the channels of all connections, so the limit may rise when those close.
-    setTimeout(() => {
-      this.#channelLimit = MAX_CHANNELS;
-      this.#wakeAll();
-    }, this.#settings.loweredMs ?? LOWERED_MS).unref();
-  }
-}
-
-/** An error of ssh2 about a channel or the connection. */
-export class SshError extends Error {
-  /** The command may have reached the host. */
-  readonly sent: boolean;
-
-  constructor(message: string, { sent, cause }: { sent: boolean; cause?: unknown }) {
-    super(message, { cause });
-    this.sent = sent;
-  }
-}
-
-/** The server's answer to a request for SFTP, or what came in the place of SFTP. */
-class SftpError extends SshError {}
-
-function sftpUnavailable(cause: SftpError): WindlassError {
-  return new WindlassError('sftp_unavailable', {
-    detail: `the host offers no SFTP to this account (${cause.message}).`,
-    hint: "Have the sftp subsystem enabled in the host's sshd_config. Commands work without it.",
-    cause,
-  });
-}
-
-/** Whether the command of a failed exec() may have reached the host: not if the channel was refused or never requested. */
-export function mayHaveBeenSent(error: unknown): boolean {
-  return error instanceof WindlassError && error.cause instanceof SshError && error.cause.sent;
-}
-
-/** Bytes that have come over a connection so far, which ssh2 does not tell. */
-function bytesReceived(client: ssh2.Client): number {
-  const { _sock: socket } = client as unknown as { _sock?: Socket };
-  return socket?.bytesRead ?? 0;
-}
-
-/** RFC 4254, 5.1: the server refused the channel; the connection is good. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof Error && /open failure|channel open/i.test(error.message);
-}
-
-/** No channel becomes free: each one was given up. */
-const channelsHang = (count: number) =>
-  new WindlassError('remote_connection_failed', {
-    detail: `The host does not close ${count} channels, and opens no more.`,
-    hint: 'Programs hang there, such as on a disk that does not answer. Try again, or log in again.',
-  });
-
-function connectionLost(cause?: SshError): WindlassError {
-  return new WindlassError('remote_connection_failed', {
-    detail: cause?.message ?? 'The connection was lost.',
-    hint: 'Try again.',
-    cause,
-  });
 }

@@ -15,12 +15,12 @@ import type { Config } from '../../shared/settings/config.ts';
 import { type Hops, readHopsTo } from '../../shared/ssh/hops.ts';
 import { hostChanged } from '../../shared/ssh/host-place.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
-import { CircuitBreakers, describeWay } from './circuit-breaker.ts';
+import { CircuitBreakers, describeHops } from './circuit-breaker.ts';
 import { connectWithin } from './connect-within.ts';
 import { releaseSession, requireReconnect } from './held-sessions.ts';
 import type { Connection } from './log-in.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
-import { RefusedLogins } from './refused-logins.ts';
+import { RefusedCredentials } from './refused-credentials.ts';
 import { RemoteSession } from './remote-session.ts';
 import { retryDropped } from './retry-dropped.ts';
 import { SeenCertificates } from './trusted-keys.ts';
@@ -39,7 +39,7 @@ export interface ConnectorContext {
   log: Logger;
 }
 
-/** A session and the way to its host. */
+/** A session and the hops to its host. */
 export interface SessionOfHost {
   session: SessionRow;
   hops: Hops;
@@ -52,12 +52,12 @@ export class SessionConnector {
   readonly #shells = new LRUCache<string, string>({ max: MAX_SHELLS });
   readonly #breakers: CircuitBreakers;
   readonly #seen = new SeenCertificates();
-  readonly #refused: RefusedLogins;
+  readonly #refused: RefusedCredentials;
 
   constructor(context: ConnectorContext) {
     this.#context = context;
     this.#breakers = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
-    this.#refused = new RefusedLogins(context.database);
+    this.#refused = new RefusedCredentials(context.database);
   }
 
   /** Whether the host has ever refused the session's credentials. */
@@ -65,7 +65,7 @@ export class SessionConnector {
     return this.#refused.wasEverRefused(sid);
   }
 
-  /** Throws `session_not_found`, and `host_changed` where the session was opened for another place. */
+  /** Throws `session_not_found`, and `host_changed` where the session was opened for another destination. */
   async read(sid: string): Promise<SessionOfHost> {
     const { db } = this.#context.database;
     const [session] = await db.select().from(sessions).where(eq(sessions.sid, sid));
@@ -88,7 +88,7 @@ export class SessionConnector {
     if (session.interactive && !dialogue) throw reconnectRequired(session.hostname);
     const ask = dialogue?.ask ?? (() => this.#requireReconnect(session));
     const { SSH_ALGORITHMS: algorithms } = this.#context.config;
-    const [{ secret: credential, place }, env] = await Promise.all([
+    const [{ secret: credential, place: destination }, env] = await Promise.all([
       this.#open<Credential>(session, { sealed: session.sealed, context: session }),
       this.#openEnv(session),
       // What its user asks for is tried.
@@ -96,7 +96,7 @@ export class SessionConnector {
     ]);
     const connection = await connectWithin(
       dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS,
-      { hops, username, credential, place, ask, algorithms, seen: this.#seen },
+      { hops, username, credential, destination, ask, algorithms, seen: this.#seen },
       (until, run, signal) => {
         const attempt = () =>
           this.#breakers
@@ -111,7 +111,7 @@ export class SessionConnector {
       if (isHostChangedError(error)) throw await this.endForChangedHost(session);
       throw error;
     });
-    const account = `${username}@${describeWay(hops)}`;
+    const account = `${username}@${describeHops(hops)}`;
     return new RemoteSession(connection, {
       spoolLimitBytes: this.#context.config.LIMIT_SPOOL_BYTES,
       startup: session.startup,

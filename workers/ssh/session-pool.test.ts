@@ -15,6 +15,7 @@ import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { openSftp } from '../remote-files/sftp-requests.ts';
 import type { RemoteSession } from './remote-session.ts';
+import { answerLogin, logIn } from './session-logins.ts';
 import { SessionPool } from './session-pool.ts';
 
 const given = withDatabase('session-pool');
@@ -31,7 +32,11 @@ beforeAll(async () => {
   notifications = new Notifications(given.database(), log);
   await notifications.listen();
   const config = readConfig({ SEAL_PUBLIC_KEY: publicKey, SEAL_PRIVATE_KEYS: keys.privateKey });
-  pool = new SessionPool({ id: WORKER, config, database: given.database(), notifications, log });
+  pool = new SessionPool({
+    ...{ id: WORKER, config, database: given.database(), notifications, log },
+    onAgentConnection: () => {},
+    isNeeded: () => false,
+  });
 });
 afterAll(async () => {
   pool?.close();
@@ -85,7 +90,7 @@ describeUnless(missingPrograms('sshd'), 'a connection whose host has another ent
   });
   afterAll(() => sshd?.stop());
 
-  test('is kept by its users until the entry names another place', async () => {
+  test('is kept by its users until the entry names another destination', async () => {
     const sid = await makeSession(sshd, { privateKey: sshd.privateKey });
     const { held, end } = await hold(sid);
     await changeHost(sid, { version: 2 });
@@ -111,11 +116,11 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
   });
 
   /** By a code, which is asked for. */
-  async function logIn(sid: string): Promise<void> {
-    const { challenge } = await pool.logIn(sid, newId(), patient);
+  async function logInByCode(sid: string): Promise<void> {
+    const { challenge } = await logIn(pool, { sid, job: newId() }, patient);
     expect(challenge?.prompts).toHaveLength(1);
-    const answers = [host.nextCode()];
-    const step = await pool.answer(sid, { challenge: challenge?.id ?? '', answers }, patient);
+    const given = { sid, challenge: challenge?.id ?? '', answers: [host.nextCode()] };
+    const step = await answerLogin(pool, given, patient);
     expect(step).toEqual({ wasAsked: true });
     await setHolder(sid);
   }
@@ -132,7 +137,7 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
 
   test('is made again when its user logs in again, and its users keep the old one', async () => {
     const sid = await makeSession(host.sshd, {});
-    await logIn(sid);
+    await logInByCode(sid);
     const { held, end } = await hold(sid);
     disk.hang();
     const cancel = new AbortController();
@@ -141,7 +146,7 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
     await held.hung;
     // Nobody else can log in: it stays until its user does.
     expect(await present(sid)).toBe(held);
-    await logIn(sid);
+    await logInByCode(sid);
     const next = await present(sid);
     expect([next === held, held.isClosed]).toEqual([false, false]);
     const command = await held.exec('true');
@@ -157,10 +162,10 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
 
   test('is told as lost where the answer to its next login is wrong', async () => {
     const sid = await makeSession(host.sshd, {});
-    const { challenge } = await pool.logIn(sid, newId(), patient);
+    const { challenge } = await logIn(pool, { sid, job: newId() }, patient);
     await setHolder(sid);
-    const answer = { challenge: challenge?.id ?? '', answers: ['000000'] };
-    await expect(pool.answer(sid, answer, patient)).rejects.toMatchObject({
+    const given = { sid, challenge: challenge?.id ?? '', answers: ['000000'] };
+    await expect(answerLogin(pool, given, patient)).rejects.toMatchObject({
       code: 'remote_authentication_failed',
     });
     await awaitLoss(sid);

@@ -4,35 +4,38 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { SshCertificate } from '../../shared/ssh/certificates.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh/keys.ts';
 import { authoritiesFor, ownKeys } from '../../shared/ssh/pins.ts';
+import { describeHops } from './circuit-breaker.ts';
 import { findCertificateProblem } from './host-certificate.ts';
 
-/** Remembered ways to hosts, and certificates of each: one address may lead to several machines. */
-const MAX_WAYS = 10_000;
+/** Remembered hosts, and certificates of each: one address may lead to several machines. */
+const MAX_HOSTS = 10_000;
 const MAX_OF_ONE = 32;
 /** How often a certificate is asked for until a new one comes: each connection may lead to another machine. */
 const MAX_ASKED = 3;
 
 /**
- * The certificates that count of those that hosts have shown, by the way to the host; public, and checked anew at every
- * login. Saves a second connection, which sshd counts against the worker's address.
+ * The certificates that count of those that hosts have shown, by the hops to the host; public, and checked anew at
+ * every login. Saves a second connection, which sshd counts against the worker's address.
  */
 export class SeenCertificates {
-  readonly #seen = new LRUCache<string, SshCertificate[]>({ max: MAX_WAYS });
+  readonly #seen = new LRUCache<string, SshCertificate[]>({ max: MAX_HOSTS });
 
-  of(way: string): SshCertificate[] {
-    return this.#seen.get(way) ?? [];
+  of(hops: HostRow[]): SshCertificate[] {
+    return this.#seen.get(describeHops(hops)) ?? [];
   }
 
-  add(way: string, certificate: SshCertificate): void {
-    const others = this.of(way).filter(({ publicKey }) => !publicKey.equals(certificate.publicKey));
-    this.#seen.set(way, [certificate, ...others].slice(0, MAX_OF_ONE));
+  add(hops: HostRow[], certificate: SshCertificate): void {
+    const others = this.of(hops).filter(
+      ({ publicKey }) => !publicKey.equals(certificate.publicKey),
+    );
+    this.#seen.set(describeHops(hops), [certificate, ...others].slice(0, MAX_OF_ONE));
   }
 }
 
 interface Trust {
   host: HostRow;
-  /** The way to it. */
-  way: string;
+  /** Those to it; it is the last. */
+  hops: HostRow[];
   seen: SeenCertificates;
   /** Has the host show its certificate; undefined where it has none. */
   fetch(): Promise<SshCertificate | undefined>;
@@ -78,22 +81,22 @@ export class TrustedKeys {
   refuse = (shown: Buffer): WindlassError => this.#changed(`shows ${fingerprint(shown)}`);
 
   #certified(): Buffer[] {
-    const { seen, way } = this.#trust;
+    const { seen, hops } = this.#trust;
     return seen
-      .of(way)
+      .of(hops)
       .filter(certificate => this.#findProblem(certificate) === undefined)
       .map(({ publicKey }) => publicKey);
   }
 
   /** The key that the certificate is of which the host shows now, where it counts. */
   async #ask(): Promise<Buffer | undefined> {
-    const { seen, way, fetch } = this.#trust;
+    const { seen, hops, fetch } = this.#trust;
     const certificate = await fetch();
     const problem = certificate && this.#findProblem(certificate);
     if (!certificate) this.#remark = '; it shows no certificate of a host';
     else this.#remark = `; its certificate ${problem ?? 'is of another key'}`;
     if (!certificate || problem !== undefined) return undefined;
-    seen.add(way, certificate);
+    seen.add(hops, certificate);
     return certificate.publicKey;
   }
 

@@ -22,8 +22,8 @@ export interface ChosenFrames {
 }
 
 /**
- * The frames of the video. Folders and files may change meanwhile, so the choice is recorded for later attempts before
- * anything is made of it.
+ * The frames of the video. Directories and files may change meanwhile, so the choice is recorded for later attempts
+ * before anything is made of it.
  */
 export async function chooseFrames(context: VideoContext): Promise<ChosenFrames> {
   const { images, onBadFrame } = context.payload;

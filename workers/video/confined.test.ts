@@ -28,15 +28,15 @@ beforeAll(async () => {
   images = await drawFrames({ folder: join(temp.path, 'frames'), count: 3 });
 });
 
-/** A folder of the confined user, with a program in place of ffmpeg: what a hole in it would run. */
+/** A directory of the confined user, with a program in place of ffmpeg: what a hole in it would run. */
 async function makeScratch(script: string) {
-  const folder = join(temp.path, randomUUID());
-  await mkdir(folder, { mode: 0o755 });
-  const ffmpeg = join(folder, 'ffmpeg');
-  writeFileSync(ffmpeg, `#!/bin/sh\ncd ${folder} || exit 9\n${script}\n`);
+  const directory = join(temp.path, randomUUID());
+  await mkdir(directory, { mode: 0o755 });
+  const ffmpeg = join(directory, 'ffmpeg');
+  writeFileSync(ffmpeg, `#!/bin/sh\ncd ${directory} || exit 9\n${script}\n`);
   chmodSync(ffmpeg, 0o755);
-  await giveToDecoder(folder);
-  return { folder, ffmpeg, outputPath: join(folder, 'video') };
+  await giveToDecoder(directory);
+  return { directory, ffmpeg, outputPath: join(directory, 'video') };
 }
 
 const encode = (
@@ -77,7 +77,7 @@ describe('a picture that makes ffmpeg do what it wants', () => {
     } finally {
       delete process.env.WINDLASS_CANARY;
     }
-    const found = readFileSync(join(scratch.folder, 'found'), 'utf8');
+    const found = readFileSync(join(scratch.directory, 'found'), 'utf8');
     expect(found).not.toContain('canary');
     const { user, hasNetwork } = await findIsolation();
     if (hasNetwork) return context.skip('needs a system that permits network namespaces');
@@ -105,8 +105,8 @@ describe('a picture that makes ffmpeg do what it wants', () => {
     await expect(encode(scratch, { fileBytes: 1 << 20 })).rejects.toMatchObject({
       code: 'video_failed',
     });
-    const sizes = (await readdir(scratch.folder)).map(
-      name => readFileSync(join(scratch.folder, name)).length,
+    const sizes = (await readdir(scratch.directory)).map(
+      name => readFileSync(join(scratch.directory, name)).length,
     );
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1 << 20);
   });
@@ -116,7 +116,7 @@ describe('a picture that makes ffmpeg do what it wants', () => {
       'for limit in t v n c; do ulimit -H -$limit; done >limits; exit 1',
     );
     await expect(encode(scratch, {})).rejects.toMatchObject({ code: 'video_failed' });
-    const text = readFileSync(join(scratch.folder, 'limits'), 'utf8');
+    const text = readFileSync(join(scratch.directory, 'limits'), 'utf8');
     const [seconds, kibibytes, files, core] = text.trim().split('\n').map(Number);
     expect(seconds).toBeLessThanOrEqual(AMPLE.seconds * availableParallelism());
     // With what is reserved and never used.
@@ -126,12 +126,12 @@ describe('a picture that makes ffmpeg do what it wants', () => {
   });
 
   test('gets no file of the worker by leaving a link to it', async () => {
-    const { folder } = await makeScratch('exit 1');
-    const secret = join(folder, 'secret');
+    const { directory } = await makeScratch('exit 1');
+    const secret = join(directory, 'secret');
     writeFileSync(secret, 'secret', { mode: 0o600 });
-    const link = join(folder, 'video');
+    const link = join(directory, 'video');
     symlinkSync(secret, link);
-    const store = new FileStore(join(folder, 'store'));
+    const store = new FileStore(join(directory, 'store'));
     const { signal } = new AbortController();
     await expect(storeScratch(store, 'a', { path: link, signal })).rejects.toThrow();
     expect(await store.stat('a')).toBeUndefined();
@@ -148,7 +148,7 @@ test('a confined program ends at its limit of processor time, however long it ma
 });
 
 test('a real video is made within the limits, and too large a one is refused', async () => {
-  const { folder, outputPath } = await makeScratch('');
+  const { directory, outputPath } = await makeScratch('');
   const ffmpeg = await findFfmpeg();
   expect((await encode({ ffmpeg, outputPath })).frames).toBe(images.length);
   const small = { fileBytes: 512 };
@@ -156,7 +156,7 @@ test('a real video is made within the limits, and too large a one is refused', a
     code: 'video_failed',
     message: expect.stringContaining('LIMIT_OUTPUT_BYTES'),
   });
-  expect(await readdir(folder)).not.toContain('video');
+  expect(await readdir(directory)).not.toContain('video');
 });
 
 test('a picture that unpacks to gigabytes is a problem of that picture alone', async () => {

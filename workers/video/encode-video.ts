@@ -27,7 +27,7 @@ export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'fram
   total: number | (() => number);
   /** The first frame only determines how all are made; it is not part of the video. */
   skipsFirst?: boolean;
-  /** Overwritten; removed if the encoding fails. Its folder belongs to the user of findIsolation(). */
+  /** Overwritten; removed if the encoding fails. Its directory belongs to the user of findIsolation(). */
   outputPath: string;
   /** Where stills go, which are made unless the pictures are large. */
   stillPaths?: { poster: string; sprite: string };

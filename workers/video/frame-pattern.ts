@@ -40,7 +40,7 @@ export function expandPattern(pattern: Pattern, names: readonly string[]): strin
   if (frames.length === 0)
     throw new WindlassError('bad_frames', {
       detail: `nothing matches the pattern ${pattern.pattern}${describeRange(pattern)}.`,
-      hint: 'Look at the folder with POST /api/remotes/(sid)/browse/(path).',
+      hint: 'Look at the directory with POST /api/remotes/(sid)/browse/(path).',
       extra: { frames: [], count: 0 },
     });
   if (frames.length > MAX_FRAMES)

@@ -87,7 +87,7 @@ async function runCommand(
     },
     { isolation },
   );
-  // `cwd` is missing in its types; another user might not reach this process's folder.
+  // `cwd` is missing in its types; another user might not reach this process's directory.
   const spawning = { source: options.input, stdoutLines: 1, cwd: '/' };
   const command = createCommand(spawning).inputOptions(...words, ...inputOptions);
   for (const output of outputs) command.output(output.path).outputOptions(...output.options);

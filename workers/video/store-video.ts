@@ -22,7 +22,7 @@ export interface StoredVideo {
   tiles?: SpriteTiles;
 }
 
-/** A finished video in the scratch folder. */
+/** A finished video in the scratch directory. */
 export interface ScratchVideo {
   video: ScratchFile;
   /** Where they were made with the video. */

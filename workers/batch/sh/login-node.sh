@@ -43,7 +43,7 @@ stop_with() {
   exit 0
 }
 
-# submit NAME CWD: calls `submit_job`, once for this directory, in the folder that the job's user named.
+# submit NAME CWD: calls `submit_job`, once for this directory, in the directory that the job's user named.
 submit() {
   windlass_dir=$windlass_base/$1
   touch -c "$windlass_dir/ask" 2>/dev/null # how long ago is told by the file's time

@@ -22,7 +22,7 @@ test.each([
   '17.0',
   '17.0.\u0000\u0001\u0002\u0003\u0004\u0005',
   `17.0.${'a'.repeat(200)}`,
-])('%j is refused as the identity of a folder of fences', fences => {
+])('%j is refused as the identity of a directory of fences', fences => {
   expect(() => parseHello(say(fences), '/bin/sh')).toThrow(
     expect.objectContaining({ code: 'agent_startup_failed' }),
   );

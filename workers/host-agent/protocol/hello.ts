@@ -6,7 +6,7 @@ export interface Hello {
   node: string;
   /** The host's boot id, `-` if it has none: runs of another boot have ended. */
   boot: string;
-  /** Identifies the folder of fences: another folder says nothing about runs started before. */
+  /** Identifies the directory of fences: another directory says nothing about runs started before. */
   fences: string;
   cores: number;
   /** Of the home directory's file system. */
@@ -30,7 +30,7 @@ export function parseHello(line: string, shell: string): Hello {
     throw toStartupError(line.slice(MAGIC.length).replace(/^\d+ refused /, ''));
   }
   if (!/^[\w.?-]{10,200}$/.test(fences))
-    throw toStartupError('it cannot identify its folder of fences.');
+    throw toStartupError('it cannot identify its directory of fences.');
   return {
     version: Number(version),
     node,

@@ -69,7 +69,7 @@ export function toEvent(verb: string, rest: string[]): RunEvent {
 
 /**
  * `unsure-CODE-OUT-ERR` or `unsure-CODE-OUT-ERR-cut`, and the bytes of both streams; CODE may be a hyphen itself. A record of
- * the release before says `-cut` nowhere.
+ * the previous release says `-cut` nowhere.
  */
 function toUnsureEnd([code = '', stdoutBytes, stderrBytes]: string[]): RunEvent {
   const [, status, stdout, stderr, cut] =

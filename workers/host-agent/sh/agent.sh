@@ -4,7 +4,7 @@
 # agent.sh, kill-tree.sh, spool.sh, attempt.sh, heartbeat.sh, output.sh, emitter.sh, cleanup.sh, serve.sh.
 #
 #   started/ID        the fence of run ID, "TOKEN ATTEMPT". Only the process that creates it may start the run.
-#   started/.label    identifies this folder of fences (decision 26)
+#   started/.label    identifies this directory of fences (decision 26)
 #   runs/ATTEMPT/     when prepared: go, note, out, err (fifos), waiter, supervisor, child, ready, spare, spare.exit;
 #                     when requested: claim, cmd, script, o.* and e.* (spooled stdout and stderr), exit.* (exit status),
 #                     stopped, end.*; after a process of the agent was killed: heir.*, cut.*, and unsure.* for end.*
@@ -116,7 +116,7 @@ find_end() {
 # has_waiter: whether the waiter of the attempt in $dir is alive; then the run lives, even without its supervisor.
 has_waiter() { { read -r pid its_start <"$dir/waiter"; } 2>/dev/null && is_alive "$pid" "$its_start"; }
 
-# read_label: sets found_label to the label of the folder of fences; false if it is missing or incomplete.
+# read_label: sets found_label to the label of the directory of fences; false if it is missing or incomplete.
 read_label() {
   { IFS= read -r found_label <"$base/started/.label"; } 2>/dev/null || return 1
   case $found_label in '' | *[!A-Za-z0-9-]*) return 1 ;; esac
@@ -128,8 +128,8 @@ abort_serve() {
   exit 1
 }
 
-# require_fences: aborts the serve unless the folder of fences is readable and the one that hello named (decision 26).
-# label is empty if the folder could not be labelled.
+# require_fences: aborts the serve unless the directory of fences is readable and the one of hello (decision 26).
+# label is empty if the directory could not be labelled.
 require_fences() {
   if [ ! -d "$base/started/." ]; then abort_serve; fi
   if [ -z "$label" ] || { read_label && [ "$found_label" = "$label" ]; }; then return 0; fi

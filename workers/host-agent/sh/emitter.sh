@@ -113,7 +113,7 @@ check_run() {
 # keep_supervised: makes the supervisor of the run in $dir, attempt $attempt, check its dds; replaces a supervisor that
 # was killed. After the command's end the waiter does that.
 keep_supervised() {
-  if [ ! -p "$dir/note" ]; then return; fi # of the release before
+  if [ ! -p "$dir/note" ]; then return; fi # of the previous release
   pid=0 its_start=''
   { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
   if is_alive "$pid" "$its_start"; then

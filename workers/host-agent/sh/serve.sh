@@ -271,8 +271,8 @@ count_cores() {
   done
 }
 
-# identify_fences: sets fences, the identity of the folder of fences (decision 26): inode, birth time and label. A
-# folder that cannot be labelled gets one that holds for this serve only.
+# identify_fences: sets fences, the identity of the directory of fences (decision 26): inode, birth time and label. A
+# directory that cannot be labelled gets one that holds for this serve only.
 identify_fences() {
   set -- $(LC_ALL=C stat -c %i.%W "$base/started" || ls -di "$base/started")
   file=$base/started/.label tries=0

@@ -5,7 +5,7 @@ import { checkKind } from './check-kind.ts';
 /** Sources end in .ts, the compiled program in .js. */
 const extension = import.meta.url.slice(import.meta.url.lastIndexOf('.'));
 
-/** Reads a file, expanded if compressed, by its format's reader, which is in the file of that name in this folder. */
+/** Reads a file, expanded if compressed, by its format's reader, which is in the file of that name here. */
 export async function readFile(
   request: FileRequest,
   onProgress: (share: number) => void,

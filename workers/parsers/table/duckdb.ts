@@ -16,7 +16,7 @@ let lastHadMost = false;
 export const hadMost = () => lastHadMost;
 
 /**
- * Opens a DuckDB that can access only the scratch folder: no network, no extension that is not built in. Its
+ * Opens a DuckDB that can access only the scratch directory: no network, no extension that is not built in. Its
  * configuration is locked, so that no statement can change that.
  */
 export async function openDuckdb(

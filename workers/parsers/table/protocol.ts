@@ -37,7 +37,7 @@ export class TableError extends Error {
 }
 
 export interface Resources {
-  /** The only folder that the child can access. */
+  /** The only directory that the child can access. */
   scratch: string;
   /** The most bytes of memory that the child may use. */
   memory: number;
@@ -55,7 +55,7 @@ export const USUAL_SHARE = 0.4;
 /** For a single thread. With wide tables DuckDB counts more memory than it uses. */
 export const LARGEST_SHARE = 0.7;
 
-/** Both paths are in the scratch folder. */
+/** Both paths are in the scratch directory. */
 interface Files extends Resources {
   input: string;
   output: string;
@@ -103,7 +103,7 @@ export interface MadeTable {
   skipped?: { count: number; problems: TableProblem[] };
 }
 
-/** An artifact of a file, in the scratch folder. */
+/** An artifact of a file, in the scratch directory. */
 export interface MadeFile extends Partial<MadeTable> {
   /** Its place in the file, such as a sheet's or a data set's name; empty if the file is one artifact. */
   name: string;

@@ -67,13 +67,13 @@ export async function openWorkbook(zip: OpenZip): Promise<Workbook> {
   };
 }
 
-async function readRelations(bytes: AsyncIterable<Buffer>, folder: string): Promise<Relation[]> {
+async function readRelations(bytes: AsyncIterable<Buffer>, directory: string): Promise<Relation[]> {
   const found: Relation[] = [];
   await readWholeXml(bytes, {
     part: 'a list of parts',
     onOpen: ({ name, attributes: { Id = '', Type = '', Target = '', TargetMode } }) => {
       if (name !== 'Relationship' || TargetMode === 'External') return;
-      const target = Target.startsWith('/') ? Target.slice(1) : posix.join(folder, Target);
+      const target = Target.startsWith('/') ? Target.slice(1) : posix.join(directory, Target);
       found.push({ id: Id, type: Type.replace(/^.*\//, ''), target });
     },
   });

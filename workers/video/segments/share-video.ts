@@ -38,14 +38,14 @@ const VIDEO = 'video';
 
 interface Video {
   frames: readonly Frame[];
-  /** The scratch folder. */
+  /** The scratch directory. */
   directory: string;
   /** Decodes every frame before ffmpeg gets it. Such a video is not shared. */
   decodeAll?: boolean;
 }
 
 /**
- * Encodes a video in the scratch folder: a short one as one segment with its stills, a long one with idle workers,
+ * Encodes a video in the scratch directory: a short one as one segment with its stills, a long one with idle workers,
  * which take the ends of what is left (decision 57). Waits only for segments that are nearly finished, then joins all.
  */
 export async function shareVideo(

@@ -22,7 +22,7 @@ const wasRefused = (sid: string) =>
  * The sessions whose credential a host has refused, to this worker or, by the errors of their jobs, to another. Their
  * jobs fail at once for a while without a login. A new session may try.
  */
-export class RefusedLogins {
+export class RefusedCredentials {
   readonly #database: Database;
   readonly #refusals = new LRUCache<string, Date>({ max: MAX_REFUSALS });
 

@@ -1,0 +1,98 @@
+import { and, eq, exists, getTableColumns, sql } from 'drizzle-orm';
+import type { Db } from '../../shared/database/connect.ts';
+import { prepareOnce } from '../../shared/database/prepare-once.ts';
+import { type JobRow, jobs } from '../../shared/database/schema.ts';
+import { KINDS_WITH_OWN_STATE } from '../../shared/jobs/catalog.ts';
+import { isNotLeased } from '../../shared/jobs/job-conditions.ts';
+import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/payload-versions.ts';
+import type { QueueEntry } from '../../shared/jobs/queue.ts';
+import { anyId, argumentsOf, givenText, setsLockTimeout, withGiven } from './group-statement.ts';
+import { leaseEnd, renewedLease } from './leases.ts';
+
+/** A job just claimed. `ranSeconds` ago, by the database's clock, it was claimed for the first time: 0 is just now. */
+export type ClaimedRow = JobRow & { ranSeconds: number };
+
+interface Claimant {
+  worker: string;
+  understood?: Understood;
+}
+
+/**
+ * Claims the jobs by compare-and-set and renews this worker's lease. Returns, for each entry, undefined if the job has
+ * ended or is claimed, or the entry is outdated or not understood.
+ *
+ * The commit does not wait for the disk: an effect outside the database needs a later durable commit under this claim
+ * first (decision 21). A locked job fails after a second, because the worker's lease is locked meanwhile.
+ */
+export async function claimJobs(
+  db: Db,
+  entries: (QueueEntry & { token: string })[],
+  { worker, understood = UNDERSTOOD }: Claimant,
+): Promise<(ClaimedRow | undefined)[]> {
+  // An entry that came twice: the second finds the job claimed.
+  const once = new Map(entries.toReversed().map(entry => [entry.id, entry]));
+  const values = { worker, understood: JSON.stringify(understood) };
+  const rows = await writeClaims(db).execute({
+    ...argumentsOf([...once.values()], '1s'),
+    ...values,
+  });
+  const claimed = new Map(rows.map(row => [row.leaseToken, row]));
+  return entries.map(({ token }) => claimed.get(token));
+}
+
+/** Kinds whose handlers set the state of their jobs. */
+const hasOwnState = sql.raw(
+  `kind in (${KINDS_WITH_OWN_STATE.map(kind => `'${kind}'`).join(', ')})`,
+);
+
+const writeClaims = prepareOnce(tx => {
+  const db = tx as Db;
+  const lease = renewedLease(db, sql`select from jobs where id = ${anyId} and ${isNotLeased}`);
+  return db
+    .with(withGiven(db), lease)
+    .update(jobs)
+    .set({
+      leaseToken: givenText('token'),
+      leaseExpires: leaseEnd,
+      worker: sql`${sql.placeholder('worker')}`,
+      state: sql`case when ${hasOwnState} then ${jobs.state} else 'running' end`,
+      started: sql`case when ${hasOwnState} then ${jobs.started} else coalesce(${jobs.started}, now()) end`,
+      version: sql`${jobs.version} + 1`,
+    })
+    .where(
+      and(
+        sql`${jobs.id} = ${anyId}`,
+        sql`${jobs.epoch} = (${givenText('epoch')})::int`,
+        isNotLeased,
+        isUnderstood(sql`${sql.placeholder('understood')}::jsonb`),
+        // The worker's lease is locked before the jobs, as in reclaiming.
+        exists(db.select({ worker: lease.worker }).from(lease)),
+        sql`set_config('synchronous_commit', 'off', true) = 'off'`,
+        setsLockTimeout,
+      ),
+    )
+    .returning({
+      ...getTableColumns(jobs),
+      ranSeconds: sql<number>`extract(epoch from now() - ${jobs.started})::float8`,
+    })
+    .prepare('claim_jobs');
+});
+
+/** Requeues, a second later, a job whose payload version this worker does not understand: a newer worker may get it. */
+export async function deferNotUnderstood(
+  db: Db,
+  { id, epoch }: QueueEntry,
+  understood = UNDERSTOOD,
+): Promise<void> {
+  await db
+    .update(jobs)
+    .set({ dispatched: null, notBefore: sql`now() + interval '1 second'` })
+    .where(
+      and(
+        eq(jobs.id, id),
+        eq(jobs.epoch, epoch),
+        isNotLeased,
+        sql`not ${isUnderstood(sql`${JSON.stringify(understood)}::jsonb`)}`,
+      ),
+    );
+}

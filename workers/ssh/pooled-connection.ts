@@ -1,0 +1,98 @@
+import type { WindlassError } from '../../shared/errors/errors.ts';
+import { abortable } from '../../shared/process/abort.ts';
+import type { Hops } from '../../shared/ssh/hops.ts';
+import { destinationDigest } from '../../shared/ssh/host-place.ts';
+import { type Challenge, type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
+import type { RemoteSession } from './remote-session.ts';
+import type { SessionConnector } from './session-connector.ts';
+
+/** What a login came to: a challenge, or a connection. */
+export type LoginStep = { challenge: Challenge } | { challenge?: undefined; wasAsked: boolean };
+
+/** A session's connection, which begins to be made. */
+export class PooledConnection {
+  readonly sid: string;
+  /** Where its login may ask the user. */
+  readonly dialogue: LoginDialogue | undefined;
+  readonly session: Promise<RemoteSession>;
+  /** The same for callers that did not begin the login: after a refusal the user may try again. */
+  readonly shared: Promise<RemoteSession>;
+  /** Whether the session has an agent, which never changes. */
+  readonly hasAgent: Promise<boolean>;
+  isConnected = false;
+  /** Calls of use() that are under way. */
+  users = 0;
+  /** performance.now() when the last of them ended. */
+  usedAt = performance.now();
+  /** The hops that it was made for, once known: the versions of their entries, and their destination. */
+  madeFor: { versions: string; destination: string } | undefined;
+  /** The hops name another destination now: nobody may use the connection any more. */
+  hostChanged: WindlassError | undefined;
+
+  /** Not aborted with the job that opens it: others may wait for the same connection. */
+  constructor(sid: string, connector: SessionConnector, dialogue?: LoginDialogue) {
+    this.sid = sid;
+    this.dialogue = dialogue;
+    const found = connector.read(sid);
+    this.hasAgent = found.then(({ session }) => session.agent);
+    this.session = found.then(row => connector.connect(row, dialogue));
+    this.shared = this.session.catch(async (error: unknown) => {
+      if (!dialogue?.wasAsked) throw error;
+      throw reconnectRequired((await found).session.hostname);
+    });
+    const setConnected = () => {
+      this.isConnected = true;
+    };
+    this.session.then(setConnected, () => {});
+    this.hasAgent.catch(() => {});
+    this.shared.catch(() => {});
+    const setMadeFor = ({ hops }: { hops: Hops }) => {
+      this.madeFor = { versions: versionsOf(hops), destination: destinationDigest(hops) };
+    };
+    found.then(setMadeFor, () => {});
+  }
+
+  /** Whether only its user could open the connection again. */
+  get livesWithConnection(): boolean {
+    return this.dialogue?.wasAsked === true;
+  }
+
+  /** Calls `work` with the connection when that is made. */
+  async use<T>(signal: AbortSignal, work: (session: RemoteSession) => Promise<T>): Promise<T> {
+    this.users++;
+    try {
+      return await work(await abortable(this.shared, signal));
+    } catch (error) {
+      throw this.hostChanged ?? error;
+    } finally {
+      this.users--;
+      this.usedAt = performance.now();
+    }
+  }
+
+  /** Whether its host does not hang, or it is the same job's login; an earlier job's login has other credentials. */
+  async isUsable(job: string): Promise<boolean> {
+    const { session, dialogue } = this;
+    if (dialogue?.job === job) return true;
+    if (dialogue && !this.isConnected) return false;
+    return session.then(
+      ({ isHung }) => !isHung,
+      () => false,
+    );
+  }
+
+  /** Waits for the connection, or for what the host asks its user before. */
+  untilAsked(signal: AbortSignal): Promise<LoginStep> {
+    const { dialogue } = this;
+    const done = this.session.then(() => ({ wasAsked: dialogue?.wasAsked ?? false }));
+    const asked = dialogue?.next.then(challenge => ({ challenge }));
+    return abortable(asked ? Promise.race([done, asked]) : done, signal);
+  }
+
+  close(): void {
+    this.dialogue?.cancel();
+    this.session.then(open => open.close()).catch(() => {});
+  }
+}
+
+export const versionsOf = (hops: Hops) => hops.map(({ version }) => version).join();

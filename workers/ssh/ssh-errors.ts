@@ -1,0 +1,47 @@
+import { WindlassError } from '../../shared/errors/errors.ts';
+
+/** An error of ssh2 about a channel or the connection. */
+export class SshError extends Error {
+  /** The command may have reached the host. */
+  readonly sent: boolean;
+
+  constructor(message: string, { sent, cause }: { sent: boolean; cause?: unknown }) {
+    super(message, { cause });
+    this.sent = sent;
+  }
+}
+
+/** The server's answer to a request for SFTP, or what came in the place of SFTP. */
+export class SftpError extends SshError {}
+
+/** What a failed request for a channel means that was no refusal over an open connection. */
+export function explainFailure(error: unknown, isClosed: boolean): unknown {
+  if (error instanceof SftpError && !isClosed) return sftpUnavailable(error);
+  return error instanceof SshError ? connectionLost(error) : error;
+}
+
+function sftpUnavailable(cause: SftpError): WindlassError {
+  return new WindlassError('sftp_unavailable', {
+    detail: `the host offers no SFTP to this account (${cause.message}).`,
+    hint: "Have the sftp subsystem enabled in the host's sshd_config. Commands work without it.",
+    cause,
+  });
+}
+
+/** Whether a failed exec()'s command may have reached the host: not if its channel was refused or never requested. */
+export function mayHaveBeenSent(error: unknown): boolean {
+  return error instanceof WindlassError && error.cause instanceof SshError && error.cause.sent;
+}
+
+/** RFC 4254, 5.1: the server refused the channel; the connection is good. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Error && /open failure|channel open/i.test(error.message);
+}
+
+export function connectionLost(cause?: SshError): WindlassError {
+  return new WindlassError('remote_connection_failed', {
+    detail: cause?.message ?? 'The connection was lost.',
+    hint: 'Try again.',
+    cause,
+  });
+}
