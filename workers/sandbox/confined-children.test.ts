@@ -1,6 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
 import { drawFrame } from '../../test/harness/draw-frames.ts';
@@ -107,5 +108,32 @@ describeUnless(skip, 'a child that reads files', () => {
       ending.abort(new Error('enough'));
       await ended;
     }
+  });
+
+  test('a parser of tables that ends before its input is there is waited for no more', async () => {
+    let arrive = () => {};
+    const input = new Promise<void>(resolve => {
+      arrive = resolve;
+    });
+    const path = join(temp.path, 'none');
+    const running = runTableChild(
+      {
+        ...{ kind: 'view', input: path, output: path, scratch: temp.path },
+        ...{ columns: 1, sort: [], filter: [] },
+      },
+      {
+        ...{ memory: 512 << 20, seconds: 30, keepFree: 0, onProgress: () => {}, input },
+        signal: new AbortController().signal,
+      },
+    );
+    const ended = expect(running).rejects.toMatchObject({ code: 'parse_failed' });
+    const pid = await findChild('windlass-child-parse');
+    process.kill(pid, 'SIGTERM');
+    const isThere = () => findDescendants([process.pid]).some(child => child.pid === pid);
+    await waitFor(() => !isThere(), { what: 'the parser to end' });
+    // Its pipes close after its end.
+    for (let turn = 0; turn < 10; turn++) await setImmediate();
+    arrive();
+    await ended;
   });
 });

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
 import { NEEDS_MOUNT } from '../../test/harness/small-disk.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
@@ -21,6 +21,31 @@ afterAll(() => {
   disk.remove();
 });
 const skip = mounted ? undefined : { reason: NEEDS_MOUNT, obtainable: false };
+
+/** In a session of its own, which nothing of the program ends. */
+const SLEEPER = `sleep 61.${process.pid}`;
+const isLinux = process.platform === 'linux';
+const needsLinux = isLinux ? undefined : { reason: 'needs Linux', obtainable: false };
+
+describeUnless(needsLinux, 'a confined program that leaves a process behind', () => {
+  afterEach(() => void spawnSync('pkill', ['-x', '-f', SLEEPER]));
+  const run = async (script: string, seconds: number) => {
+    const { signal } = new AbortController();
+    const words = ['sh', '-c', `setsid ${SLEEPER} & ${script}`];
+    const end = await runConfined(words, { ...AMPLE, directory: '/', seconds, signal });
+    expect(spawnSync('pgrep', ['-x', '-f', SLEEPER]).status).toBe(0);
+    return end;
+  };
+
+  test('ends at its limit all the same', async () => {
+    expect(await run('exec sleep 62', 1)).toMatchObject({ code: 137 });
+  });
+
+  test('has told all that it told, and ends with its own code', async () => {
+    const stderr = expect.stringMatching(/^1\n2\n[\s\S]*\n1000\n$/);
+    expect(await run('seq 1000 >&2; exit 3', 60)).toEqual({ code: 3, stderr });
+  });
+});
 
 describeUnless(skip, 'a confined program', () => {
   test('is ended where the disk has no more than is kept free', async () => {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { MAX_TIMER_MS } from '../../shared/process/max-timer.ts';
 import { signalNumber } from '../runs/signal-number.ts';
+import { closePipesAfterExit } from './close-pipes.ts';
 import { confine, findIsolation } from './confine.ts';
 import { diskFull, watchScratch } from './scratch-dir.ts';
 import { watchMemory } from './watch-memory.ts';
@@ -38,6 +39,7 @@ export async function runConfined(
   const [program, ...args] = confine(words, confinement, { isolation: await findIsolation() });
   signal.throwIfAborted();
   const child = spawn(program, args, { cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+  closePipesAfterExit(child);
   const end = () => child.kill('SIGKILL');
   signal.addEventListener('abort', end, { once: true });
   const timer = setTimeout(end, Math.min(seconds * 1_000, MAX_TIMER_MS));

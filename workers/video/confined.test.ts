@@ -100,6 +100,17 @@ describe('a picture that makes ffmpeg do what it wants', () => {
     });
   });
 
+  test.runIf(process.platform === 'linux')(
+    'ends at its limit of wall time though it leaves a process behind',
+    async () => {
+      const sleeper = `sleep 62.${process.pid}`;
+      const scratch = await makeScratch(`setsid ${sleeper} & exec sleep 600`);
+      await expect(encode(scratch, { seconds: 1 })).rejects.toMatchObject({ code: 'time_limit' });
+      // Whoever waited for it would find it ended.
+      expect(spawnSync('pkill', ['-x', '-f', sleeper]).status).toBe(0);
+    },
+  );
+
   test('ends at its limit of the size of a file', async () => {
     const scratch = await makeScratch('exec head -c 100000000 /dev/zero >big');
     await expect(encode(scratch, { fileBytes: 1 << 20 })).rejects.toMatchObject({

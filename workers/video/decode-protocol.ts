@@ -10,6 +10,11 @@ const FORMATS = ['raw', 'png', 'jpeg', 'none'] as const;
 /** `raw` is RGB of 8 bits without padding; `none` decodes the picture and returns no bytes. */
 export type PictureFormat = (typeof FORMATS)[number];
 
+/** Of a picture that cannot be compressed, in any of the formats. */
+const MAX_PIXEL_BYTES = 4;
+/** Of a file without its pixels, or of a problem. */
+const MAX_OTHER_BYTES = 65_536;
+
 export type Decoded = { width: number; height: number; bytes: Buffer } | { problem: string };
 
 export interface DecodeRequest {
@@ -49,9 +54,13 @@ export function writeAnswer(decoded: Decoded): Buffer[] {
   return [header, decoded.bytes];
 }
 
-export async function readAnswer(reader: ByteReader): Promise<Decoded> {
+/** The answer to a request for so many pixels. Throws where it is longer than one can be, as of a decoder that a picture took over. */
+export async function readAnswer(reader: ByteReader, pixels: number): Promise<Decoded> {
   const header = await reader.readExactly(13);
-  const bytes = await reader.readExactly(header.readUInt32BE(9));
+  const length = header.readUInt32BE(9);
+  if (length > MAX_PIXEL_BYTES * pixels + MAX_OTHER_BYTES)
+    throw new Error('the answer is too long');
+  const bytes = await reader.readExactly(length);
   if (header.readUInt8(0) === 0) return { problem: bytes.toString('utf8') };
   return { width: header.readUInt32BE(1), height: header.readUInt32BE(5), bytes };
 }

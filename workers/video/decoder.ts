@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
+import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
 import { type Decoded, type PictureFormat, readAnswer, writeRequest } from './decode-protocol.ts';
@@ -45,7 +46,7 @@ export class Decoder {
     const watch = watchMemory(child, MAX_MEMORY, () => end('it needs too much memory'));
     for (const bytes of writeRequest({ frame, format, pixels })) child.stdin?.write(bytes);
     try {
-      return await readAnswer(reader);
+      return await readAnswer(reader, pixels);
     } catch {
       this.#stop();
       return { problem: `cannot be decoded: ${reason}` };
@@ -80,6 +81,7 @@ export class Decoder {
       env: { VIPS_DISC_THRESHOLD: `${MAX_MEMORY}` },
     });
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], cwd: '/' });
+    closePipesAfterExit(child);
     // readAnswer() fails when this pipe ends.
     child.on('error', () => child.stdout?.destroy());
     child.stdin?.on('error', () => undefined);

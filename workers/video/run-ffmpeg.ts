@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { Readable } from 'node:stream';
 import createCommand, { type FfmpegCommand } from 'fluent-ffmpeg';
 import { signalNumber } from '../runs/signal-number.ts';
+import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { diskFull, watchScratch } from '../sandbox/scratch-dir.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
@@ -107,6 +108,7 @@ async function runCommand(
       // Missing in the types; the only access to the exit code and to unbuffered stdout.
       const { ffmpegProc: started } = command as FfmpegCommand & { ffmpegProc: ChildProcess };
       running.child = started;
+      closePipesAfterExit(started);
       let stderr = '';
       started.stdout?.setEncoding('utf8').on('data', options.onStdout);
       started.stderr?.setEncoding('utf8').on('data', (piece: string) => {

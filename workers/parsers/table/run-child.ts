@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors/errors.ts';
 import { MAX_TIMER_MS } from '../../../shared/process/max-timer.ts';
 import { packageRoot } from '../../../shared/process/package-root.ts';
+import { closePipesAfterExit } from '../../sandbox/close-pipes.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
 import { watchMemory } from '../../sandbox/watch-memory.ts';
@@ -84,6 +85,7 @@ async function runOnce(
   );
   signal.throwIfAborted();
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], cwd: '/' });
+  closePipesAfterExit(child);
   const ended = new Promise<void>(resolve => {
     for (const event of ['close', 'error']) child.once(event, () => resolve());
   });
@@ -100,6 +102,10 @@ async function runOnce(
     watchScratch(keepFree, () => end(diskFull())),
   ];
   child.stdin?.on('error', () => {});
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+    stderr = (stderr + piece).slice(-4_000);
+  });
   let told = 0;
   child.stdout?.on('data', ({ length }: Buffer) => {
     told += length;
@@ -111,7 +117,7 @@ async function runOnce(
     await input;
     timer = setTimeout(() => end(tooSlow(seconds)), Math.min(seconds * 1_000, MAX_TIMER_MS));
     child.stdin?.write(`${JSON.stringify({ ...request, memory })}\n`);
-    const { answer, stderr } = await readAnswer(child, options);
+    const answer = await readAnswer(child, options);
     child.stdin?.end();
     await ended;
     if (reason !== undefined) throw reason;
@@ -131,18 +137,18 @@ type LastAnswer = Exclude<TableAnswer, { progress: number }>;
 async function readAnswer(
   child: ChildProcess,
   { onProgress }: RunOptions,
-): Promise<{ answer: LastAnswer | undefined; stderr: string }> {
-  let stderr = '';
-  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
-    stderr = (stderr + piece).slice(-4_000);
-  });
-  if (!child.stdout) return { answer: undefined, stderr };
-  for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
+): Promise<LastAnswer | undefined> {
+  // It may have ended before its input was there.
+  if (!child.stdout || child.stdout.destroyed) return undefined;
+  const lines = createInterface({ input: child.stdout, crlfDelay: Infinity });
+  // Of a stream that is destroyed it hears no end.
+  child.stdout.once('close', () => lines.close());
+  for await (const line of lines) {
     const answer = JSON.parse(line) as TableAnswer;
     if ('progress' in answer) onProgress(answer.progress);
-    else return { answer, stderr };
+    else return answer;
   }
-  return { answer: undefined, stderr };
+  return undefined;
 }
 
 function toResult(
