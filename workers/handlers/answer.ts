@@ -9,7 +9,7 @@ import { answerLogin, placeOfLogin, takeAnswers } from '../ssh/session-logins.ts
 const answer: Handler<'answer'> = async context => {
   const { worker, job, payload, signal } = context;
   const sid = job.session ?? '';
-  const place = await placeOfLogin(worker, sid);
+  const place = await placeOfLogin(worker, sid, payload.challenge);
   if (place === 'elsewhere') throw new ReleaseJob('the login waits at another worker', 0.3);
   if (place === 'nowhere') throw challengeExpired();
   const answers = await takeAnswers(worker, sid);

@@ -107,8 +107,9 @@ export class FinishedRunRemover {
 
   /** Sweeps again and again. */
   async sweepUntil(stopping: AbortSignal): Promise<void> {
-    while (!stopping.aborted) {
+    for (;;) {
       await sleep(stopping, SWEEP_MS);
+      if (stopping.aborted) return;
       await this.sweep().catch((err: unknown) =>
         this.#context.log.debug({ err }, 'the sweep of finished runs failed'),
       );

@@ -27,6 +27,7 @@ export class LoginDialogue {
   readonly #deadline = Date.now() + DIALOGUE_MS;
   #pending: Pending | undefined;
   #wasAsked = false;
+  #isCancelled = false;
   #announce: (challenge: Challenge) => void = () => {};
   #next: Promise<Challenge>;
 
@@ -47,6 +48,7 @@ export class LoginDialogue {
 
   readonly ask: Ask = round =>
     new Promise((resolve, reject) => {
+      if (this.#isCancelled) throw challengeExpired();
       const expires = Math.min(Date.now() + ANSWER_MS, this.#deadline);
       const cancel = () => {
         clearTimeout(timer);
@@ -59,6 +61,11 @@ export class LoginDialogue {
       this.#wasAsked = true;
       this.#announce(challenge);
     });
+
+  /** Whether this challenge is to be answered here. */
+  waitsFor(challenge: string): boolean {
+    return this.#pending?.challenge.id === challenge;
+  }
 
   /** Throws `challenge_expired`, or `invalid_input` where the answers are not as many as the prompts. */
   answer(id: string, answers: string[]): void {
@@ -76,8 +83,9 @@ export class LoginDialogue {
     pending.give(answers);
   }
 
-  /** Ends a login that waits for its user. */
+  /** Ends a login that waits for its user, now or later. */
   cancel(): void {
+    this.#isCancelled = true;
     this.#pending?.cancel();
   }
 

@@ -19,6 +19,7 @@ export class PooledConnection {
   readonly shared: Promise<RemoteSession>;
   /** Whether the session has an agent, which never changes. */
   readonly hasAgent: Promise<boolean>;
+  readonly #hostname: Promise<string>;
   isConnected = false;
   /** Calls of use() that are under way. */
   users = 0;
@@ -35,10 +36,12 @@ export class PooledConnection {
     this.dialogue = dialogue;
     const found = connector.read(sid);
     this.hasAgent = found.then(({ session }) => session.agent);
+    this.#hostname = found.then(({ session }) => session.hostname);
+    this.#hostname.catch(() => {});
     this.session = found.then(row => connector.connect(row, dialogue));
     this.shared = this.session.catch(async (error: unknown) => {
       if (!dialogue?.wasAsked) throw error;
-      throw reconnectRequired((await found).session.hostname);
+      throw reconnectRequired(await this.#hostname);
     });
     const setConnected = () => {
       this.isConnected = true;
@@ -57,11 +60,11 @@ export class PooledConnection {
     return this.dialogue?.wasAsked === true;
   }
 
-  /** Calls `work` with the connection when that is made. */
+  /** Calls `work` with the connection when that is made. Throws `reconnect_required` where its login waits for its user. */
   async use<T>(signal: AbortSignal, work: (session: RemoteSession) => Promise<T>): Promise<T> {
     this.users++;
     try {
-      return await work(await abortable(this.shared, signal));
+      return await work(await abortable(this.#made(), signal));
     } catch (error) {
       throw this.hostChanged ?? error;
     } finally {
@@ -87,6 +90,16 @@ export class PooledConnection {
     const done = this.session.then(() => ({ wasAsked: dialogue?.wasAsked ?? false }));
     const asked = dialogue?.next.then(challenge => ({ challenge }));
     return abortable(asked ? Promise.race([done, asked]) : done, signal);
+  }
+
+  /** Rejects when the host asks: a job would otherwise keep its slot until the user answers. */
+  #made(): Promise<RemoteSession> {
+    const { dialogue, shared } = this;
+    if (!dialogue || this.isConnected) return shared;
+    const refused = dialogue.next.then(async () => {
+      throw reconnectRequired(await this.#hostname);
+    });
+    return Promise.race([shared, refused]);
   }
 
   close(): void {

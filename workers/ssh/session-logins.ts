@@ -16,9 +16,14 @@ export async function logIn(
   { sid, job }: { sid: string; job: string },
   signal: AbortSignal,
 ): Promise<LoginStep> {
-  const present = pool.find(sid);
-  if (present && (await abortable(present.isUsable(job), signal)))
-    return present.untilAsked(signal);
+  let present = pool.find(sid);
+  while (present) {
+    if (await abortable(present.isUsable(job), signal)) return present.untilAsked(signal);
+    // Another login may have taken its place meanwhile.
+    const now = pool.find(sid);
+    if (now === present) break;
+    present = now;
+  }
   if (present?.isConnected) pool.retire(present);
   else present?.close();
   return pool.open(sid, new LoginDialogue(job)).untilAsked(signal);
@@ -37,14 +42,16 @@ export async function answerLogin(
 }
 
 /**
- * Where a login of the session waits for its user: here, at another live worker, which may have the connection, or
- * nowhere.
+ * Where a login of the session waits for its user, for the answers to this challenge if one is given: here, at another
+ * live worker, which may have the connection, or nowhere.
  */
 export async function placeOfLogin(
   worker: Pick<WorkerContext, 'id' | 'database' | 'sessions'>,
   sid: string,
+  challenge?: string,
 ): Promise<'here' | 'elsewhere' | 'nowhere'> {
-  if (worker.sessions.find(sid)?.dialogue) return 'here';
+  const dialogue = worker.sessions.find(sid)?.dialogue;
+  if (challenge === undefined ? dialogue : dialogue?.waitsFor(challenge)) return 'here';
   return (await isHeldElsewhere(worker.database.db, sid, worker.id)) ? 'elsewhere' : 'nowhere';
 }
 

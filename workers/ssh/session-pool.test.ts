@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { Notifications } from '../../shared/database/notifications.ts';
-import { type HostRow, hosts, sessions } from '../../shared/database/schema.ts';
+import { type HostRow, hosts, sessions, workers } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { type Credential, generateSealKeys, seal } from '../../shared/secrets/secrets.ts';
@@ -14,8 +14,9 @@ import { describeUnless, missingPrograms, missingRoot } from '../../test/harness
 import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { openSftp } from '../remote-files/sftp-requests.ts';
+import type { PooledConnection } from './pooled-connection.ts';
 import type { RemoteSession } from './remote-session.ts';
-import { answerLogin, logIn } from './session-logins.ts';
+import { answerLogin, logIn, placeOfLogin } from './session-logins.ts';
 import { SessionPool } from './session-pool.ts';
 
 const given = withDatabase('session-pool');
@@ -159,6 +160,41 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
     next.close();
     await awaitLoss(sid);
   });
+
+  test('keeps no work waiting while its next login asks', async () => {
+    const sid = await makeSession(host.sshd, {});
+    const { challenge } = await logIn(pool, { sid, job: newId() }, patient);
+    await expect(present(sid)).rejects.toMatchObject({ code: 'reconnect_required' });
+    const answer = { sid, challenge: challenge?.id ?? '', answers: [host.nextCode()] };
+    await answerLogin(pool, answer, patient);
+    expect((await present(sid)).isClosed).toBe(false);
+  });
+
+  test('is not where a later login waits for its answers', async () => {
+    const { db } = given.database();
+    const sid = await makeSession(host.sshd, {});
+    await logInByCode(sid);
+    const other = 'another worker';
+    await db.insert(workers).values({ id: other, host: 'h', pid: 1, slots: {} });
+    await db.update(sessions).set({ holder: other }).where(eq(sessions.sid, sid));
+    const worker = { id: WORKER, database: given.database(), sessions: pool };
+    expect(await placeOfLogin(worker, sid, newId())).toBe('elsewhere');
+    (await present(sid)).close();
+  });
+
+  test('is left by one of two logins that come together', async () => {
+    const sid = await makeSession(host.sshd, {});
+    pool.open(sid);
+    const open = vi.spyOn(pool, 'open');
+    const logins = ['first', 'second'].map(job => logIn(pool, { sid, job }, patient));
+    await Promise.allSettled(logins);
+    const made = open.mock.results.map(({ value }) => value as PooledConnection);
+    open.mockRestore();
+    expect(made).toHaveLength(2);
+    for (const each of made.filter(each => each !== pool.find(sid)))
+      await expect(each.session).rejects.toMatchObject({ code: 'challenge_expired' });
+    pool.find(sid)?.close();
+  }, 30_000);
 
   test('is told as lost where the answer to its next login is wrong', async () => {
     const sid = await makeSession(host.sshd, {});
