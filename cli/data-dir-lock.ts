@@ -15,7 +15,7 @@ import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError, errnoOf } from './command-error.ts';
-import { translateError } from './data-dir.ts';
+import { translateError } from './data-dir-errors.ts';
 
 /** Longest address of a Unix socket, in bytes: 108 with the final zero on Linux, 104 on macOS. */
 const LONGEST_ADDRESS = 103;
