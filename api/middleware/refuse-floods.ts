@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Express, Request } from 'express';
 import type { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
-import { contentPolicy } from '../http/content-policy.ts';
 import { describeProblem, headerText } from '../http/problem.ts';
 import { requestIdOf } from '../http/request-id.ts';
+import { SECURITY_HEADERS } from '../http/security-headers.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { basicCredentials } from '../identity/identify-sender.ts';
 import { tooManyChanges } from '../identity/own-password-changes.ts';
@@ -85,9 +85,7 @@ function isPlain({ headers, socket }: IncomingMessage, res: ServerResponse): boo
 function prepareRefusal(error: WindlassError) {
   const same = Object.entries({
     'Content-Type': 'application/problem+json; charset=utf-8',
-    'Content-Security-Policy': contentPolicy(),
-    'X-Content-Type-Options': 'nosniff',
-    'Referrer-Policy': 'same-origin',
+    ...SECURITY_HEADERS,
     'Cache-Control': 'no-store',
     'X-Service-Message': headerText(error.message),
     'X-Service-Hint': headerText(error.hint ?? ''),
