@@ -13,7 +13,7 @@ export interface Resealed {
 
 /**
  * Seals every credential anew that is not sealed with the first of the private keys. A session that changes meanwhile is left
- * as it is then. What the release before sealed names no place: it gets that of its host's entry as it is now.
+ * as it is then. What the previous release sealed names no place: it gets that of its host's entry as it is now.
  */
 export async function resealSessions({ db }: Database, privateKeys: string): Promise<Resealed> {
   const publicKey = publicKeyOf(privateKeys);

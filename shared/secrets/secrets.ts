@@ -9,7 +9,7 @@ const suite = new CipherSuite({
   aead: new Aes256Gcm(),
 });
 /**
- * Version 2 keeps the secret with the place that it may be sent to. Version 1, of the release before, has the secret alone: it
+ * Version 2 keeps the secret with the place that it may be sent to. Version 1, of the previous release, has the secret alone: it
  * is opened in this release only, for the sessions that are open when it is installed (decision 35).
  */
 const VERSION = 2;

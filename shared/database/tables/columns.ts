@@ -3,5 +3,5 @@ import { bigint, customType, text, timestamp } from 'drizzle-orm/pg-core';
 export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 export const time = () => timestamp({ withTimezone: true, mode: 'date' });
 export const count = () => bigint({ mode: 'number' }).notNull().default(0);
-/** The user for whom these bytes count; null where that is not known: of rows of the release before, and of removed users. */
+/** The user for whom these bytes count; null where that is not known: of rows of the previous release, and of removed users. */
 export const storedBy = () => text();

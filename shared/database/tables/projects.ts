@@ -146,7 +146,7 @@ export const cacheEntries = pgTable(
     object: text().notNull(),
     type: text().notNull(),
     size: count(),
-    /** Of the object that it names: the release before puts another one in its place, and leaves this. */
+    /** Of the object that it names: the previous release puts another one in its place, and leaves this. */
     about: jsonb().$type<{ object: string; frames: number }>(),
     storedBy: storedBy(),
     created: time().notNull().defaultNow(),
@@ -174,7 +174,7 @@ export const bookmarks = pgTable(
     /** SHA-256 of the content. */
     hash: text().notNull(),
     content: text().notNull(),
-    /** Of the content, in bytes; 0 in rows of the release before. */
+    /** Of the content, in bytes; 0 in rows of the previous release. */
     size: count(),
     storedBy: storedBy(),
     created: time().notNull().defaultNow(),
