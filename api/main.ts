@@ -47,9 +47,8 @@ import { BodyStore } from './uploads/body-store.ts';
 const DRAIN_MS = 10_000;
 
 /**
- * V8 lets a heap of 40 MB grow by a third, and then marks it anew on other threads: every 3 s under load, which takes a processor from
- * the event loop for 0.1 s each time. Twice its size costs 25 MB; docs/performance.md says what it is worth. V8 reads the flag at
- * the end of each collection.
+ * V8 lets a heap of 40 MB grow by a third before it marks it again: under load every 3 s, each of which costs the event
+ * loop 0.1 s. Twice the size takes 25 MB (docs/performance.md). V8 reads the flag after each collection.
  */
 setFlagsFromString('--heap-growing-percent=100');
 

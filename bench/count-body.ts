@@ -10,8 +10,8 @@ interface CountedBody {
 }
 
 /**
- * Reads a response body with a Content-Length to its end and counts its bytes. All reads use one buffer: with node:http the
- * client would need as much processor time for a gigabyte as the measured service.
+ * Reads a response body with a Content-Length to its end and counts its bytes. All reads use one buffer: node:http
+ * would take as much processor time for a gigabyte as the measured service.
  */
 export async function countBody(
   url: string,

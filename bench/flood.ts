@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 export interface Flood {
   url: string;
   perSecond: number;
-  /** What the requests are made of: `#` in headers and body is replaced by a number, another one each time. */
+  /** The requests. `#` in headers and body is replaced by a number, a new one each time. */
   method: string;
   headers: Record<string, string>;
   body: string;

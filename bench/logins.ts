@@ -1,7 +1,7 @@
 /**
- * `npm run bench:logins`: how much others notice of 2,000 wrong passwords a second, and of a user who changes the password
- * all the time. Fails if the p99 of their requests doubles, or a first login takes more than a second. Attacker and service share the
- * machine: what the attacker's own program costs is none of the service's, so that it has the processor last.
+ * `npm run bench:logins`: what others notice of 2,000 wrong passwords a second, and of a user who keeps changing the
+ * password. Fails if the p99 of their requests doubles, or a first login takes over a second. The attacker shares the
+ * machine, and so has the lowest priority.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

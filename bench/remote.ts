@@ -1,7 +1,7 @@
 /**
- * `npm run bench:remote`: compares remote commands with this machine's `ssh` and with plain ssh2 on the same host, in the
- * same run. Needs sshd and ssh. Fails if a ratio misses its target in docs/performance.md. Arguments select parts: warm,
- * each, fresh, rate, bulk, cat, lines, browse.
+ * `npm run bench:remote`: compares remote commands with this machine's `ssh` and with plain ssh2 on the same host, in
+ * the same run. Needs sshd and ssh. Fails if a ratio misses its target in docs/performance.md. Arguments select parts:
+ * warm, each, fresh, rate, bulk, cat, lines, browse.
  */
 
 import { rmSync, writeFileSync } from 'node:fs';

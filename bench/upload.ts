@@ -1,7 +1,7 @@
 /**
- * `npm run bench:upload`: compares uploads of 200 MB with other servers, and their parse with other readers of CSV, in the
- * same run. The values of each table are compared with those of its file. Fails if a ratio misses its target in
- * docs/performance.md. Arguments select parts: parts, tall, wide, growth.
+ * `npm run bench:upload`: compares uploads of 200 MB with other servers, and their parse with other readers of CSV, in
+ * the same run and value by value. Fails if a ratio misses its target in docs/performance.md. Arguments select parts:
+ * parts, tall, wide, growth.
  */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';

@@ -15,8 +15,8 @@ import { prepareRoles } from './embedded-postgres/roles.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 
 /**
- * Does work with the database of the service: that at DATABASE_URL, or the embedded one of DATA_DIR, as the owner of its tables,
- * which is started for it where it does not run. Throws CommandError where there is none.
+ * Does work, as the owner of its tables, with the database of the service: that at DATABASE_URL, or the embedded one of
+ * DATA_DIR, which is started where it does not run. Throws CommandError where there is none.
  */
 export async function withDatabase<T>(
   config: Config,
@@ -73,7 +73,7 @@ const optionsOf = (config: Config) => ({
   checkout: fileURLToPath(packageRoot),
 });
 
-/** The data directory of the service. Throws CommandError where there is none: it makes none of a mistyped name. */
+/** The data directory of the service. Throws CommandError where there is none: a mistyped name must not make one. */
 export function findDataDir(config: Config): string {
   if (hasDataDir(optionsOf(config))) return chooseDataDir(optionsOf(config)).dataDir;
   const other = config.DATABASE_URL ? 'S3_ENDPOINT' : 'DATABASE_URL';

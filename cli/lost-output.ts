@@ -1,6 +1,6 @@
 import { errnoOf } from './command-error.ts';
 
-/** 128 and the number of SIGPIPE, as shells tell it: a reader that has what it wants is no fault. */
+/** 128 + SIGPIPE, as in shells: a reader that has what it wants is no fault. */
 const READER_LEFT = 141;
 
 type End = (status: number) => void;
@@ -18,7 +18,7 @@ export function watchOutput(failure: number): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', loseOutput);
 }
 
-/** Has something else done than to end at once; it ends the process with that status later. */
+/** Replaces the immediate exit; the caller ends the process with that status later. */
 export function whenOutputIsLost(instead: End): void {
   end = instead;
 }

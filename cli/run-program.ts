@@ -4,7 +4,7 @@ import { printable } from './client/printable.ts';
 import { failureStatus } from './exit-status.ts';
 import { watchOutput } from './lost-output.ts';
 
-/** Runs a program with the words that follow its name. Says in one line what it cannot do, and ends then. */
+/** Runs a program with the words that follow its name. Ends with one line for a failure. */
 export async function runProgram(program: Command, words: string[]): Promise<void> {
   watchOutput(failureStatus(words[0]));
   try {

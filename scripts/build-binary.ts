@@ -1,6 +1,6 @@
 /**
- * npm run build:binary: the command `windlass` for users as one file that needs no Node, dist/windlass: a single executable
- * application (Node's own term), for the platform that this runs on.
+ * `npm run build:binary`: dist/windlass, the command for users in one file that needs no Node: a single executable
+ * application (Node's term) for this platform.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

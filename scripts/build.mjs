@@ -36,9 +36,9 @@ export async function buildSources(checkout) {
 }
 
 /**
- * Compiles the sources, without checking types, which takes seconds: see `npm run check`. The stamp has the hash of
- * the sources from before the compilation and is written last, so that an interrupted build, or a file that is saved
- * meanwhile, makes the next build necessary. Returns a description of the problem, or undefined.
+ * Compiles the sources without checking types, which takes seconds: see `npm run check`. The stamp, the hash of the
+ * sources before the compilation, is written last: an interrupted build, or a file saved meanwhile, causes another
+ * build. Returns a problem, or undefined.
  */
 async function buildPrograms(checkout) {
   const { root, packages } = checkout;

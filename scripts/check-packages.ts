@@ -1,4 +1,7 @@
-/** `npm run check:packages`: the licences of what is shipped, and its known holes where the registry tells of them. */
+/**
+ * `npm run check:packages`: the licences of what is shipped, and its known vulnerabilities where the registry tells of
+ * them.
+ */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { readAudit } from './packages/audit.ts';

@@ -19,9 +19,9 @@ export function findNode(major: Major): string | undefined {
 }
 
 /**
- * findNode(), installed into the cache folder if it is not there; visible there only when it is whole. It comes as an npm
- * package for this platform, which has no install script, of the version that the lockfile in `scripts/node-(major)` pins.
- * Undefined where there is none.
+ * findNode(), installed into the cache folder if it is missing, and visible there only when whole. It is this
+ * platform's npm package, which has no install script, in the version that `scripts/node-(major)` pins. Undefined where
+ * there is none.
  */
 export function installNode(major: Major): string | undefined {
   if (findNode(major) === undefined) installPackages(listOf(major), folderOf(major), PROGRAM);

@@ -3,8 +3,8 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from '
 import { dirname, join } from 'node:path';
 
 /**
- * Installs the npm packages that the lockfile in `list` pins, without their scripts, into `folder`, which appears only when
- * it is whole and `requires`, a path in it, is there. Needs the network; tells npm's errors on standard error.
+ * Installs the npm packages that the lockfile in `list` pins, without their scripts. `folder` appears only when it is
+ * whole and contains the path `requires`. Needs the network; npm's errors go to standard error.
  */
 export function installPackages(list: string, folder: string, requires = 'node_modules'): void {
   mkdirSync(dirname(folder), { recursive: true });

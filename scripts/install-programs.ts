@@ -156,8 +156,8 @@ function aptGet(args: string[]): boolean {
 }
 
 /**
- * Debian starts a server as it installs it, unless policy-rc.d says no. Ours says so for as long as
- * this process lives, should it die before it can remove it; a policy that is there is left alone.
+ * Debian starts a server as it installs it, unless policy-rc.d forbids it. Ours forbids it only while this process
+ * lives, in case it dies before removing it; an existing policy is left alone.
  */
 function forbidServiceStarts(): () => void {
   if (existsSync(POLICY) && !readFileSync(POLICY, 'utf8').includes(MARK)) return () => {};

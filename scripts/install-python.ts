@@ -11,8 +11,8 @@ export function canInstallPython(): boolean {
 }
 
 /**
- * Installs a list of pinned packages into an environment of its own, visible there only when it is whole. `python` is the
- * interpreter, the machine's own unless given.
+ * Installs pinned packages into an environment of its own, visible only when it is whole. `python` is the interpreter,
+ * by default the machine's.
  */
 export function installPython(folder: string, list: string, python = findProgram('python3')): void {
   mkdirSync(dirname(folder), { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * `curl -s URL/api/openapi.json | node dist/scripts/keep-description.js`, at a release: keeps what it promises its clients,
- * which the next one is held against. Words, examples and errors are none of that.
+ * `curl -s URL/api/openapi.json | node dist/scripts/keep-description.js`, at a release: keeps what it promises to
+ * clients, with which the next one is compared. Words, examples and errors are no promise.
  */
 import { writeFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';

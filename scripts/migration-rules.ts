@@ -5,8 +5,8 @@ import {
 } from '../shared/database/migrations/migration-files.ts';
 
 /**
- * The forms of statements that programs of the previous release can work beside, and that lock a grown table for a moment
- * only. What has none of these forms is refused: see decision 29.
+ * The forms of statements beside which programs of the previous release work, and which lock a large table for a moment
+ * only. All others are refused (decision 29).
  */
 
 /** The migrations before it were released without these rules. */

@@ -1,6 +1,6 @@
 /**
- * `npm run pin:images`: asks the registries for the digests of the images that Dockerfile and docker-compose.yml name by an
- * exact tag, and writes them behind the tags. To be run where a registry can be reached, after a tag was changed.
+ * `npm run pin:images`: writes the digests of the exactly tagged images in Dockerfile and docker-compose.yml behind
+ * their tags. Run it after a tag has changed, where the registries can be reached.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

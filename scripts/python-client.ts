@@ -31,8 +31,8 @@ const OLDEST = 9;
 const FIRST_FULL = 11;
 
 /**
- * What the client is tested with: everything on the machine's own Python, or on the newest one where that is too old, and the
- * core on the oldest and on the newest there are; in the long form on every one.
+ * The Pythons for the client's tests: all tests on the machine's own, or the newest one if that is too old; the core's
+ * on the oldest and the newest, in the long form on every one.
  */
 export function listTestPythons(): TestPython[] {
   const found = listPythons();

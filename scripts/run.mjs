@@ -1,11 +1,10 @@
 /**
- * Prepares a checkout, then runs a compiled program in this process:
+ * Prepares a checkout, then runs a compiled program, if one is named, in this process:
  *
  *   node scripts/run.mjs dist/cli/main.js up
  *
- * Installs packages if they differ from package-lock.json, and compiles sources if they differ from those of the last
- * build. Compares contents, not times, so that a copied or checked-out tree works as well. Without an argument it
- * runs no program. Written in JavaScript that old versions of Node can parse: it runs before anything is installed.
+ * Compares contents with those of the last install and build, not times, so that a copied tree works as well. In
+ * JavaScript that old versions of Node can parse: it runs before anything is installed.
  */
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';

@@ -20,7 +20,9 @@ export function loadOrCreateKeyPair(path: string): KeyPair {
   return { private: readFileSync(path, 'utf8').trim(), public: `${type} ${key}` };
 }
 
-/** A new ed25519 pair. Tries again if it is broken: ssh2 1.17 fails if the public key begins with a zero byte, one in 256. */
+/**
+ * A new ed25519 pair. Tries again where the public key begins with a zero byte, one in 256: ssh2 1.17 fails with these.
+ */
 export function makeKeyPair(): KeyPair {
   for (;;) {
     const pair = ssh2.utils.generateKeyPairSync('ed25519', { comment: 'windlass' });

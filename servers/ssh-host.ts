@@ -85,9 +85,9 @@ export async function startSshHost(options: SshHostOptions): Promise<SshHost> {
 }
 
 /**
- * sshd starts commands in the home of the account database, regardless of HOME. This script changes to HOME, then
- * does what sshd would do. It uses exec, so that it adds no process, and resets SHLVL, by which shells decide whether
- * to read their start-up files.
+ * sshd starts commands in the home of the account database, regardless of HOME. This script changes to HOME and does
+ * what sshd would do. `exec` adds no process; SHLVL is unset, as shells decide by it whether to read their start-up
+ * files.
  */
 const ENTER_HOME = `#!/bin/sh
 cd || exit 1

@@ -126,9 +126,9 @@ function runCommand(run: {
 }
 
 /**
- * Writes one chunk of either output at a time and pauses its source until the client's window accepts it. ssh2 1.17
- * does not clear a chunk that had to wait, and sends it again when the other stream waits. With one chunk at a time
- * these fields can be cleared after each write.
+ * Writes one chunk of either output at a time, and pauses its source until the client's window accepts it. ssh2 1.17
+ * does not clear a chunk that had to wait, and sends it again when the other stream waits; here it is cleared after
+ * each write.
  */
 function writeOneByOne(channel: ServerChannel) {
   const pendingChunks = {

@@ -6,8 +6,8 @@ const POOL = Buffer.alloc(16 * 256);
 let used = POOL.length;
 
 /**
- * A new identifier: 26 characters in the layout of a ULID, in lower case: 48 bits of milliseconds, so that ids sort by time,
- * then 80 random bits. BullMQ refuses integers and colons as ids. Not the package ulid, whose ids are in upper case.
+ * A new identifier: a ULID in lower case, 26 characters for 48 bits of milliseconds, so that ids sort by time, and 80
+ * random bits. BullMQ refuses integers and colons as ids. The package ulid makes upper case.
  */
 export function newId(now = Date.now()): string {
   let time = '';

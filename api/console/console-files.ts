@@ -26,8 +26,8 @@ const TYPES: Record<string, string> = {
 const SMALL = 1_024;
 
 /**
- * The console as it was built, a few hundred kB, kept in memory: a build that replaces the files changes no running process.
- * `path` is that of PUBLIC_URL, which the page is told in its `<base>`. Empty where nothing was built.
+ * The built console, a few hundred kB, in memory: a build that replaces the files changes no running process. `path` is
+ * that of PUBLIC_URL, for `<base>`. Empty where nothing was built.
  */
 export async function readConsoleFiles(folder: URL, path: string): Promise<ConsoleFiles> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);

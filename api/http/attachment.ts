@@ -13,8 +13,8 @@ export const downloadQuery = {
 };
 
 /**
- * Content-Disposition of what browsers save (RFC 6266) under a name without folders (RFC 8187). Not res.attachment(), which
- * drops what precedes the last slash of a name and sets Content-Type.
+ * Content-Disposition of what browsers save (RFC 6266), under a name without folders (RFC 8187). res.attachment() would
+ * drop what precedes the last slash of a name, and set Content-Type.
  */
 export function attachment(name: string): string {
   const plain = name.replace(/[/\\]/g, '_');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-/** How the tags of what a proxy has compressed end: Apache's, and with two hyphens Jetty's. */
+/** Suffixes of tags after compression by a proxy: Apache's and, with two hyphens, Jetty's. */
 const COMPRESSED = /--?(gzip|br|zstd)"$/;
 
 /** A record's validator (RFC 9110, 8.8.3): its version, or a hash of its content. */
@@ -56,8 +56,8 @@ export function refuseIfMatchTag(req: Request): void {
 }
 
 /**
- * Whether a list of entity tags, or `*`, matches this one by weak comparison (RFC 9110, 8.8.3.2). A proxy that compresses may
- * have named its form of the same state, as Apache does by `-gzip`.
+ * Whether a list of entity tags, or `*`, matches this one by weak comparison (RFC 9110, 8.8.3.2). A compressing proxy
+ * may have changed the tag, as Apache appends `-gzip`.
  */
 export function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;

@@ -2,8 +2,8 @@ import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
 import type { Express } from 'express';
 
 /**
- * Message classes for createServer() with Express's prototypes. By default Express changes the prototype of each message,
- * and V8 then creates a hidden class for every property added: 2 KB for each open answer, and far more garbage.
+ * Message classes for createServer() with Express's prototypes. By default Express changes the prototype of each
+ * message, for which V8 creates hidden classes: 2 KB for each open answer, and far more garbage.
  */
 export function createMessageClasses(
   app: Express,

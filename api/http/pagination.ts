@@ -49,8 +49,8 @@ interface RowSizes {
 }
 
 /**
- * Reads one page of rows in the order of the unique column `by`, which is the member `key` of what `view` makes of a row.
- * With `long` a page ends where its texts fill MAX_PAGE_BYTES.
+ * Reads one page of rows in the order of the unique column `by`, which `view` shows as the member `key`. With `long` a
+ * page ends where its texts fill MAX_PAGE_BYTES.
  */
 export async function readPage<T, V extends object>(
   select: Selection<T>,

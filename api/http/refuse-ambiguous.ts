@@ -4,12 +4,15 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 
 const refused = new WeakSet<Socket>();
 
-/** Whether the connection's last request was refused here: whatever the parser says of it is no second answer. */
+/**
+ * Whether the connection's last request was refused here: an error of the parser after that must not become a second
+ * answer.
+ */
 export const wasRefused = (socket: Socket): boolean => refused.has(socket);
 
 /**
- * Throws `bad_request` for what Node's parser lets pass, and a proxy before us may understand in another way: then one of them
- * takes a part of a request for another request, or for one of another host.
+ * Throws `bad_request` for what Node's parser accepts and a proxy before us may read in another way: request smuggling,
+ * or a request for another host.
  */
 export function refuseAmbiguous(req: IncomingMessage): void {
   // Where it begins is as doubtful as where the one before it ended.

@@ -31,8 +31,8 @@ export function resource(router: OperationRouter, path: string, methods: Methods
 }
 
 /**
- * Routes the router's resources, literal segments before parameters, so that the order of files does not matter. Any other
- * method of a path is answered 405 with the ones there are. Throws where two resources have one path.
+ * Routes the router's resources, literal segments before parameters, so that the order of files does not matter. Other
+ * methods of a path are answered 405. Throws where two resources have one path.
  */
 export function registerResources(router: OperationRouter): void {
   const sorted = router.resources.toSorted((a, b) => comparePaths(a.path, b.path));

@@ -8,8 +8,8 @@ import {
 } from './resource.ts';
 
 /**
- * Where routes are mounted, and the prefix of their documented paths; what has one is at the root, too. app.ts has the
- * order of the groups, and the middleware before each.
+ * Where routes are mounted, and the prefix of their documented paths; with a prefix they are at the root, too. app.ts
+ * has the order of the groups, and the middleware before each.
  */
 const PREFIXES = {
   /** For everyone. */

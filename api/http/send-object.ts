@@ -96,8 +96,8 @@ async function readAtOnce(
 const ADDRESS_SECONDS = 3_600;
 
 /**
- * Whether what a client sends again to the store means the same there. An address is for GET alone, and the store knows none
- * of our tags: it would refuse If-Match, and send a range of what may be another object than If-Range names.
+ * Whether the store would understand the request as we do. An address is for GET alone, and the store does not know our
+ * tags: it would refuse If-Match, and might send a range of another object than If-Range names.
  */
 function mayFollow(req: Request, tags: (string | undefined)[]): boolean {
   const condition = req.get('If-Range');
@@ -117,8 +117,8 @@ export function sendVideo(
 }
 
 /**
- * 13.1.2 and 13.1.3: If-None-Match takes precedence. Not req.fresh, which answers 200 to `Cache-Control: no-cache`: that
- * directive is for caches, and a browser's fetch adds it to every conditional request.
+ * RFC 9110, 13.1.2 and 13.1.3: If-None-Match takes precedence. req.fresh would answer 200 to `Cache-Control: no-cache`,
+ * which is for caches, and which a browser's fetch adds to every conditional request.
  */
 function isNotModified(req: Request, { tag, modified }: { tag: string; modified: Date }): boolean {
   const tags = req.get('If-None-Match');

@@ -8,7 +8,7 @@ import {
 import { unavailable, WindlassError } from '../../shared/errors/errors.ts';
 import { invalidInput } from './validate.ts';
 
-/** What anything that a handler threw is told as; `internal` where nothing says more. */
+/** The WindlassError of anything that a handler threw; `internal` where nothing says more. */
 export function toWindlassError(error: unknown): WindlassError {
   if (error instanceof WindlassError) return error;
   if (isDatabaseFull(error)) {

@@ -61,7 +61,7 @@ export function invalidInput(
   });
 }
 
-/** A check constraint (23514) accepts JSON alone: PostgreSQL parses more strictly than this process. `field` was to be stored. */
+/** A check constraint (23514) on JSON: PostgreSQL parses more strictly than this process. `field` was to be stored. */
 export const refuseNonJson =
   (field: string) =>
   (error: unknown): never => {

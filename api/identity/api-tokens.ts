@@ -59,7 +59,10 @@ async function recordUse(db: Db, token: string): Promise<void> {
     .catch(() => {});
 }
 
-/** Whose token this is. One query, but the first of an hour, and no cache, so that every process sees its end at once. */
+/**
+ * The token's user. One query, two for the first use in an hour, and no cache, so that every process sees the token's
+ * end at once.
+ */
 export async function findToken(
   db: Db,
   token: string,

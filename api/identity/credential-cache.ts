@@ -18,7 +18,7 @@ export interface Identity {
   ends?: Date;
 }
 
-/** Caches whose an Authorization header is, so that a burst of requests costs one query. */
+/** Caches the users of Authorization headers, so that a burst of requests costs one query. */
 export class CredentialCache {
   readonly #identities = new LRUCache<string, Identity>({ max: MAX_ENTRIES, ttl: TTL_MS });
   readonly #notifications: Notifications;
@@ -32,7 +32,7 @@ export class CredentialCache {
     setInterval(() => this.#identities.purgeStale(), TTL_MS).unref();
   }
 
-  /** Another one after each change of credentials: who was identified before may be nobody now. */
+  /** Changes with each change of credentials: an earlier identification may no longer hold. */
   get generation(): number {
     return this.#generation;
   }

@@ -21,8 +21,8 @@ const encodedCredentials = z.strictObject({
 });
 
 /**
- * The credentials of a login in plain text, as Slycat's clients send them: `user_name` and `password` in base64. Any other
- * body is passed on as it is. Throws `invalid_input`.
+ * The credentials of a login in plain text; Slycat's clients send `user_name` and `password` in base64. Any other body
+ * is passed on as it is. Throws `invalid_input`.
  */
 export function decodeCredentials(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || !Object.hasOwn(body, 'user_name')) return body;

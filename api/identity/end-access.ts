@@ -13,8 +13,8 @@ export interface EndedAccess {
 }
 
 /**
- * Ends all that lets a user in but the password, the remote sessions, and the webhooks: nothing is sent for them any more. The
- * user's row must be locked: what is created for a user locks it too.
+ * Ends all that lets a user in but the password, the remote sessions, and the webhooks. The user's row must be locked:
+ * whatever is created for a user locks it too.
  */
 export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Promise<EndedAccess> {
   await tx.delete(logins).where(eq(logins.username, username));

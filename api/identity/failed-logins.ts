@@ -27,8 +27,8 @@ export interface LoginAttempt {
 }
 
 /**
- * Counts failed logins for all API processes: by address and by account and address together, which locks, and by account
- * alone, which only delays: otherwise anyone who knows a name could lock its owner out.
+ * Counts failed logins for all API processes. By address, and by account and address together, they lock; by account
+ * alone they only delay: otherwise anyone who knows a name could lock its owner out (decision 8).
  */
 export class FailedLogins {
   readonly #database: Database;
@@ -43,8 +43,8 @@ export class FailedLogins {
   }
 
   /**
-   * Throws `too_many_requests` when a limit was reached; else the milliseconds by which the answer comes later. Look before
-   * you take a turn: who is locked needs none.
+   * Throws `too_many_requests` when a limit was reached; else returns by how many ms the answer must be delayed. Call
+   * it before taking a turn: a locked client needs none.
    */
   async look(attempt: LoginAttempt): Promise<number> {
     if (this.#limit === 0) return 0;
@@ -118,7 +118,7 @@ export class FailedLogins {
     if (over.length > 0) throw new LockedError(now + Math.max(...over.map(row => row.left)));
   }
 
-  /** What the audit counts a refusal for: of an address that is locked, not each name that it tries. */
+  /** What the audit counts a refusal for: a locked address, not each name that it tries. */
   refusalKey(attempt: LoginAttempt): string {
     return this.#seen.has(attempt.address) ? attempt.address : bothKey(attempt);
   }
@@ -136,7 +136,7 @@ const secondsLeft = sql<number>`ceil(extract(epoch from ${failedLogins.began} + 
 
 /** Names hold no space, so these keys differ from every address. */
 const bothKey = ({ address, username }: LoginAttempt) => `${address} ${username ?? ''}`;
-/** Its window begins anew with each failure: the delay goes when nobody has guessed for so long. */
+/** Its window begins anew with each failure: the delay ends when nobody has guessed for a window. */
 const accountKey = ({ username }: LoginAttempt) => `* ${username ?? ''}`;
 
 function delayAfter(failures: number): number {

@@ -20,7 +20,10 @@ export type Authenticator = Pick<
   'config' | 'database' | 'passwords' | 'oidc' | 'credentialCache'
 >;
 
-/** A shorter wait is none: with the time for which identities are cached it is the second in which a revocation is noticed. */
+/**
+ * After a shorter wait nobody is identified again: with the cache of identities this is the second in which a
+ * revocation takes effect.
+ */
 export const BRIEF_MS = 500;
 
 /** Throws `unauthorized` where nobody is known by what came with the request. */
@@ -38,8 +41,8 @@ export async function identifySender(
 }
 
 /**
- * Identifies the user again where the body was not there yet: whoever holds back its last byte could else use what was taken
- * from them meanwhile. A token, or a login, that has ended by itself while a long body came was good when it began.
+ * Identifies the user again if the body came late: by holding back its last byte a client could use rights that were
+ * taken away meanwhile. A token or login that expired during a long body was good when it began.
  */
 export async function identifyLateSender(
   api: Authenticator,
@@ -50,7 +53,7 @@ export async function identifyLateSender(
   else await identifyAfterWait(api, req, res);
 }
 
-/** Identifies the user again after a wait, for a turn, for memory or for a job. A brief one is none. */
+/** Identifies the user again after a wait of BRIEF_MS or more for a turn, for memory or for a job. */
 export async function identifyAfterWait(
   api: Authenticator,
   req: Request,
@@ -107,7 +110,7 @@ async function useAuthorization(
 ): Promise<void> {
   const isBasic = basicCredentials(authorization) !== undefined;
   if (isForeignPage(res) && isBasic) throw noPassword();
-  // A password is remembered for an address (see PasswordVerifier), which no text of the header may stand for.
+  // PasswordVerifier remembers a password for an address, for which no text of the header may stand in.
   const key = JSON.stringify([isBasic ? clientAddress(req) : null, authorization]);
   let identity = api.credentialCache.find(key);
   if (!identity) {
@@ -163,12 +166,12 @@ async function useCookie(
     loginEnds,
     ends: isFinal ? loginEnds : undefined,
   });
-  // A later request extends it where the head of this answer is on its way, as that of an export is.
+  // Where the head of this answer is on its way, as that of an export, a later request extends it.
   if (!login.due || res.headersSent) return;
   const expires = await extendLogin(db, secret, config.LOGIN_TIMEOUT);
   if (!expires) return;
   res.locals.loginEnds = expires;
-  // Who is identified again and again, while a long body comes, is given one pair.
+  // A user who is identified several times during a long body gets one pair of cookies.
   res.removeHeader('Set-Cookie');
   setLoginCookies(req, res, { config, secret, expires });
 }

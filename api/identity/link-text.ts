@@ -87,7 +87,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The first HMAC makes a key of links alone: no other HMAC of the service is one of a link. */
+/** The first HMAC derives a key for links only, so that no other HMAC of the service is a link's. */
 function macOf(
   secretKey: string,
   payload: string,

@@ -47,8 +47,8 @@ export async function makeLink(
 }
 
 /**
- * Who asks by a link, with that user's present rights, and no more than its maker had. One query and no cache, so that every
- * process sees its end at once. Undefined when it is of another address, or has ended.
+ * Who asks by a link: that user with present rights, but no more than its maker had. One query and no cache, so that
+ * every process sees its end at once. Undefined when the link is of another address, or has ended.
  */
 export async function findLink(
   db: Db,
@@ -92,7 +92,9 @@ export async function findLink(
 /** The longest path that the audit tells: its entries are kept for long, and count for nobody. */
 const AUDITED = 200;
 
-/** The names of files on hosts are their users' own: of these a digest is told, as of commands, and of the end of a long path. */
+/**
+ * Names of files on hosts are private: the audit has a digest of them, as of commands, and of the end of a long path.
+ */
 function auditedPath(path: string): string {
   const told = path.replace(
     /^((?:\/api)?\/remotes\/[^/]+\/file\/)(.*)$/,

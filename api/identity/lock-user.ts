@@ -20,8 +20,8 @@ export async function lockUser(tx: Tx, username: string): Promise<{ version: num
 }
 
 /**
- * The same for a request that makes a credential, such as a token. Where the user was changed since the request came, its own
- * credential has ended, and it must not leave another one. Throws `unauthorized`.
+ * The same for a request that makes a credential, such as a token. A user who was changed since the request came has
+ * lost the request's own credential, and it must not leave another one. Throws `unauthorized`.
  */
 export async function lockUnchangedUser(tx: Tx, { username, version }: User): Promise<void> {
   const locked = await lockUser(tx, username);

@@ -18,7 +18,7 @@ export interface Login {
   expires: Date;
   /** Whether a use now extends it. */
   due: boolean;
-  /** Of the identity provider: who was removed there is out when it ends, and nothing extends it. */
+  /** Of the identity provider: never extended, so that a user who was removed there is out when it ends. */
   isFinal: boolean;
 }
 
@@ -28,13 +28,12 @@ const extended = (timeout: number) => {
   return sql<Date>`least(now() + make_interval(secs => ${timeout}), ${logins.created} + make_interval(secs => ${longest}))`;
 };
 
-/** What writes entries in the name of the user of a login: a cookie may come with other credentials. */
+/** Writes audit entries in the name of a login's user: a cookie may come beside other credentials. */
 type AuditAs = (username: string) => WriteAudit;
 
 /**
- * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when
- * the user was changed or removed meanwhile. `ended` names the users of the logins that this has ended: their streams of events are
- * to end, too.
+ * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when the
+ * user was changed or removed meanwhile. The streams of events of the users in `ended` must end, too.
  */
 export async function beginLogin(
   db: Db,

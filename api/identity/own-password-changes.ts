@@ -6,8 +6,8 @@ import { Floods } from '../concurrency/floods.ts';
 const CHANGES = 2;
 
 /**
- * Changes of the own password, one at a time of each credential: each costs two hashes and four look-ups. A credential that goes on
- * sending refused ones is refused unread.
+ * Changes of the own password, one at a time of each credential: each costs two hashes and four look-ups. A credential
+ * that goes on after refusals is refused unread.
  */
 export class OwnPasswordChanges {
   readonly #underWay = new Set<string>();

@@ -3,9 +3,9 @@ const MAX_LENGTH = 2_048;
 const BASE = 'http://windlass.invalid';
 
 /**
- * Where a client may go after login, without an open redirect: `target` when every browser reads it as a path on this
- * origin, else `home`. Browsers read a backslash as a slash and skip tabs and line ends (WHATWG URL, 4.4), so `/\host` and
- * `/<tab>/host` name another host, as `//host` does; so does `/..//host` once its path is normalised.
+ * Where a client goes after login, without an open redirect: `target` if every browser reads it as a path on this
+ * origin, else `home`. Browsers read `\` as `/` and skip tabs and line ends (WHATWG URL, 4.4), so `/\host`,
+ * `/<tab>/host` and, once normalised, `/..//host` name another host.
  */
 export function safeRedirectTarget(target: string | undefined, home = '/'): string {
   if (!target?.startsWith('/') || target.length > MAX_LENGTH) return home;

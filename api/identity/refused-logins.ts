@@ -16,7 +16,7 @@ export interface RefusedLogin {
   requestId: string | undefined;
 }
 
-/** Writes an entry of the audit for refused logins, once a minute for each key over all processes: a flood writes few. */
+/** Writes an audit entry for refused logins, once a minute for each key in all processes: a flood writes few. */
 export class RefusedLogins {
   readonly #database: Database;
   readonly #recorded = new LRUCache<string, true>({ max: MAX_RECORDED, ttl: MINUTE_MS });

@@ -18,9 +18,9 @@ import { type EndedAccess, endAccess } from './end-access.ts';
 const BATCH = 5_000;
 
 /**
- * Removes a user: ends the sessions and cancels the open jobs (both are returned), removes the memberships and the name in
- * lists of hosts, and gives what remains an owner that nobody is, so that a later user of the same name inherits nothing. Lock
- * order everywhere: users, hosts, sessions, projects, uploads, jobs.
+ * Removes a user: ends the sessions and cancels the open jobs (both are returned), and gives what remains an owner that
+ * nobody is, so that a later user of the same name inherits nothing (decision 17). Lock order everywhere: users, hosts,
+ * sessions, projects, uploads, jobs.
  */
 export async function removeUser(
   tx: Tx,
@@ -58,7 +58,7 @@ export async function removeUser(
 async function disownJobs(tx: Tx, username: string, nobody: string): Promise<void> {
   for (let after = ''; ; ) {
     const page = sql`select id from ${jobs} where owner = ${username} and id > ${after} order by id limit ${BATCH}`;
-    // What others remove meanwhile is in it too: `last` is of what was looked at.
+    // The batch may include rows that others remove meanwhile: `last` is the last one that was looked at.
     const [found] = await tx.execute<{ last: string | null }>(sql`
       with page as materialized (${page}), changed as (
         update ${jobs} set owner = ${nobody} where id = any(array(select id from page)) and owner = ${username}

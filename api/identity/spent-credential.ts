@@ -7,8 +7,8 @@ import { readLoginCookie } from './login-cookies.ts';
 import { hashSecret } from './random-secrets.ts';
 
 /**
- * Whether a request's token, link or login that has ended by itself meanwhile was ended by nobody: upkeep keeps the rows of tokens
- * and logins for a day. A link, and an access token of the identity provider, end with the user's password here, too.
+ * Whether a request's token, link or login expired meanwhile and nobody ended it: upkeep keeps rows of tokens and
+ * logins for a day. A link, and an access token of the identity provider, end with the user's password here, too.
  */
 export async function hasEndedByItself(db: Db, req: Request, res: Response): Promise<boolean> {
   const { username, version } = currentUser(res);

@@ -52,9 +52,9 @@ const EXPOSED_HEADERS = [
 const PREFLIGHT_SECONDS = 7_200;
 
 /**
- * Lets pages of ALLOWED_ORIGINS read answers (WHATWG Fetch, 3.3), and answers their preflights. There is no
- * Access-Control-Allow-Credentials: no answer to a request with the browser's own credentials is theirs to read.
- * authenticate() accepts a token or a link of such a page, and nothing else: see isForeignPage().
+ * Lets pages of ALLOWED_ORIGINS read answers (WHATWG Fetch, 3.3), and answers their preflights.
+ * Access-Control-Allow-Credentials is not sent: such a page may use a token or a link, nothing else. See
+ * isForeignPage().
  */
 export function allowOrigins(config: Config): RequestHandler {
   const allowed = new Set(config.ALLOWED_ORIGINS);

@@ -6,10 +6,9 @@ import {
 } from '../identity/identify-sender.ts';
 
 /**
- * Requires credentials: HTTP Basic (RFC 7617), an API token as Bearer (RFC 6750), there an access
- * token of the identity provider, too, a login's cookie, or a link. A link says itself who asks, whatever a browser sends
- * beside it. An Authorization header takes precedence: a wrong one is a 401 even beside a valid cookie. A page of another
- * origin has tokens alone.
+ * Requires credentials: a link, else Authorization with a password (RFC 7617), an API token or the identity provider's
+ * access token (RFC 6750), else a login's cookie. A wrong Authorization is a 401 even beside a valid cookie. Pages of
+ * other origins may use links and tokens only.
  */
 export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {

@@ -1,13 +1,16 @@
 import type { RequestHandler } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 
-/** Node keeps a buffer of some 600 bytes for each piece of a body, as chunks of one byte are: these many, and one for so many bytes. */
+/**
+ * Node keeps some 600 bytes for each piece of a body, which may be a chunk of one byte. A body may have so many pieces,
+ * and one more for each PIECE_BYTES.
+ */
 const FEW_PIECES = 4_096;
 const PIECE_BYTES = 64;
 
 /**
- * Makes a body parser refuse a body as soon as more bytes than the limit are announced or have arrived. By itself the
- * parser first reads the whole body and drops it (body-parser 2, read.js); an endless one would never be answered.
+ * Makes a body parser refuse a body as soon as more bytes than the limit are announced or have arrived. By itself it
+ * first reads the whole body and drops it (body-parser 2, read.js): an endless one would never be answered.
  */
 export function enforceBodyLimit(parser: RequestHandler, limit: number): RequestHandler {
   return (req, res, next) => {

@@ -70,9 +70,9 @@ function watchPace(
 }
 
 /**
- * RFC 9112, 9.6: closing a connection on which the client still sends resets it, and the client may never read its
- * answer. So an answer sent before the end of the body keeps the connection open, whatever the client asked for, until
- * the body has arrived or the time is up.
+ * A connection that is closed while the client still sends is reset, and the client may never read its answer (RFC
+ * 9112, 9.6). So an answer sent before the end of the body keeps the connection open until the body has arrived or the
+ * time is up.
  */
 function lingerAfterAnswer(
   req: Request,

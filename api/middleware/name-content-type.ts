@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express';
 
 /**
- * Gives an answer to a write a Content-Type where it has none, although it has no content either: Slycat's clients read that
- * header of every answer. An answer to GET is left alone, since 304 must not name another type than the 200 did.
+ * Gives an answer to a write a Content-Type even without content: Slycat's clients read that header of every answer.
+ * Answers to GET are left alone, since a 304 must not name another type than the 200 did.
  */
 export function nameContentType(): RequestHandler {
   return (req, res, next) => {

@@ -19,7 +19,7 @@ const WITH_CREDENTIALS = /^\/api\/(?!(docs|openapi\.json|login|logout)\b)/i;
 /** These may hold a link, which says who asks, whatever is sent beside it. */
 const MAYBE_LINK = /link=|%/;
 const MAX_BODY_BYTES = 16 << 10;
-/** A body that has not come so long after the answer is not waited for. */
+/** The rest of a body is awaited for so long after the answer. */
 const LINGER_MS = 30_000;
 /** Of answers that a client does not read. */
 const MAX_UNREAD_BYTES = 64 << 10;
@@ -30,10 +30,9 @@ type Context = Pick<
 >;
 
 /**
- * Refuses, before Express sees them, requests of floods that would be refused anyway: the passwords of an address that goes on
- * sending them although they are refused, and what a user sends above a limit in this second. That takes 0.05 ms of the process,
- * and within Express 0.1 and more (on a busy machine). What is not plain is left to the application: long bodies, pipelined requests,
- * pages of other origins, links.
+ * Refuses requests of floods before Express sees them, in 0.05 ms instead of 0.1 or more: passwords from an address
+ * that ignores refusals, and requests above a user's limit. The application refuses what is not plain: long bodies,
+ * pipelined requests, other origins, links.
  */
 export function refuseFloods(app: Express, context: Context): RequestListener {
   const { config, log, passwords, passwordChanges, requestRates, metrics } = context;

@@ -55,10 +55,9 @@ function isOwn(req: Request, config: Config, url: string | undefined): boolean {
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * The service's address as clients see it: PUBLIC_URL, else the request's Host, or X-Forwarded-Host and -Proto from a
- * trusted proxy (TRUST_PROXY). Trusting Host is safe here: no page can set it, and a browser sends our cookie, which has
- * no Domain, only to the host that set it, so a request under a foreign name (DNS rebinding) has no cookie. When a proxy
- * rewrites Host, the origins differ and writes are refused until PUBLIC_URL or TRUST_PROXY is set.
+ * The service's address as clients see it. Host may be trusted: no page can set it, and the cookie has no Domain, so
+ * that a foreign name (DNS rebinding) does not get it. Where a proxy rewrites Host, writes are refused until PUBLIC_URL
+ * or TRUST_PROXY is set.
  */
 export function ownUrl(req: Request, { PUBLIC_URL }: Config): URL | undefined {
   return parse(PUBLIC_URL ?? `${req.protocol}://${req.host}`);

@@ -26,7 +26,7 @@ function take(req: Request, res: Response, at: number): void {
   const kept = pairs.filter((_, index) => links[index] === undefined).join('&');
   req.url = req.url.slice(0, at) + (kept === '' ? '' : `?${kept}`);
   req.originalUrl = req.url;
-  // What a page that is shown by a link asks of us names its address, but this one.
+  // Referer would pass the link on with the requests of a page that it shows.
   res.set('Referrer-Policy', 'no-referrer');
 }
 

@@ -34,8 +34,8 @@ export class ReadOnlyAdapter extends ExpressAdapter {
   }
 
   /**
-   * A redirect of express.static() to a folder would have a policy of its own, which permits frames; and its error for a range
-   * that is not there is none of ours. The files are small.
+   * Not express.static(): its redirect to a folder has a policy that permits frames, and its error for a bad range is
+   * none of ours. The files are small.
    */
   override setStaticPath(route: string, path: string): this {
     this.app.use(route, express.static(path, { redirect: false, acceptRanges: false }));

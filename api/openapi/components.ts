@@ -5,8 +5,8 @@ import type { Json, JsonObject } from './json.ts';
 const REFERENCE = '#/components/schemas/';
 
 /**
- * JSON Schemas of zod's. A schema with a name, `.meta({ id })`, is a component, and others refer to it. Throws where two
- * schemas have one name, or where a request and an answer share a schema that means different things in them.
+ * JSON Schemas of zod's. One with a name, `.meta({ id })`, is a component that others refer to. Throws where two
+ * schemas have one name, or where a schema means one thing in a request and another in an answer.
  */
 export class Components {
   readonly #examples: Record<string, Json>;
@@ -62,8 +62,8 @@ const refer = (schema: unknown): JsonObject =>
   JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', `"${REFERENCE}`));
 
 /**
- * Dates are sent as text (ISO 8601). Refinements that JSON Schema cannot express are left out, and so are the bounds that an
- * integer has for being one in JavaScript; a request is refused beyond those above, so it keeps them.
+ * Dates are sent as text (ISO 8601). Refinements that JSON Schema cannot express are left out. So are the bounds of
+ * JavaScript's integers, but for the upper one in requests, which are refused above it.
  */
 function describeAsSent(
   zodSchema: z.core.$ZodType,

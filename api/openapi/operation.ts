@@ -46,8 +46,8 @@ interface NonJsonBody {
   means: string;
   schema?: z.ZodType;
   /**
-   * Told in words alone: of two bodies that have one schema, generated clients send both at once, or neither. For forms of
-   * pages, which take the place of a body that is described.
+   * Told in words only: where two bodies have one schema, generated clients send both at once, or neither. For forms of
+   * pages, which stand for a body that is described.
    */
   inWords?: true;
 }

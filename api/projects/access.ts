@@ -53,7 +53,7 @@ export const requireProjectRole = <T extends ProjectAccess>(
   need: RoleRequirement,
 ): T => requireRole(found, need, unknownProject);
 
-/** Locks, then reads: a statement that waited for the lock would see the access list of before. */
+/** Locks, then reads: a statement that waited for the lock would see the earlier access list. */
 const lockProject =
   (lock: 'share' | 'update') =>
   async (tx: Tx, pid: string, need: RoleRequirement): Promise<ProjectAccess> => {

@@ -54,9 +54,9 @@ export function toAcl(members: { user: string; role: Role }[]): Acl {
 }
 
 /**
- * Locks the named users until the caller's transaction commits, so that no membership outlives its user and goes to a
- * later one of the same name. Throws `invalid_input` that names every unknown user. Call it before locking a project: see
- * the lock order of removeUser().
+ * Locks the named users until the transaction commits, so that no membership outlives its user and goes to a later one
+ * of the same name. Throws `invalid_input` that names every unknown user. Call it before locking a project (lock order:
+ * removeUser()).
  */
 export async function lockNamedUsers(tx: Tx, acl: AclInput): Promise<void> {
   const named = LISTS.flatMap(list =>

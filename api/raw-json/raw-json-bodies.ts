@@ -29,7 +29,7 @@ export class RawJsonBodies {
     this.#readRaw = enforceBodyLimit(parse, LIMIT_VALUE_BYTES);
   }
 
-  /** The text of a valid body. Throws the errors of the body parser and of a schema. */
+  /** The text of a valid body. Throws the errors of body-parser and of a schema. */
   async read(
     req: Request,
     res: Response,

@@ -8,8 +8,9 @@ import { invalidInput } from '../http/validate.ts';
 import { refuseOlderWorkers } from './older-workers.ts';
 
 /**
- * Holds the ways to all hosts as they are until the end of the transaction, in which a host gets this jump host. Throws
- * `invalid_input` where there is no such host, or where a way would lead back or be too long; also of a host behind this one.
+ * Locks the ways to all hosts until the end of the transaction, in which a host gets this jump host. Throws
+ * `invalid_input` where there is no such host, or where a way, also that of a host behind this one, would lead back or
+ * be too long.
  */
 export async function lockJump(
   tx: Tx,

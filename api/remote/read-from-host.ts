@@ -13,8 +13,8 @@ export interface HostReading {
   job: JobSummary;
   signal: AbortSignal;
   /**
-   * To be called once there is something to send. Gives up the output and throws `unauthorized` where the sender's credentials were
-   * taken while the job waited.
+   * Call it once there is something to send. Drops the output and throws `unauthorized` where the sender's credentials
+   * were revoked while the job waited.
    */
   identify(output: AsyncGenerator): Promise<void>;
 }

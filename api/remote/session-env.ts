@@ -40,7 +40,7 @@ export async function sealEnv(publicKey: string, context: SealContext, { env }: 
   return { sealedEnv: await seal(publicKey, { ...context, of: 'env' }, given), envNames };
 }
 
-/** Without an agent there is nothing that could keep what the start-up files did. */
+/** Without an agent nothing could keep what the start-up files exported. */
 export function startupOf({ startup = 'once' }: Given, hasAgent: boolean): Startup {
   return hasAgent ? startup : 'once';
 }

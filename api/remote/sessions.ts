@@ -72,11 +72,11 @@ export const isActiveOrOpening = (tx: Tx, idleSeconds: number) =>
 export const isOwnActiveSession = (tx: Tx, { sid, owner, idleSeconds }: Given<SessionKey>) =>
   and(eq(sessions.sid, sid), eq(sessions.owner, owner), isActive(tx, idleSeconds));
 
-/** Of the user's session that has ended because its host was changed, which is told until its row is removed. */
+/** The user's session that has ended because its host was changed; this is told until its row is removed. */
 const isEndedByHost = ({ sid, owner }: SessionKey) =>
   and(eq(sessions.sid, sid), eq(sessions.owner, owner), eq(sessions.endReason, HOST_CHANGED));
 
-/** Why the user has no such session that can be used: `session_not_found` or `host_changed`. */
+/** Why the user cannot use this session: `session_not_found` or `host_changed`. */
 export async function explainNoSession(tx: Tx, key: SessionKey): Promise<WindlassError> {
   const [row] = isId(key.sid)
     ? await tx.select({ hostname: sessions.hostname }).from(sessions).where(isEndedByHost(key))
@@ -162,8 +162,8 @@ export async function touchSession(
 }
 
 /**
- * Ends the session and cancels its jobs, whose ids it returns; and whether it was open, as its first login may be under way. Of one
- * that has ended because its host was changed, nothing more is told afterwards. Throws `session_not_found`.
+ * Ends the session and cancels its jobs. Returns their ids, and whether the session was open, as its first login may be
+ * under way. Of one that ended because its host was changed, the reason is erased. Throws `session_not_found`.
  */
 export async function endSession(
   tx: Tx,

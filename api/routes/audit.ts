@@ -12,9 +12,9 @@ import { zonedTime } from '../http/zoned-time.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
-/** Pending entries that a page may end with: far more than there are unless nothing chains them. */
+/** So many pending entries may end a page: far more than there are unless nothing chains them. */
 const MAX_PENDING = 10_000;
-/** No transaction lasts so long: an entry of a later time than another one's and so much comes behind it. */
+/** No transaction lasts so long: an entry that is so much later than another one is behind it in the chain. */
 const LONGEST_TRANSACTION = sql`interval '10 minutes'`;
 
 const query = z.strictObject({

@@ -61,8 +61,8 @@ interface Listing extends HostReading {
 }
 
 /**
- * Streams the names while the host lists them, then the other columns from the stored output, so that a directory of any size
- * takes the memory of one batch. An error before the first entry is an error response.
+ * Streams the names while the host lists them, then the other columns from the stored output: a directory of any size
+ * takes the memory of one batch (decision 16). An error before the first entry is an error response.
  */
 async function sendListing(api: ApiContext, res: Response, listing: Listing): Promise<void> {
   const text = writeListing(api, listing);

@@ -72,7 +72,7 @@ export default routes('public', (router, { config }) => {
   });
 });
 
-/** One without an age is asked for each time, and answered 304 while it is the same. */
+/** A file without an age is requested each time, and answered 304 while it is the same. */
 function sendFile(req: Request, res: Response, file: ConsoleFile, seconds?: number): void {
   const useGzip = file.gzip !== undefined && req.acceptsEncodings(['gzip', 'identity']) === 'gzip';
   const tag = `"${file.tag}${useGzip ? '-gzip' : ''}"`;

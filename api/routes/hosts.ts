@@ -126,7 +126,7 @@ export default routes('json-body', (router, api) => {
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const find = async (name: string) => requireHost(name, await selectHost(db, name));
   const scan = (at: HostPlace, req: Request, res: Response) =>
-    // Whoever has become a user meanwhile is told neither keys nor why there are none.
+    // An administrator who has lost that role meanwhile is told neither keys nor why there are none.
     scanHost(api, at, req, res).finally(() => requireAdministrator(res));
 
   resource(router, '/hosts', {

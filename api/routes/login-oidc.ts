@@ -132,8 +132,8 @@ function requireOidc(oidc: Oidc | undefined): Oidc {
 }
 
 /**
- * A target is a path as the browser sees it: nothing goes before it, as it does in `res.location()`. A URI has no other
- * characters than those of ASCII (RFC 3986, 2), and a header holds none.
+ * A target is a path as the browser sees it, so nothing is put before it, as res.location() would. A URI consists of
+ * ASCII (RFC 3986, 2), and a header can hold nothing else.
  */
 function redirect(res: Response, url: string): void {
   res

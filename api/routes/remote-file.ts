@@ -198,7 +198,7 @@ const readSessionKey = (req: Request, res: Response) => ({
   owner: currentUser(res).username,
 });
 
-/** Slycat keeps a file in a project's cache where these are given; dropped, they would seem to have done so. */
+/** Slycat keeps a file in a project's cache where these are given: ignoring them would pretend that we did. */
 function refuseCaching({ query }: Request): void {
   const given = ['cache', 'project', 'key'].filter(name => Object.hasOwn(query, name));
   if (given.length === 0) return;
@@ -208,13 +208,13 @@ function refuseCaching({ query }: Request): void {
   );
 }
 
-/** The tag of If-Range: what is no strong one, such as a date, is that of no state (RFC 9110, 13.1.5). */
+/** The tag of If-Range; a weak one, or a date, fits no state (RFC 9110, 13.1.5). */
 function readTag(req: Request): string | undefined {
   const given = req.get('If-Range')?.trim();
   return given === undefined ? undefined : (/^"([^"]*)"$/.exec(given)?.[1] ?? '');
 }
 
-/** RFC 9110, 13.1.2. The state of a file is not looked at before it is written: no other value than `*` holds anything back. */
+/** RFC 9110, 13.1.2. The state of a file is not read before it is written: no value but `*` prevents that. */
 const isNewOnly = (req: Request): boolean => req.get('If-None-Match')?.trim() === '*';
 
 /** The strong tags of If-Match, or `*`: a weak one never matches (RFC 9110, 13.1.1). */

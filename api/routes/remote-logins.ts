@@ -73,7 +73,7 @@ export default routes('json-body', (router, api) => {
           throw (await hasMissedChallenge(api.database.db, key)) ? challengeExpired() : error;
         });
         await readHops(hostname, key.owner);
-        // They go to the host that was connected to, over that connection, and nowhere else: no place is needed.
+        // The answers go to the connected host over that connection only: no place is needed (decision 35).
         const sealed = await seal(
           api.config.SEAL_PUBLIC_KEY,
           { ...key, hostname },

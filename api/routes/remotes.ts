@@ -235,7 +235,10 @@ async function findHost(
   return hops;
 }
 
-/** A concurrent change or removal of the host, or of a jump host, must find the session that is being opened, or have come before it. */
+/**
+ * A concurrent change or removal of the host, or of a jump host, must either find the session that is being opened, or
+ * have come before it.
+ */
 async function lockHost(
   tx: Tx,
   { name, place, owner }: { name: string; place: string; owner: string },

@@ -274,7 +274,7 @@ export default routes('raw-body', (router, api) => {
 const offsetOf = (upload: UploadRow, length: number) =>
   upload.job === null ? upload.bytes : length;
 
-/** After 429 clients give up, or begin again from the first byte; after 423 they ask again. */
+/** After 429 clients give up, or begin again from the first byte; after 423 they repeat the request. */
 function throwAsLocked(error: unknown): never {
   if (!(error instanceof WindlassError) || error.code !== 'too_many_requests') throw error;
   throw new WindlassError('locked', {

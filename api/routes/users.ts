@@ -251,8 +251,8 @@ const checkVersion = (req: Request, row: UserRecord) =>
   checkIfMatch(req, versionTag(row), tags => tags.replace(/\.\d+"/g, '"'));
 
 /**
- * Locks the rows of a user and of the administrator who asks, who must still be one: so an administrator is left even where two
- * remove each other concurrently. Sorted to avoid deadlocks. Throws `not_found`.
+ * Locks the rows of a user and of the administrator who asks, who must still be one: so one is left even where two
+ * remove each other at once. Sorted against deadlocks. Throws `not_found`.
  */
 async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promise<UserRecord> {
   const me = currentUser(res);
@@ -288,8 +288,8 @@ const changedMeanwhile = () =>
 const NOTHING_ENDED = { jobs: [], sessions: [] };
 
 /**
- * Who changes the own password shows that they know it, so that a page left open does not cost the account. A wrong one
- * counts as a failed login. Throws `invalid_input` and `forbidden`.
+ * A user who changes the own password gives the present one, so that a page left open does not cost the account. A
+ * wrong one counts as a failed login. Throws `invalid_input` and `forbidden`.
  */
 async function checkCurrent(
   passwords: PasswordVerifier,

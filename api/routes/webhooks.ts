@@ -256,7 +256,7 @@ function isReceiver(text: string): boolean {
   return ['http:', 'https:'].includes(protocol) && username + password + hash === '';
 }
 
-/** What the URL itself says; what its name leads to is checked whenever something is sent. Throws `host_not_allowed`. */
+/** Checks the URL itself; the addresses of its name are checked at each delivery. Throws `host_not_allowed`. */
 function refusePrivate({ hostname }: URL): void {
   const name = hostname.replace(/^\[|\]$/g, '');
   const isPrivate = isIP(name) ? isPrivateAddress(name) : /^(.+\.)?localhost\.?$/.test(name);

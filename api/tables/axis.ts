@@ -39,7 +39,7 @@ export function axisOf(column: ColumnStatistics): Axis | undefined {
   };
 }
 
-/** Whether doubles cannot tell all values of the column apart, and what follows the greatest. */
+/** Whether doubles cannot tell apart all values of the column, and the one after the greatest. */
 export function isTooWide(column: ColumnStatistics): boolean {
   const { min = 0, max = 0 } = scaleOf(column) ?? {};
   return needsBase(min, max) && BigInt(max) - BigInt(min) >= MAX_SAFE;

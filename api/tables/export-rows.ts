@@ -25,9 +25,9 @@ interface Table {
 }
 
 /**
- * Row groups, decoded, in which pieces ended: the next ones go on there. To decode the five pieces' group of a wide table for each
- * of them took 2.6 times as long for CSV and 3.5 times for Arrow. Who reads slowly, or leaves, holds it for 10 s, unless others
- * come: as many are held as the thread has tasks.
+ * Decoded row groups in which pieces ended and the next ones begin: decoding one for each of five pieces took 2.6 times
+ * as long for CSV and 3.5 times for Arrow. `max` is the number of the thread's tasks; `ttl` frees what slow or lost
+ * clients hold.
  */
 const begun = new LRUCache<string, Map<string, Values>>({
   max: 4,

@@ -6,9 +6,9 @@ import { between, type Scalar, type Scale, scaleOf } from './scale.ts';
 import { TableReadError } from './thread-protocol.ts';
 
 /**
- * The bins of a column of numbers or times, and how often it has none, as the text of a JSON object. They span exactly its
- * least to its greatest value in the table, also in a view of it. Each bin includes its lower edge, the last one its upper edge
- * too. Every value counts once, except missing ones, NaN and the infinities.
+ * The bins of a column of numbers or times, and the count of its missing values, as JSON. They span its least to
+ * greatest value in the table, also for a view, and include their lower edges; the last bin has its upper edge too. NaN
+ * and the infinities count nowhere.
  */
 export async function makeHistogram(
   file: AsyncBuffer,
@@ -38,8 +38,8 @@ export async function makeHistogram(
 }
 
 /**
- * One more than there are bins: numbers of equal widths, and of days, microseconds and integers past 2^53 the next whole one,
- * because that is what is written. Of one value there is one bin.
+ * One more than there are bins. Numbers have bins of equal width. Edges of days, microseconds and integers past 2^53
+ * are rounded up to the next whole one, because these are what is written. A single value has one bin.
  */
 function edgesOf(column: ColumnStatistics, { min, max }: Scale, bins: number): Scalar[] {
   if (min === max) return [min, max];
@@ -131,7 +131,8 @@ async function eachValue<T = Scalar>(
       metadata: { ...metadata, num_rows: group.num_rows, row_groups: [group] },
       columns: [column],
       parsers: RAW_PARSERS,
-      // What is thrown here rejects a promise that hyparquet drops, which ends the thread: take() is called after the read.
+      // An error thrown here would reject a promise that hyparquet drops, which ends the thread: take() is called after
+      // the read.
       onChunk: ({ columnData }) => void chunks.push(columnData as (typeof chunks)[number]),
     });
     for (const chunk of chunks)

@@ -39,8 +39,8 @@ export interface Export {
 }
 
 /**
- * Streams rows, piece by piece: a slow client holds one piece, and no slot of the reader. The first piece is made before
- * the status is sent; a later error cuts the answer, which is chunked, so that the client can tell.
+ * Streams rows, piece by piece: a slow client holds one piece, and no slot of the reader. The first piece is made
+ * before the status is sent; a later error cuts the chunked answer, so that the client notices.
  */
 export async function sendExport(
   req: Request,

@@ -36,7 +36,7 @@ function createBuckets(
   return { edges, min: filled(Infinity), max: filled(-Infinity), count: filled(0) };
 }
 
-/** Exact where the edge is a whole number: of the sum of two shares one that is would be missed by a rounding. */
+/** Exact where the edge is a whole number: a sum of two shares would miss some by rounding. */
 function edgeOf({ from, to }: Pick<SeriesRange, 'from' | 'to'>, i: number, points: number): number {
   if (!Number.isFinite((to - from) * points)) return from * (1 - i / points) + to * (i / points);
   const [width, parts] = [to - from, from + ((to - from) * i) / points];

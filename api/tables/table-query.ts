@@ -147,7 +147,7 @@ export function parseFilter(given: Given, columns: ColumnStatistics[]): TableFil
   return texts.map(text => JSON.parse(text) as TableFilter);
 }
 
-/** A time with its zone as the same one in UTC, which a column without zones counts as: DuckDB would pass over the zone. */
+/** A time with a zone as the same time in UTC, by which a column without zones counts: DuckDB would ignore the zone. */
 const inUtc = (value: string) => formatTimestamp(parseTimestamp(value));
 
 /** The column of this name. */

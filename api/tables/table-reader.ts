@@ -59,9 +59,9 @@ export class TableReader {
   }
 
   /**
-   * What the task makes. Throws `payload_too_large`, `conflict` when the file is gone, or `unavailable`. An answer
-   * that waits for memory occupies one of the user's slots but none of the thread's, so that a slow reader delays only
-   * their own requests.
+   * The task's result. Throws `payload_too_large`, `conflict` when the file is gone, or `unavailable`. An answer that
+   * waits for memory takes one of the user's slots but none of the thread's, so that a slow reader delays only their
+   * own requests.
    */
   read(file: TableFile, task: TableTask, reading: ReadRequest): Promise<TaskResult<Buffer>> {
     const { user, hasLeft, reserveMemory, confirm } = reading;

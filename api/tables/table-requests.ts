@@ -62,7 +62,7 @@ export function isUnchanged(
   return true;
 }
 
-/** Reads what a task makes of a file as the reader does, unless it is among the last answers: so many bytes of them are kept. */
+/** Reads the results of a file's tasks through a cache of so many bytes. */
 export function makeCachedReader(api: ApiContext, maxSize: number) {
   const sizeCalculation = (bytes: Buffer, key: string) => bytes.length + key.length;
   const answers = new LRUCache<string, Buffer>({ maxSize, sizeCalculation });

@@ -25,10 +25,7 @@ interface Part {
   stored: Promise<void>;
 }
 
-/**
- * Takes the body of one request and appends it to an upload, in parts. What came of a body that ends early is kept, up to
- * its last byte.
- */
+/** Appends the body of one request to an upload, in parts. Of a body that ends early every byte that came is kept. */
 export class AppendSink extends Writable {
   readonly #options: AppendOptions;
   readonly #hash: Hash | undefined;

@@ -42,8 +42,8 @@ export class UploadAppender {
   }
 
   /**
-   * Ends the body that this process still appends, and waits until what came of it is stored: a client that asks again has
-   * lost that connection, and the offset that it is told must hold.
+   * Ends the body that this process still appends, and waits until what came of it is stored: a client that asks again
+   * has lost that connection, and the offset that it gets must hold.
    */
   async interrupt({ uid }: UploadKey): Promise<void> {
     const running = this.#running.get(uid);

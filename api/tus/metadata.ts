@@ -5,8 +5,8 @@ import { parseMetadata } from './protocol.ts';
 const DESCRIPTIVE = new Set(['name', 'type', 'filename', 'filetype', 'relativePath']);
 
 /**
- * The body of POST /uploads that the metadata stand for: `aid` is the name of the one file, `input` is false where it is
- * absent, and a parameter of the parser is a text, or JSON where the parser takes no such text.
+ * The body of POST /uploads that the metadata stand for. `aid` is the name of the one file; `input` is false where it
+ * is absent; a parser's parameter is JSON where the parser takes no text.
  */
 export function uploadFromMetadata(header: string): Record<string, unknown> {
   const { mid, parser, aid, input, ...given } = Object.fromEntries(

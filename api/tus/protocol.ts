@@ -16,9 +16,8 @@ export const CHECKSUM_ALGORITHMS = ['sha1', 'sha256'] as const;
 export const OFFSET_STREAM = 'application/offset+octet-stream';
 
 /**
- * "The Tus-Resumable header MUST be included in every request and response except for OPTIONS requests." "If the version
- * specified by the Client is not supported by the Server, it MUST respond with the 412 Precondition Failed status and MUST
- * include the Tus-Version header into the response."
+ * tus 1.0.0, Tus-Resumable: it is in every request and answer but those of OPTIONS. Another version than ours is
+ * answered 412 with Tus-Version.
  */
 export function requireVersion(req: Request, res: Response): void {
   res.set('Tus-Resumable', TUS_VERSION);
@@ -66,8 +65,8 @@ export function readLength(req: Request, header: 'Upload-Length' | 'Upload-Offse
 }
 
 /**
- * "The Upload-Metadata request and response header MUST consist of one or more comma-separated key-value pairs. The key and
- * value MUST be separated by a space." "All keys MUST be unique. The value MUST be Base64 encoded."
+ * tus 1.0.0, Upload-Metadata: comma-separated pairs of key and value with a space between. Keys are unique; values are
+ * base64.
  */
 export function parseMetadata(header: string): Map<string, string> {
   const found = new Map<string, string>();

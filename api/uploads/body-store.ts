@@ -2,8 +2,8 @@ import { UserSemaphores } from '../concurrency/user-semaphores.ts';
 import { type DiskReservation, DiskReservations } from './disk-reservations.ts';
 
 /**
- * Bodies of one user that are stored concurrently: each takes a connection to the object store and, where its length is
- * unknown, 16 MiB. The bodies of the others wait, unread.
+ * Bodies of one user that are stored at once: each takes a connection to the object store and, where its length is
+ * unknown, 16 MiB. The user's other bodies wait, unread.
  */
 const CONCURRENT_BODIES = 16;
 

@@ -12,8 +12,8 @@ export interface Comparison {
 }
 
 /**
- * Compares the stored parts with the client's count of parts for each file. The counts may be any numbers, so the
- * comparison stops when the list is full.
+ * Compares the stored parts with the client's count of parts for each file. Stops when the list is full, as the counts
+ * may be any numbers.
  */
 export function compareParts(
   uploaded: number[],

@@ -2,8 +2,8 @@ import type { WindlassError } from '../../shared/errors/errors.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /**
- * The SHA-256 in Content-Digest (RFC 9530), if there is one; other algorithms are not verified. The field is a Dictionary
- * of Byte Sequences (RFC 8941, 3.2 and 3.3.5), in which the last of equal keys counts; a parser of all structured fields
+ * The SHA-256 in Content-Digest (RFC 9530), if any; other algorithms are not verified. The field is a Dictionary of
+ * Byte Sequences, in which the last of equal keys counts (RFC 8941, 3.2 and 3.3.5). A parser of all structured fields
  * would be far longer.
  */
 export function readContentDigest(header: string | undefined): Buffer | undefined {

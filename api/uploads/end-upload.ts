@@ -9,7 +9,7 @@ import { bumpModel, lockModel } from '../projects/access.ts';
 import { findUpload, type UploadKey } from './find-upload.ts';
 import { type ParseJob, parseJobColumns, uploadState } from './upload-record.ts';
 
-/** Gives an upload up: removes its parts and cancels its copies. `check` may throw for the record as it is. */
+/** Abandons an upload: removes its parts and cancels its copies. `check` may throw for the record as it is. */
 export async function endUpload(
   api: ApiContext,
   key: UploadKey,

@@ -4,9 +4,9 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { bodyTooSlow, MIN_WINDOW_BYTES } from '../middleware/limit-body-time.ts';
 
 /**
- * Pipes a request's body into the sink. Fails the sink when the client disconnects, or sends less than MIN_WINDOW_BYTES in
- * `windowMs` (LIMIT_BODY_SECONDS) while the sink is ready. Never destroys the request or its socket, since the request
- * must still be answered. Returns a function that stops piping; call it when the sink has ended.
+ * Pipes a request's body into the sink, and fails the sink when the client disconnects or sends less than
+ * MIN_WINDOW_BYTES in `windowMs` while it is ready. Never destroys the socket, which has still to carry the answer.
+ * Call the returned function when the sink has ended.
  */
 export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number): () => void {
   let lastProgress = performance.now();

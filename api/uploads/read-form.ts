@@ -31,10 +31,9 @@ const isUrlencoded = ({ headers }: IncomingMessage) =>
   !headers['content-type']?.trimStart().toLowerCase().startsWith('multipart/');
 
 /**
- * Reads multipart/form-data (RFC 7578), or an urlencoded form: one file `file`, in the latter in base64, streamed into the
- * store, or the fields `sid` and `path`. With
- * `expected`, verifies the digest of the whole form, which Content-Digest is about (RFC 9530, 2). Throws `invalid_input`
- * for any other form, and removes what was stored by then.
+ * Reads multipart/form-data (RFC 7578) or an urlencoded form: one `file`, in the latter in base64, streamed into the
+ * store, or `sid` and `path`. `expected` is the digest of the whole form (RFC 9530, 2). Throws `invalid_input` for
+ * other forms; no object is left then.
  */
 export async function readForm(
   req: IncomingMessage,

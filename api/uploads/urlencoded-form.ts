@@ -13,9 +13,9 @@ interface Limits {
 const ENCODED = 3;
 
 /**
- * Reads application/x-www-form-urlencoded with the events of Busboy: `field` (name, value, nameTruncated, valueTruncated),
- * and for the field `file`, whose value is base64, `file` (name, a stream of the decoded bytes). It holds no more than one
- * piece of a file. Fails with `invalid_input`.
+ * Reads application/x-www-form-urlencoded with Busboy's events: `field` (name, value, nameTruncated, valueTruncated),
+ * and `file` (name, stream) for the field `file`, whose base64 is decoded. It holds no more than one piece of a file.
+ * Fails with `invalid_input`.
  */
 export class UrlencodedForm extends Writable {
   readonly #limits: Limits;
@@ -124,7 +124,7 @@ class Base64Decoder {
     const whole = this.#escape + text;
     this.#escape = /%[\da-f]?$/i.exec(whole)?.[0] ?? '';
     const encoded = whole.slice(0, whole.length - this.#escape.length);
-    // A plus that is not escaped means a space, which base64 does not have: it is a plus that should have been.
+    // An unescaped plus means a space, which base64 does not have: a plus was meant.
     const characters = this.#left + unescapePercent(encoded);
     const size = characters.length - (characters.length % 4);
     const groups = characters.slice(0, size);

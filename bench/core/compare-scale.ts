@@ -9,7 +9,10 @@ const WORKERS = 4;
 const SLOTS = 8;
 /** Of a command: it waits for its host, and takes no processor meanwhile. */
 const COMMAND_MS = 250;
-/** For each worker, at best in six seconds: the last commands, beside which slots are free, count as little on both sides. */
+/**
+ * Commands of each worker for six seconds at best: the last ones, beside which slots are free, count little on both
+ * sides.
+ */
 const JOBS = (SLOTS * 6_000) / COMMAND_MS;
 
 /** Compares four workers with one, of few slots, on commands that wait. Each has a database of its own. */

@@ -12,8 +12,8 @@ const NAMES = Object.keys(ROLES) as Role[];
 const LOOK_EVERY_MS = 100;
 
 /**
- * Watches the most memory that a process of each role takes, in bytes (proc(5), VmHWM), of all that run on this machine; one
- * that ends is known as it was when it was looked at last.
+ * Watches the peak memory, in bytes (proc(5), VmHWM), of this machine's processes of each role; of a process that
+ * ended, the last value seen.
  */
 export function watchPeaks(): { stop(): Record<Role, number> } {
   const peaks: Record<Role, number> = { API: 0, worker: 0, parser: 0 };

@@ -23,10 +23,11 @@ export class SummedFolder {
     this.#sums.on('error', () => {});
   }
 
-  /** Writes what `source` becomes through these; `name` is a path in the folder. Returns the number of bytes. */
+  /** Writes `source` through these streams into the file `name` of the folder. Returns the number of bytes. */
   async write(name: string, source: Readable, ...through: Transform[]): Promise<number> {
     const path = join(this.#folder, name);
-    // One that fails before the pipeline has it fails in the pipeline. A COPY only tells of its error, and would never end there.
+    // A stream that fails before the pipeline has it must fail in it: a COPY emits its error once, and the pipeline
+    // would not end.
     source.on('error', error => source.destroy(error));
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const hash = createHash('sha256');

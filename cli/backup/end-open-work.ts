@@ -1,9 +1,8 @@
 import type pg from 'pg';
 
 /**
- * Ends what was open when a backup was taken and is not known since: jobs that reach a host may have run to their end after it,
- * and must not run again; remote sessions would log in anew. What works on stored bytes alone goes on. Returns how many jobs
- * ended.
+ * Ends what was open when a backup was taken: jobs that reach a host may have ended since and must not run again, and
+ * sessions would log in anew. Jobs on stored bytes alone go on. Returns how many jobs ended.
  */
 export async function endOpenWork(client: pg.Client, taken: string): Promise<number> {
   const error = JSON.stringify({

@@ -3,8 +3,8 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { CommandError } from '../command-error.ts';
 
 /**
- * What a backup or restore failed with, in one line for whoever gave the command; an error that nobody foresaw stays as it is.
- * `what` begins the line, such as "The backup was not made".
+ * The error of a backup or restore in one line for its user; an unforeseen error stays as it is. `what` begins the
+ * line, such as "The backup was not made".
  */
 export function explain(error: unknown, what: string): unknown {
   if (!(error instanceof Error)) return error;

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { clientOf, finderOf } from '../../shared/database/primary.ts';
 import { socketErrors } from '../../shared/database/socket.ts';
 
-/** A statement takes as long as it takes, and a disk may stand for a while. A process that is cut off or suspended keeps no locks. */
+/** No limit on a statement's time, as a disk may stall. A process that is cut off or suspended keeps no locks. */
 const SETTINGS = `
   set statement_timeout = 0;
   set idle_in_transaction_session_timeout = '5min';
@@ -12,8 +12,8 @@ const SETTINGS = `
   set tcp_user_timeout = '5min';`;
 
 /**
- * A connection of its own, for statements of any length. Not one of the pool's driver: after a COPY that its reader held up,
- * that one waits for ever (postgres.js 3.4.9).
+ * A connection of its own, for statements of any length. The pool's driver (postgres.js 3.4.9) waits for ever after a
+ * COPY that its reader held up.
  */
 export async function openConnection(url: string, name: string): Promise<pg.Client> {
   const client = new (clientOf(url))({
@@ -31,8 +31,9 @@ export async function openConnection(url: string, name: string): Promise<pg.Clie
 }
 
 /**
- * Does work in a transaction of the connection. `how`: its characteristics, such as `read only`. What fails is rolled back when the
- * caller ends the connection: after a COPY that was cut off, such as by a full disk, it answers no statement any more.
+ * Does work in a transaction with the characteristics `how`, such as `read only`. Failed work is rolled back when the
+ * caller ends the connection: after an interrupted COPY, as by a full disk, the connection answers no statement any
+ * more.
  */
 export async function inTransaction<T>(
   client: pg.Client,

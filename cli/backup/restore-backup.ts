@@ -35,9 +35,8 @@ interface Restored {
 }
 
 /**
- * Restores a backup into a database that is empty, and the store. Every byte of the backup is checked before; the rows come in
- * one transaction, after the objects, so that a restore that was cut off is made again. It is the last thing that is done: the
- * start of the service migrates the tables to its own release.
+ * Restores a backup into an empty database and the store. Every byte of it is verified first. The rows come last, in
+ * one transaction, so that an interrupted restore can be repeated. The next start migrates the tables to its release.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const { url, folder, signal } = options;
@@ -98,7 +97,7 @@ async function requireOwnStore({ tables }: Manifest, { folder, objects }: Restor
   if (own !== `${marker}\n`) throw new CommandError(OF_ANOTHER.problem, OF_ANOTHER);
 }
 
-/** A store without a marker may hold what a restore that was cut off has put there, and nothing else. */
+/** A store without a marker may hold what an interrupted restore has put there, and nothing else. */
 async function requireKnownObjects(folder: string, objects: ObjectStore) {
   let known: Set<string> | undefined;
   for await (const key of listObjects(objects)) {
@@ -132,7 +131,7 @@ async function requireEmpty(client: pg.Client, { when, tag }: Manifest['migratio
     });
 }
 
-/** Keys are written once: an object that is there comes from a restore that was cut off. */
+/** Keys are written once: an existing object comes from an interrupted restore. */
 async function putObjects(
   manifest: Manifest,
   { objects, folder, signal, onProgress }: RestoreOptions,
@@ -164,7 +163,7 @@ async function copyTables(
   }
 }
 
-/** Who reads the audit sees that what comes before is that of another time. A backup of before there was one says nothing. */
+/** Readers of the audit see where an older state begins. A backup from before the audit has no such entry. */
 async function recordRestore(client: pg.Client, { tables, taken }: Manifest): Promise<void> {
   if (!tables.some(({ name }) => name === 'audit_pending')) return;
   await client.query("insert into audit_pending (action, target) values ('restore', $1)", [taken]);

@@ -1,6 +1,8 @@
 import type pg from 'pg';
 
-/** What processes that run now say of themselves, and what upkeep counts anew: of a state of the past it says nothing. */
+/**
+ * Left out: what running processes report of themselves, and what upkeep counts anew. Neither is true of a past state.
+ */
 const LEFT_OUT = ['workers', 'leases', 'user_storage', 'storage_changes'];
 
 /** The tables of a backup with their columns, each table after those that it refers to. */
@@ -33,8 +35,8 @@ export async function listTables(
 }
 
 /**
- * The keys of all objects that a row refers to, in batches. A job refers for a day to those of its result that are its own. The
- * job of a view names the view's object, which is removed with the table: only the view's row counts.
+ * The keys of all objects that a row refers to, in batches. A job refers to objects of its own result for a day. The
+ * job of a view names the view's object, which goes with the table: only the view's row counts.
  */
 export async function* listReferences(client: pg.Client): AsyncGenerator<string[]> {
   await client.query(`

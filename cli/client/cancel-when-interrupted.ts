@@ -17,8 +17,8 @@ export interface Interruption {
 }
 
 /**
- * The first signal cancels the job, also one that the service is just accepting, and its end is awaited; the second one
- * leaves it to itself.
+ * The first signal cancels the job, even one that is just being accepted, and waits for its end. The second one stops
+ * waiting.
  */
 export function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>): Interruption {
   let status: number | undefined;

@@ -57,7 +57,7 @@ export function connectTo(options: ConnectionOptions): Windlass {
 function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {
   let isTold = false;
   return ({ error, seconds }) => {
-    // The first one may be nothing: a stream that its server ended in good order.
+    // The first retry may follow a stream that its server ended in good order.
     if (isTold || seconds < 1) return;
     isTold = true;
     process.stderr.write(`windlass: ${error.detail} Trying again.\n`);

@@ -22,7 +22,7 @@ const adviseLogin = (detail: string) =>
 /** As one line: a host or its batch system may have said several. */
 export const joinLines = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ');
 
-/** One line for whatever a command may fail with; undefined where the fault is the program's own. */
+/** One line for an error of a command; undefined where the fault is the program's own. */
 export function describe(error: unknown): string | undefined {
   if (error instanceof WindlassError) return joinLines(describeError(error));
   if (error instanceof CommandError)

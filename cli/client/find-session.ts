@@ -24,8 +24,8 @@ export interface LoginChoice {
 }
 
 /**
- * The open session of that host and user; a new one, for which the terminal is asked, where there is none. Without a user it
- * is that of the only account there is a session of, and a new one is for the user of this process.
+ * The open session of that host and user; where there is none a new one, for which the terminal is asked. Without a
+ * user it is that of the only account with a session, and a new one is for the user of this process.
  */
 export async function findOrOpenSession(
   windlass: Windlass,
@@ -63,7 +63,7 @@ export async function findOrOpenSession(
   return windlass.open(host, { username, ...credential, startup, answer });
 }
 
-/** What is meant for one account is not done as another one, such as root. */
+/** A command for one account must not run as another one, such as root. */
 function requireOneAccount(sessions: SessionRecord[]): void {
   const accounts = [...new Set(sessions.map(({ username }) => username))].sort();
   if (accounts.length < 2) return;

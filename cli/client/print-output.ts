@@ -14,14 +14,14 @@ export async function printLines(lines: AsyncIterable<Line>): Promise<void> {
   for await (const line of lines) await write(process.stdout, `${JSON.stringify(line)}\n`);
 }
 
-/** Where it takes no more, what lost-output.ts says is done, and this writes nothing. */
+/** Where the stream takes no more, this writes nothing: lost-output.ts decides. */
 export async function write(target: NodeJS.WriteStream, bytes: Uint8Array | string): Promise<void> {
   if (isOutputLost()) return;
   if (!(target instanceof Socket)) return writeWhole(target, bytes);
   if (!target.write(bytes)) await drained(target);
 }
 
-/** Node's own stream for files passes over that a disk took only the beginning. */
+/** Node's stream for files ignores that a full disk took only the beginning. */
 function writeWhole(target: { fd: number }, given: Uint8Array | string): void {
   const bytes = typeof given === 'string' ? Buffer.from(given) : given;
   try {

@@ -2,7 +2,7 @@ import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
 import { printRecord } from './print-records.ts';
 
-/** Prints the id of a job that goes on by itself. A signal before that cancels it: nobody would know of it. */
+/** Prints the id of a job that runs on by itself. A signal before that cancels it: nobody would know the id. */
 export async function printStarted(
   windlass: Windlass,
   started: Promise<string>,

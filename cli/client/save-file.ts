@@ -8,8 +8,8 @@ import { errnoOf } from '../command-error.ts';
 export const requireFolder = (path: string): Promise<void> => access(dirname(path));
 
 /**
- * Writes the bytes to a file here, which is there whole or as before, with the mode that it had. A link is followed;
- * into what is no regular file, such as /dev/stdout, the bytes go as they come.
+ * Writes the bytes to a local file, whole or not at all, with the mode that it had. A link is followed. What is no
+ * regular file, such as /dev/stdout, gets the bytes as they come.
  */
 export async function saveFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
   const present = await stat(path).catch(ignoreMissing);

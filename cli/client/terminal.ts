@@ -5,8 +5,8 @@ import { ReadStream, WriteStream } from 'node:tty';
 import { CommandError } from '../command-error.ts';
 
 /**
- * Asks on the terminal of the process, also where its standard streams are not. What is typed is shown if `echo`. Throws
- * CommandError with `instead` as its hint where there is no terminal, and where the question is left with Ctrl-C or Ctrl-D.
+ * Asks on the controlling terminal, even where the standard streams are none. What is typed is shown if `echo`. Throws
+ * CommandError, with `instead` as its hint, where there is no terminal and on Ctrl-C and Ctrl-D.
  */
 export async function ask(
   question: string,
@@ -17,7 +17,7 @@ export async function ask(
   const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
   const lines = createInterface({ input, output: echo ? output : hidden, terminal: true });
   try {
-    // The terminal itself does not echo any more, not for those who type at once.
+    // The terminal's echo is off by now, even for people who type at once.
     output.write(question);
     return await new Promise<string>((resolve, reject) => {
       const leave = () => reject(new CommandError('Nothing was entered.', { hint: instead }));

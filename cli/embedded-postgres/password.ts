@@ -43,8 +43,8 @@ const SET_PASSWORD =
   'echo "ALTER ROLE $3 PASSWORD \'$(cat "$4")\'" | "$1" --single -D "$2" -c exit_on_error=true postgres';
 
 /**
- * Gives an existing database a new password, where the file of the old one was lost: the server that
- * asks nobody who they are, for one user, while nothing else runs there.
+ * Gives an existing database a new password, where its file was lost, by Postgres's single-user mode: this asks for no
+ * password, and nothing else may run there.
  */
 export function setPassword(options: {
   directory: string;

@@ -11,7 +11,9 @@ import { CommandError } from '../command-error.ts';
 export const OWNER_ROLE = 'windlass_owner';
 const ROLES = [OWNER_ROLE, API_ROLE, WORKER_ROLE] as const;
 
-/** The URLs of the embedded database for who uses it. None of their roles may read files, start programs or make roles. */
+/**
+ * The URLs of the embedded database for its users. None of their roles may read files, start programs or make roles.
+ */
 export interface RoleUrls {
   /** For migrations and commands of the operator. */
   owner: string;
@@ -69,7 +71,10 @@ async function prepareRole(client: pg.Client, role: string, password: string): P
   );
 }
 
-/** Follows from the superuser's, which is in a file: nothing else has to be kept, and no role can make out another's. */
+/**
+ * Derived from the superuser's password, which is in a file: nothing else must be kept, and no role can derive
+ * another's.
+ */
 const passwordOf = (url: string, role: string) =>
   createHmac('sha256', new URL(url).password).update(role).digest('base64url');
 

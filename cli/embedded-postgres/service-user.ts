@@ -11,9 +11,9 @@ import { CommandError, errnoOf } from '../command-error.ts';
 export type ServiceUser = SystemUser;
 
 /**
- * Chooses an account for Postgres, which refuses to run as root: the owner of its existing data, else `postgres` or
- * `nobody`. The owner comes first, because an account that was added later cannot read the data.
- * Returns undefined if this process does not run as root. Throws CommandError if there is no such account.
+ * The account for Postgres, which refuses to run as root: the owner of its data, else `postgres` or `nobody`. The owner
+ * comes first, as an account that was added later cannot read the data. Undefined if this process is not root. Throws
+ * CommandError.
  */
 export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
   if (process.geteuid?.() !== 0) return undefined;

@@ -1,12 +1,12 @@
 # shellcheck shell=sh
 # Runs one command of the embedded Postgres, or stops the processes that an earlier start left.
 #
-#   run DIRECTORY COMMAND …    runs the command and prints its pid; descriptor 3 comes from the
-#       supervisor: a line on it asks the command to stop, its end (the supervisor died) forces it
-#   stop-orphans DIRECTORY     stops the processes on this directory: postmaster first, then backends
+#   run DIRECTORY COMMAND …    prints the command's pid; a line on descriptor 3 stops the command, the
+#       end of that descriptor (the supervisor died) kills it
+#   stop-orphans DIRECTORY     stops the postmaster on this directory first, then its backends
 #
-# It runs as the user of Postgres, because no other one may inspect its processes on every system, and
-# in the data directory: a later start finds it there and waits until it has ended.
+# Runs as the user of Postgres, since no other may inspect its processes on every system, and in the
+# data directory, where a later start finds it.
 
 # shellcheck disable=SC2086,SC2046,SC3013 # pids are split on purpose; every sh in use has -ef
 
@@ -82,7 +82,7 @@ stop_orphans() {
   return 0
 }
 
-# True for a zombie as well: init may take long to reap the child of a killed wrapper.
+# True for a zombie as well: init may reap the child of a killed wrapper late.
 is_gone() {
   kill -0 "$1" 2>/dev/null || return 0
   read -r stat 2>/dev/null <"/proc/$1/stat" || return 1

@@ -69,9 +69,8 @@ export async function runWrapped(options: WrapOptions): Promise<WrappedCommand> 
 }
 
 /**
- * Stops the processes that still run on a data directory: the Postgres and the wrapper of a killed supervisor, or the
- * backends of a killed postmaster. Takes some 20 ms where nothing runs. Resolves to false if something still runs
- * after 10 s.
+ * Stops the processes that still run on a data directory: the Postgres and wrapper of a killed supervisor, or the
+ * backends of a killed postmaster. Takes 20 ms where nothing runs. False if something still runs after 10 s.
  */
 export async function stopOrphans(directory: string, user: WrapOptions['user']): Promise<boolean> {
   const script = spawnScript(['stop-orphans', directory], { user, cwd: '/', stdio: 'ignore' });

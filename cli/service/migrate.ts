@@ -35,8 +35,7 @@ export async function migrate(
 }
 
 /**
- * Applies the migrations and creates the first administrator; a generated password is told once. The administrator who was
- * made.
+ * Applies the migrations and creates the first administrator, whom it returns; a generated password is printed once.
  */
 export async function prepareDatabase(
   url: string,

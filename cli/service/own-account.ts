@@ -45,7 +45,7 @@ function findAccount(given: string): SystemUser | undefined {
   return readSystemUsers().find(({ name }) => name === given);
 }
 
-/** A process may look into others of its user, and the group that shares the objects may read and remove them. */
+/** A process may inspect others of its user, and the group that shares the objects may read and remove them. */
 export function requireOwnUser(
   { setting, name, uid, gid }: OwnAccount,
   others: readonly (SystemUser | undefined)[],

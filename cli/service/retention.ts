@@ -15,7 +15,7 @@ import type { CommandContext } from './command-context.ts';
 
 /** More are not counted: that would take long where millions are due. */
 const MAX_COUNTED = 100_000;
-/** The service's own upkeep, or the objects that wait for their deletion, may hold a removal up. */
+/** The service's own upkeep, or pending deletions of objects, may delay a removal. */
 const PAUSE_MS = 1_000;
 /** After so many such pauses without a change it is given up. */
 const STUCK_ROUNDS = 60;

@@ -51,8 +51,8 @@ interface Rotated extends Resealed {
 }
 
 /**
- * The keys of `secrets.json`. First everybody learns the new ones; only then something is sealed with them. After a crash
- * each key that was in use is still there: the command is simply repeated, and goes on with the keys that it made.
+ * Rotates the keys of `secrets.json`: all processes learn the new ones before anything is sealed with them (decision
+ * 43). A crash loses no key in use: the repeated command continues with the keys that it made.
  */
 async function rotateStoredKeys(
   database: Database,
@@ -103,8 +103,8 @@ async function makeKeys(old: StoredSecrets): Promise<NextKeys> {
 }
 
 /**
- * The new keys of a rotation that ended while workers lacked them: nothing is sealed with the first one yet. They may have it by
- * now, and another one would have to be given to all of them again.
+ * The new keys of a rotation that ended while workers lacked them: nothing is sealed with the first one yet. They may
+ * have it by now, and all of them would have to be given another one.
  */
 function pendingKeys(old: StoredSecrets): NextKeys | undefined {
   const { SEAL_PRIVATE_KEYS: all, SEAL_PUBLIC_KEY, SECRET_KEY_BEFORE: SECRET_KEY } = old;
@@ -180,7 +180,7 @@ async function listWorkersWithout({ db }: Database, id: string): Promise<string[
     .where(sql.raw(IS_ALIVE));
   return (
     rows
-      // One that stops has no slots any more, and still does what it has begun.
+      // A stopping worker has no slots any more, and still ends what it has begun.
       .filter(
         ({ slots, keys }) => OPENING_QUEUES.some(queue => queue in slots) && !keys?.includes(id),
       )

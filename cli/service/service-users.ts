@@ -37,8 +37,9 @@ export function requireServiceUsers(config: Config): void {
 }
 
 /**
- * The accounts of API and workers where root starts the embedded form: neither reads memory or files of the others, and they
- * share the objects. Throws CommandError; `tell` gets a line for people where workers run as root all the same.
+ * The accounts of API and workers where root starts the embedded form (decision 54): neither reads the other's memory
+ * or files, and they share the objects. Throws CommandError. `tell` gets a warning where workers run as root all the
+ * same.
  */
 export async function prepareServiceUsers(
   config: Config,
@@ -82,7 +83,10 @@ export async function prepareServiceUsers(
   }
 }
 
-/** Whoever finds a hole in a decoder would have the database; its data may belong to a user that new data would not get. */
+/**
+ * The decoders' account must not own the database: a hole in a decoder would open it. Its data may belong to a user
+ * that new data would not get.
+ */
 const isDecoder = (name: string) =>
   new CommandError(
     `The embedded Postgres runs as ${name}, and so would the programs that read files of others.`,
@@ -136,7 +140,7 @@ function requirePrograms(account: OwnAccount, main: string, dataDir: string): vo
   requireReach(account, dataDir, 'x');
 }
 
-/** Undefined where this system does not let a worker have a namespace of its own: it would lose what confines decoders. */
+/** Undefined where this system does not let a worker have a namespace: without one nothing would confine decoders. */
 async function prepareNamespace(
   account: OwnAccount,
   group: number | undefined,

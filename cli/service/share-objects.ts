@@ -6,8 +6,8 @@ import { isSharedFolder, SHARED_MODES, SHARED_ROOT } from '../../shared/storage/
 const GROUP_FOLDER = 0o2000 | SHARED_MODES.folder;
 
 /**
- * Lets a group use all objects: what is made in these folders from now on is of the group, too. The root comes last, so that a
- * start that was cut off does it again, and other starts need not.
+ * Lets a group use all objects, present and future. The root comes last, so that an interrupted start is repeated, and
+ * later starts need not look at the rest.
  */
 export async function shareObjects(path: string, gid: number): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });

@@ -11,7 +11,9 @@ const CHECK = [
   'rmdir "$folder" && exit $status',
 ].join('\n');
 
-/** Why no worker can run in such a namespace here; undefined where one can. What a system permits is tried by doing it. */
+/**
+ * Why no worker can run in such a namespace here; undefined where one can. Only an attempt tells what a system permits.
+ */
 export async function tryNamespace(namespace: UserNamespace): Promise<string | undefined> {
   const decoder = findDecoderUser();
   if (!decoder) return 'there is no account for decoders, such as windlass-decoder.';

@@ -27,9 +27,8 @@ import { prepareDatabase } from './migrate.ts';
 import { prepareServiceUsers, requireServiceUsers } from './service-users.ts';
 
 /**
- * `windlass up`: runs everything until it is asked to stop. If DATABASE_URL, REDIS_URL and S3_ENDPOINT are all set, it runs
- * the fleet form: two processes for each line of a Procfile. Otherwise it runs the embedded form: an API and two workers of
- * every kind, with the embedded Postgres unless DATABASE_URL is set.
+ * `windlass up`: runs everything until it is asked to stop, in the fleet form if DATABASE_URL, REDIS_URL and
+ * S3_ENDPOINT are all set, else in the embedded form.
  */
 export async function up(context: CommandContext): Promise<void> {
   const config = readConfig(context.environment);
@@ -143,7 +142,7 @@ function openLog(config: Config): Logger {
 
 interface Supervised {
   groups: ProcessSpec[][];
-  /** Where their keys are kept, and the processes with the keys that are there later. */
+  /** Where their keys are kept, and how processes get later keys. */
   renewed?: { dataDir: string; processesWith(keys: StoredSecrets): ProcessSpec[][] };
 }
 

@@ -18,7 +18,7 @@ export async function verifyAuditChain(
   const verdict = await withDirectDatabase(readConfig(environment), life.stopping, async url => {
     const database = openDatabase(url, { max: 1 });
     try {
-      // A chain of years takes long, and the database may wait for a lock.
+      // Reading a chain of years takes long, and the database may wait for a lock.
       return await abortable(verifyAudit(database), life.stopping);
     } finally {
       await database.close();

@@ -4,7 +4,7 @@
 
 echo >&4
 read -r _ <&4 || exit 1
-# Nobody in it makes namespaces, in which he would have more rights, other than of networks.
+# Nobody in it makes namespaces but those of networks, as a process has more rights in its own.
 for kind in cgroup ipc mnt pid time user uts; do
   echo 0 >"/proc/sys/user/max_${kind}_namespaces"
 done 2>/dev/null

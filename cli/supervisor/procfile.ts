@@ -12,10 +12,9 @@ interface ProcfileOptions {
 const STOPPED_FIRST = 'api';
 
 /**
- * Parses a Procfile, `name: command` a line, into groups for the supervisor. Several processes of one name are called
- * `name.1`, `name.2` and so on. A command that begins with `node` runs with this Node and reports readiness by a message; a
- * command with shell syntax runs in a shell. Written by hand: foreman is a command that exports no parser.
- * Throws CommandError, which names the line.
+ * Parses a Procfile into groups for the supervisor; several processes of a name are `name.1`, `name.2` and so on. A
+ * command that begins with `node` runs with this Node and reports readiness by a message. Throws CommandError. Written
+ * by hand: foreman exports no parser.
  */
 export function readProcfile({ text, each = 1, cwd }: ProcfileOptions): ProcessSpec[][] {
   const specs = [...parseLines(text)].flatMap(([name, text]) => {

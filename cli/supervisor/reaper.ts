@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/process/log.ts';
 import { readScript } from '../shell-script.ts';
 
 const RESTART_MS = 100;
-/** Whatever is lacking, such as memory or file descriptors, does not come back at once. */
+/** What is lacking, such as memory or file descriptors, does not come back at once. */
 const FAILED_START_MS = 1_000;
 
 /** Kills orphaned children: those that still run when this process has died. */
@@ -15,8 +15,8 @@ export interface Reaper {
 }
 
 /**
- * Starts a shell that reads a pipe from this process. Our programs end by themselves when their IPC channel closes; the
- * reaper is for those that are frozen or busy and for other programs. It is restarted when it is killed.
+ * Starts a shell that reads a pipe from this process. Our programs end when their IPC channel closes; the reaper ends
+ * frozen, busy and other programs. It is restarted when it is killed.
  */
 export function startReaper(log: Logger): Reaper {
   // Read once: where descriptors are lacking it could not be read again.

@@ -51,10 +51,8 @@ interface Options {
 }
 
 /**
- * Runs a process and restarts it whenever it ends, until it is stopped.
- *
- * Each process leads a session of its own: a Ctrl-C at the terminal does not reach it, so that groups stop in order, and
- * its orphaned children are killed with its process group.
+ * Runs a process and restarts it whenever it ends, until it is stopped. Each leads a session of its own: Ctrl-C does
+ * not reach it, so that groups stop in order, and its orphaned children are killed with its process group.
  */
 export function superviseProcess({ spec, log, reaper, onReady }: Options): SupervisedProcess {
   const closing = new AbortController();

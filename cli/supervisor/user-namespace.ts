@@ -5,8 +5,8 @@ import { findDecoderUser } from '../../shared/process/system-users.ts';
 import { readScript } from '../shell-script.ts';
 
 /**
- * A user namespace: in it this account is root, and there is no user but it and the decoders'. So a process may become the
- * decoders' user, give it files and end its processes, and nothing else of what root may do. Linux.
+ * A user namespace in which this account is root, and which has no user but it and the decoders'. So a process may
+ * become the decoders' user, give it files and end its processes, and has no other right of root. Linux.
  */
 export interface UserNamespace {
   uid: number;
@@ -26,7 +26,7 @@ const CAPABILITIES = [
 /** The descriptor after that of the IPC channel. */
 const ASKING = 4;
 
-/** Starts a program in a namespace of its own. It is the process that is returned, by a few programs that replace one another. */
+/** Starts a program in a namespace of its own. A few programs replace one another in the process that is returned. */
 export function spawnInNamespace(
   command: readonly string[],
   namespace: UserNamespace,
@@ -37,7 +37,7 @@ export function spawnInNamespace(
   const child = spawn(
     'unshare',
     [
-      // Rights in it, with which the script becomes the account: until then it is a user that is unknown there.
+      // Rights in the namespace, with which the script becomes the account: until then its user is unknown there.
       ...['--user', '--keep-caps', '--'],
       ...['/bin/sh', '-c', readScript(new URL('./enter-namespace.sh', import.meta.url)), 'sh'],
       ...['setpriv', '--reuid=0', '--regid=0'],
@@ -48,7 +48,7 @@ export function spawnInNamespace(
     { ...options, stdio: [...options.stdio, 'pipe'] } as SpawnOptions,
   );
   const asking = child.stdio[ASKING] as Duplex | null;
-  // It also fails where the process ended meanwhile, which is told as its end.
+  // It also fails where the process ended meanwhile, which is reported as its end.
   asking?.on('error', () => {});
   asking?.once('data', () => {
     try {

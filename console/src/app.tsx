@@ -32,8 +32,8 @@ export const App = () => (
 );
 
 /**
- * Without a login every address is the login page, and goes on to what it names. Where a login ends while a page is used, the
- * page waits behind it unseen, with all that was typed, for the same user alone.
+ * Without a login every address shows the login page, and then what it names. Where a login ends while a page is used,
+ * the page stays hidden behind it, with all that was typed, for the same user only.
  */
 function Content() {
   const { data: user, error } = useUser();
@@ -42,7 +42,7 @@ function Content() {
   if (user === null && !waitsForUser()) last.current = undefined;
   const isOut = user === null;
   useEffect(() => {
-    // As of a page that nobody looks at: nothing is asked for again and again.
+    // As for a hidden page: nothing is polled.
     focusManager.setFocused(isOut ? false : undefined);
     if (!isOut)
       void queries.invalidateQueries({ predicate: ({ state }) => state.status === 'error' });

@@ -1,6 +1,6 @@
 /**
- * The known holes in an answer of `npm audit --json`, a line each; undefined where the registry gave none. npm ends with
- * status 1 in either case.
+ * The known vulnerabilities in an answer of `npm audit --json`, a line each; undefined where the registry gave none.
+ * npm ends with status 1 in either case.
  */
 export function readAudit(text: string): string[] | undefined {
   const { vulnerabilities } = parse(text);

@@ -10,8 +10,8 @@ interface Waiting<K, R> {
 }
 
 /**
- * Batches the look-ups of a hot path: keys that arrive during a query share the next one, and a single one is not delayed.
- * Not DataLoader, which batches keys of one tick only. `ask` returns results in the order of the keys; its error rejects
+ * Batches the look-ups of a hot path: keys that arrive during a query share the next one, and a single one is not
+ * delayed. DataLoader batches keys of one tick only. `ask` returns results in the order of its keys; its error rejects
  * the whole batch.
  */
 export function batchLookups<K, R>(ask: (keys: K[]) => Promise<R[]>): (key: K) => Promise<R> {

@@ -49,7 +49,7 @@ export function openDatabase(
       { application_name: process.title },
       isPooled ? {} : SESSION_SETTINGS,
     ),
-    // PgBouncer gives each transaction another connection, which it does not prepare statements on before 1.21.
+    // PgBouncer gives each transaction another connection, and supports prepared statements only since 1.21.
     prepare: !isPooled,
     onnotice: () => {},
     // drizzle parses arrays itself. The driver's query for their types at each connect is an unhandled rejection when the
@@ -76,9 +76,9 @@ const LOST_CONNECTION =
   /^(Connection terminated|Client has encountered a connection error|timeout expired$)/;
 
 /**
- * Whether an error says that the database cannot be reached, is starting or is shutting down:
- * classes 08 (connection), 57P (shutdown, start-up, killed) and 53 (no resources) of PostgreSQL's error codes, 57014
- * (statement timeout), 25006 (it became a standby), the drivers' own, and those of their sockets.
+ * Whether the database cannot be reached, is starting or is shutting down: PostgreSQL's classes 08 (connection), 57P
+ * (operator intervention) and 53 (no resources), 57014 (statement timeout), 25006 (it became a standby), and errors of
+ * the drivers and their sockets.
  */
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {

@@ -1,4 +1,4 @@
-/** Further connections are used once work has waited for the usual ones so long without a pause … */
+/** Further connections are used once work has waited without a pause for so long … */
 const UNUSUAL_MS = 250;
 /** … by what has waited so long itself … */
 const SHORT_MS = 5;
@@ -8,8 +8,8 @@ const CALM_MS = 1_000;
 type Start = () => void;
 
 /**
- * Lets work wait for the usual connections of a pool, so that further ones are opened under load only, and not by what an
- * idle process does at once every some seconds. Nothing waits for ever: work that never ends only delays other work.
+ * Lets work wait for the usual connections of a pool, so that only load opens further ones, not what an idle process
+ * does at once every few seconds. Nothing waits for ever: work that never ends only delays other work.
  */
 export class ConnectionDelay {
   readonly #isFree: () => boolean;

@@ -9,8 +9,8 @@ const RECONNECT_MS = 250;
 type Listener = (payload: string) => void;
 
 /**
- * The one connection of a process for what lasts as long as a connection does: LISTEN and advisory locks. It opens when it is
- * first used; where something listens it reconnects by itself, otherwise with the next statement.
+ * The one connection of a process for LISTEN and advisory locks, which last as long as their connection. It opens at
+ * its first use. It reconnects by itself where something listens, otherwise with the next statement.
  */
 export class DirectConnection {
   readonly #url: string;
@@ -48,13 +48,13 @@ export class DirectConnection {
     return this.#send<Row>(client, text, values);
   }
 
-  /** Whether it is the server's own: what a pooler says of the process that serves it, the server does not. */
+  /** Whether the connection is to the server itself: a pooler reports another backend process than the server does. */
   async isOwn(): Promise<boolean> {
     const client = await this.#open();
     return (await this.#readPid()) === (client as pg.Client & { processID?: number }).processID;
   }
 
-  /** Whether another one got its process meanwhile, which therefore serves one transaction after another. */
+  /** Whether another connection gets the same backend meanwhile, as behind a pooler in transaction mode. */
   async isShared(): Promise<boolean> {
     const other = new DirectConnection(this.#url);
     try {
@@ -73,7 +73,7 @@ export class DirectConnection {
     await this.#listenAll(await this.#open());
   }
 
-  /** The channel is left some seconds after its last listener: whoever listens again soon costs nothing. */
+  /** The channel is left some seconds after its last listener: a new listener soon after costs nothing. */
   unlisten(channel: string, listener: Listener): void {
     this.#listeners.get(channel)?.delete(listener);
   }

@@ -10,7 +10,7 @@ export function splitHosts(url: string): string[] {
   return (hosts ? hosts.split(',').map(host => before + host + after) : [url]).map(withoutOurs);
 }
 
-/** What a URL says the wanted server must be. Windlass writes, and so asks for the primary anyway. */
+/** The kind of server that a URL asks for. Windlass writes, and so asks for the primary anyway. */
 export const targetOf = (url: string): string | null => parametersOf(url).get(TARGET);
 
 /** Whether a server must prove that it knows the password; see requireScram(). */
@@ -23,7 +23,7 @@ export function canRequireAuth(url: string): boolean {
   return wanted === null || (wanted === SCRAM && !parameters.has('sslmode'));
 }
 
-/** The URL of the embedded database, with the demand that its server knows the password. */
+/** The URL of the embedded database; it requires that the server proves to know the password. */
 export function withScram(url: string): string {
   const demanding = new URL(url);
   demanding.searchParams.set(AUTH, SCRAM);

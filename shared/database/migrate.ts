@@ -15,7 +15,7 @@ import { grantRights } from './rights.ts';
 const POLL_MS = 250;
 const TELL_AFTER_POLLS = 20;
 
-/** A statement takes as long as it takes. A process that hangs or is cut off keeps no locks. */
+/** No limit on a statement's time. A process that hangs or is cut off keeps no locks. */
 const SETTINGS = `
   set statement_timeout = 0;
   set lock_timeout = '${LOCK_TIMEOUT}';
@@ -73,7 +73,7 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
       await makeSequences(session);
     };
     await session.tell(label, () => session.retry(label, migrateQueue));
-    // rights.ts names the tables of the migrations that come with it: it would take those of newer ones away.
+    // rights.ts names the tables of its own release: it would revoke the rights to newer ones.
     if (folder === MIGRATIONS && upTo === Infinity && unknown === 0)
       await session.retry('Granting rights', () => grantRights(client));
   } catch (error) {
@@ -100,7 +100,7 @@ async function makeUnlogged({ client }: MigrationSession): Promise<void> {
     await client.query(`alter table bullmq.${name} set unlogged`);
 }
 
-/** BullMQ would make them where it first adds several entries at once, which the roles of running programs may not. */
+/** BullMQ would make them when it first adds several entries at once; the roles of running programs must not. */
 async function makeSequences({ client }: MigrationSession): Promise<void> {
   for (const queue of QUEUES) {
     const { rows } = await client.query<{ name: string }>(
@@ -112,8 +112,8 @@ async function makeSequences({ client }: MigrationSession): Promise<void> {
 }
 
 /**
- * Asks again and again: who waits within the statement has a snapshot meanwhile, for whose end the owner's
- * `create index concurrently` waits in turn.
+ * Polls: waiting within the statement would hold a snapshot, whose end the owner's `create index concurrently` waits
+ * for in turn.
  */
 async function takeLock({ client, say, signal }: MigrationSession): Promise<void> {
   for (let polls = 1; ; polls++) {

@@ -2,9 +2,9 @@ import type { Logger } from '../process/log.ts';
 import type { Database } from './connect.ts';
 
 /**
- * Notifications between processes: a job changed, a job is to be cancelled, a session ended, a user's credentials changed,
- * a session's job is offered to the worker that has its connection, a job waits in a queue, a slot of it became free,
- * a video has segments for workers that are idle. They are hints and may be lost; rows are the truth.
+ * Topics of notifications, which may be lost: rows are the truth. `offer`: a session's job for the worker that has its
+ * connection; `waiting` and `freed`: a job in a queue, and a slot of it; `segment`: a video has segments for idle
+ * workers.
  */
 const TOPICS = [
   ...(['job', 'cancel', 'session', 'user', 'offer', 'waiting', 'freed', 'worker'] as const),
@@ -15,8 +15,8 @@ export type Topic = (typeof TOPICS)[number];
 /** Each topic has a channel of its own, so that a process is told only what it listens to. */
 export const channelOf = (topic: string) => `windlass_${topic}`;
 /**
- * The channel of the previous release, which has all topics in one. Its programs send something every 5 s; while they do,
- * they are told everything too. Not needed by the next release.
+ * The channel of all topics in the previous release. Its programs send something every 5 s; while they do, they are
+ * told everything too. Not needed by the next release.
  */
 const OLD_CHANNEL = 'windlass';
 const OLD_HEARD_MS = 15_000;
@@ -28,7 +28,9 @@ const WINDOW_MS = 20;
 const SOON_MS = 100;
 /** After a quiet time so many are sent at once, so that a short job's start and end are not delayed. */
 const BURST = 4;
-/** Commits that notify wait for each other, and these for the disk as well: where one took so long there are none for a while. */
+/**
+ * Commits that notify wait for each other, and for the disk: after one that took so long, none notifies for a while.
+ */
 const SLOW_MS = 50;
 const WHILE_SLOW_MS = 5_000;
 /** PostgreSQL's payload limit is 8,000 bytes. */
@@ -118,8 +120,8 @@ export class Notifications {
   }
 
   /**
-   * For a transaction that can notify by itself, which saves another one. `commit` is told whether it does: not where this
-   * process has just sent something, where such commits are slow, or where the previous release listens.
+   * For a transaction that can notify itself, which saves another one. `commit` is told whether to: not where this
+   * process has just notified, where such commits are slow, or where the previous release listens.
    */
   async withCommit<T>(commit: (notifies: boolean) => Promise<T>): Promise<T> {
     const began = performance.now();
@@ -176,7 +178,8 @@ export class Notifications {
     this.#sentUntil = Math.max(this.#sentUntil, performance.now()) + WINDOW_MS;
     if (this.#pending.size > 0) this.#flushWithin(WINDOW_MS);
     try {
-      // Commits that notify wait for each other. None of them waits for the disk besides: a crash ends who listens, too.
+      // Commits that notify wait for each other; here they do not also wait for the disk. A crash ends the listeners,
+      // too.
       await this.#database.sql`
         select pg_notify(key, value), set_config('synchronous_commit', 'off', true)
         from json_each_text(${JSON.stringify(payloads)}::text::json)`;

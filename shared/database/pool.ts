@@ -14,8 +14,8 @@ type PoolOptions = postgres.Options<Record<string, never>> & {
 type Statement = Promise<unknown> & { handler: (statement: Statement) => void };
 
 /**
- * A pool of two clients, of which the second is used under load. A client takes the connection that was free for longest,
- * so that statements now and then keep all its connections open; those of the second close after `idle_timeout`.
+ * A pool of two clients, the second for load (decision 34). A client takes the connection that was free for longest, so
+ * that even few statements keep all its connections open; those of the second close after `idle_timeout`.
  */
 export function openPool(url: string, { max, usual, ...options }: PoolOptions): postgres.Sql {
   /** Never connects. It makes statements, and drizzle sets parsers and serializers on its options, which the clients have. */
@@ -63,14 +63,14 @@ interface Client {
   sql: postgres.Sql;
   /** What its own statements are given to when they are awaited. */
   send: Statement['handler'];
-  /** What was given to it and has not ended: of what a break cut off, some never ends. */
+  /** Work that it was given and that has not ended: some that a break interrupts never ends. */
   running: number;
 }
 
 /**
- * A postgres.js client that is replaced by a new one once a connection of it breaks. A connection object of postgres.js
- * 3.4.9 reconnects with stale state: pending queries, rows of an interrupted result, a partly read error. The next query
- * could then receive the result of another one. So a break rejects all pending queries, and further ones use a new client.
+ * A postgres.js client that is replaced once one of its connections breaks, with all pending queries rejected. A
+ * connection of postgres.js 3.4.9 reconnects with stale state, so that a query could receive the result of another one
+ * (decision 7).
  */
 class ReplacedClient {
   readonly #options: { template: postgres.Sql; finder: PrimaryFinder; max: number };

@@ -4,7 +4,7 @@ import { ConfigError } from '../settings/config.ts';
 import type { Database } from './connect.ts';
 import { SESSION_SETTINGS } from './session-settings.ts';
 
-/** For connections that a pooler opens, which passes no settings on: they begin with those of the role. */
+/** For connections that a pooler opens, which passes no settings on: they have those of the role. */
 export async function setForRole(client: pg.Client): Promise<void> {
   for (const [name, value] of Object.entries(SESSION_SETTINGS))
     await client.query(`do $$ begin

@@ -7,9 +7,9 @@ const HEADER = 5;
 type Bytes = [number, number, number, number];
 
 /**
- * Ends a connection to a server that wants another proof than SCRAM-SHA-256, or none: whoever took the port while the server restarted
- * would be told the password in clear, or be believed. With SCRAM a server proves that it knows the password, too; the drivers
- * check that. Neither can be told so, as libpq can (`require_auth`). To be called before a driver listens, and not with TLS.
+ * Ends a connection to a server that does not use SCRAM-SHA-256: whoever took the port during a restart would get the
+ * password in clear, or be trusted. The drivers lack libpq's `require_auth`. Call it before a driver listens, and not
+ * with TLS.
  */
 export function requireScram(socket: Socket): Socket {
   let isProven = false;
@@ -41,7 +41,7 @@ export function requireScram(socket: Socket): Socket {
   return socket.on('data', look);
 }
 
-/** Where the message ends that begins there. Undefined where it is not whole: a server sends so short ones in one piece. */
+/** Where the message that begins there ends. Undefined where it is incomplete: a server sends so short ones whole. */
 function endOf(chunk: Buffer, at: number): number | undefined {
   const least = chunk[at] === AUTHENTICATION ? HEADER + 4 : HEADER;
   if (at + least > chunk.length) return undefined;
@@ -49,7 +49,7 @@ function endOf(chunk: Buffer, at: number): number | undefined {
   return end >= at + least && end <= chunk.length ? end : undefined;
 }
 
-/** The driver gets the same bytes, and would answer before it hears of the end: it is given the start of a notice. */
+/** The driver gets the same bytes, and would answer before it hears of the end: they are made the start of a notice. */
 function hide(chunk: Buffer, at: number): void {
   chunk[at] = NOTICE;
   if (at + HEADER <= chunk.length) chunk.writeUInt32BE(0x7fff_ffff, at + 1);

@@ -65,7 +65,7 @@ const API_RIGHTS: Record<TableKey, string> = {
   jobStatistics: 'select',
   jobStatisticsProgress: 'select',
   webhooks: `select (${columnsOf(WEBHOOK_COLUMNS)}), insert, delete`,
-  // Who removes the record of a job keeps it here for what waits to be sent.
+  // Removing the record of a job copies it here for pending deliveries.
   webhookDeliveries: 'select, update (record)',
 };
 

@@ -6,7 +6,7 @@ export const SESSION_SETTINGS: Record<string, string> = {
   statement_timeout: STATEMENT_TIMEOUT,
   // A process that hangs inside a transaction must not keep its locks.
   idle_in_transaction_session_timeout: STATEMENT_TIMEOUT,
-  // The server keeps a statement's plan for as long as the connection lasts. One that was made while a table was empty
-  // reads the whole table, and goes on to do so when that has a million rows.
+  // The server keeps a statement's plan as long as the connection lasts. One made while a table was empty reads the
+  // whole table, even when it has a million rows.
   enable_seqscan: 'off',
 };

@@ -46,7 +46,7 @@ export function openSocket(
   return socket;
 }
 
-/** A socket that fails a moment later: the driver listens to it once it has it, and otherwise never learns of this. */
+/** A socket that fails a moment later: the driver listens to it only once it has it. */
 export function failSoon(error: Error): Socket {
   const socket = new Socket();
   socketErrors.add(error);

@@ -12,11 +12,16 @@ interface AuditVerdict {
   entries: number;
   first: number;
   last: number;
-  /** Before the first entry and of the last one: kept elsewhere, they show a chain that was made anew or cut. */
+  /**
+   * The hash before the first entry, and that of the last one: kept elsewhere, they reveal a chain that was replaced or
+   * cut.
+   */
   beforeHash: string;
   lastHash: string;
   pending: number;
-  /** How long the oldest of them has waited, where workers are alive, who chain them within a second; else 0. */
+  /**
+   * How long the oldest pending entry has waited while workers are alive, who chain entries within a second; else 0.
+   */
   pendingSeconds: number;
 }
 

@@ -21,14 +21,13 @@ const NOT_OURS = {
   hint: `Correct S3_BUCKET, DATA_DIR or DATABASE_URL: what no row refers to would be removed. If nobody needs those objects, remove them.`,
 };
 
-/** Stores that had the right id. One that has none any more was replaced, whatever was stored in it since. */
+/** Stores that had the right id. One that has lost it was replaced, whatever it has got since. */
 const confirmed = new WeakSet<ObjectStore>();
 
 /**
- * Where the store is not the one of this database: what is wrong, and what to do. A disk that is not mounted and a wrong bucket
- * look like an empty store, and upkeep removes what no row refers to, also what another installation stored. A store without a
- * marker gets this one's, unless most of the objects that the database refers to are not there: it is new, was used by a release
- * that knew no markers, or has got a copy of the objects.
+ * The problem, and a hint, where the store is not that of this database: an unmounted disk and a wrong bucket look
+ * empty, and upkeep removes what no row refers to. A store without a marker (new, copied, or of an old release) gets
+ * one unless most objects of the database are missing.
  */
 export async function findForeignStore(
   db: Db,

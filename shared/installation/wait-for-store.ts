@@ -7,7 +7,7 @@ import { findForeignStore } from './store-marker.ts';
 const PAUSE_MS = 5_000;
 
 /**
- * Waits while the object store is another one than that of the database, so that nothing is stored there. One that cannot be
+ * Waits while the object store is not that of the database, so that nothing is stored there. A store that cannot be
  * reached is not waited for: much works without it, and /readyz looks again.
  */
 export async function waitForStore(

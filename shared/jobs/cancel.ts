@@ -8,8 +8,8 @@ import { isNotEnded } from './job-conditions.ts';
 export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
 
 /**
- * Cancels the open jobs that `which` selects, and returns their ids. Jobs that no worker ever claimed end at once; the others
- * are ended by their workers. The rows of the jobs' parents are locked before those of the jobs, here as everywhere.
+ * Cancels the open jobs that `which` selects, and returns their ids. Jobs that no worker ever claimed end at once;
+ * workers end the others. The rows of the jobs' parents are locked before the jobs, as everywhere.
  */
 export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
   cancelOpen(tx, and(which, isNull(jobs.finished)));
@@ -18,7 +18,7 @@ export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
 export const cancelJob = (tx: Tx, id: string) => cancelOpen(tx, and(eq(jobs.id, id), isNotEnded));
 
 async function cancelOpen(tx: Tx, isOpen: SQL | undefined): Promise<string[]> {
-  // One that was claimed may be queued again, at the batch system of its host.
+  // A claimed one may be waiting again, in the batch system of its host.
   const isUnclaimed = sql`${jobs.state} = 'queued' and num_nonnulls(${jobs.leaseToken}, ${jobs.runAt}) = 0`;
   // Sorted to avoid deadlocks.
   const open = tx

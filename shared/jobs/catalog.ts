@@ -20,7 +20,7 @@ export const QUEUES_OF = {
 export type Work = keyof typeof QUEUES_OF;
 export const WORK = Object.keys(QUEUES_OF) as Work[];
 
-/** All there is to say of a kind of job: every list of kinds, and what treats some of them specially, is derived from it. */
+/** The one definition of a kind of job, from which every list and special treatment of kinds is derived. */
 interface Definition {
   /** What such a job does, for clients. */
   means: string;
@@ -32,9 +32,9 @@ interface Definition {
    */
   version?: number;
   /**
-   * The same in a session that the previous release would use wrongly: its host has a jump host or an authority, its commands have
-   * variables of the session's own, or read the start-up files each. A kind with a session has it, until the previous release knows
-   * all of these.
+   * The same in a session that the previous release would use wrongly: with a jump host or an authority, variables of its
+   * own, or start-up files that each command reads. Every kind with a session has it, until the previous release knows
+   * these.
    */
   versionInNewerSessions?: number;
   result: z.ZodType;
@@ -51,7 +51,7 @@ interface Definition {
   objects?: string;
   /** The job is cancelled when the client that waits for it disconnects. */
   endsWithClient?: boolean;
-  /** Its handler says whether it runs: a job that a worker has may be waiting elsewhere. */
+  /** Its handler says whether it runs: a claimed job may wait elsewhere, as a batch job. */
   ownState?: boolean;
   /** A client may ask for the same work again by POST /jobs/(id)/retry. */
   retry?: boolean;

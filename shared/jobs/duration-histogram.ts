@@ -26,7 +26,7 @@ const eachBucket = (expression: (bucket: string) => SQL, first: number): SQL =>
     sql`, `,
   )}]::int[]`;
 
-/** No more seconds than so many took that share of what was counted; undefined where nothing was. */
+/** The seconds within which that share of the counted rows ended; undefined where nothing was counted. */
 export function quantile(counts: number[], share: number, longest: number): number | undefined {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;

@@ -4,8 +4,8 @@ import { IS_HELD, IS_WAITING } from './job-conditions.ts';
 import { IS_ALIVE } from './lease.ts';
 
 /**
- * How many slots of a queue one user is given, of all that the live workers have. A job has a slot from its dispatch to its
- * end or release. See docs/decisions/033.
+ * How many slots of a queue one user is given, of all that the live workers have (decision 33). A job has a slot from
+ * its dispatch to its end or release.
  */
 export interface ShareRules {
   /** While another user's work waits. */
@@ -34,16 +34,16 @@ export const slotsOf = (queue: QueueName) =>
 /** SQL: a worker that is being drained, or stops and so has no slots any more. */
 const TAKES_NO_MORE = `(draining or not jsonb_path_exists(slots, '$.* ? (@ > 0)'))`;
 
-/** SQL: neither the slots of a worker that takes no more jobs count, nor those that it still has. */
+/** SQL, of held jobs: not of a worker that takes no more, whose slots do not count either. */
 export const OF_ACTIVE_WORKERS = `(num_nonnulls(lease_token) = 0 or worker is null or worker not in (select id from workers where ${TAKES_NO_MORE}))`;
 
 /** SQL for the two numbers of the advisory lock under which slots of a queue are given. */
 export const lockOf = (queue: QueueName) => `${ADVISORY_LOCKS.slots}, ${QUEUES.indexOf(queue)}`;
 
 /**
- * SQL for the time at which a new job of `asked.owner` is dispatched: now, where a slot is free and the share
- * of this user stays within what may be held whoever else waits; else null, and the dispatcher decides. So it does where earlier jobs
- * of the user wait, or slots are being given at this moment: then a count could be outdated.
+ * SQL for the time at which a new job of `asked.owner` is dispatched: now, where a slot is free within the share that
+ * the user may always have. Null leaves it to the dispatcher, also where earlier jobs of the user wait or slots are
+ * just being given: a count could be outdated.
  */
 export function dispatchedAtOnce(queue: QueueName, limitShare: number): string {
   const ofQueue = `from jobs where queue = ${quote(queue)}`;

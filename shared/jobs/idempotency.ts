@@ -22,8 +22,8 @@ const hasOutput = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} 
 const wasAbandoned = sql`(${inArray(jobs.kind, JOB_KINDS.filter(isAwaitedKind))} and ${jobs.cancelRequested} is not null and ${jobs.state} <> 'succeeded')`;
 
 /**
- * The job that this key started within the last 24 h, if any. Locks the key for the rest of the transaction, so that of two
- * requests with one key the second waits and finds the job of the first.
+ * The job that this key started within the last 24 h, if any. Locks the key until the transaction ends: of two requests
+ * with one key the second waits, and finds the job of the first.
  */
 export async function findJobByIdempotencyKey(
   tx: Tx,

@@ -1,10 +1,9 @@
 import { sql } from 'drizzle-orm';
 
 /**
- * Conditions on rows of jobs, in the words of the indexes' own predicates. They count columns that are set instead of asking
- * `finished is null`: of that the planner believes the column's statistics, which say "one row" after a million jobs have
- * ended, and then reads every open job to find one by its id. Of a count it has no statistics, and of these words no other
- * index. See docs/decisions/028.
+ * Conditions on jobs, word for word the predicates of their indexes. They count columns, for which the planner has no
+ * statistics: those of `finished` say "one row" after a million ended jobs, and it then reads every open job to find
+ * one by its id (decision 28).
  */
 
 /** Has not ended: for statements that name the rows by their ids. */
@@ -19,8 +18,8 @@ export const IS_HELD = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token,
 const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
 
 /**
- * Has ended: for retention alone. With `finished is not null` as its predicate the index jobs_retention was used for the last
- * end of one session's jobs, which then was looked for among all jobs.
+ * Has ended: for retention alone. With `finished is not null` as its predicate, jobs_retention was used to find the
+ * last end of one session's jobs, by reading all jobs.
  */
 const HAS_ENDED = 'num_nonnulls(finished) = 1';
 

@@ -2,7 +2,7 @@ import type { JobKind, Payload } from './catalog.ts';
 
 const MAX_LENGTH = 200;
 
-/** What a job is, in one line of at most 200 characters, for those who look through lists. */
+/** A job in one line of at most 200 characters, for people who look through lists. */
 const LABELS: { [K in JobKind]?: (payload: Payload<K>) => string } = {
   'scan-host': ({ address, port }) => `${address}:${port}`,
   command: ({ command }) => command,
@@ -19,7 +19,7 @@ const LABELS: { [K in JobKind]?: (payload: Payload<K>) => string } = {
   copy: ({ path }) => path,
 };
 
-/** Null for kinds whose payload says nothing: who starts such a job may give its label. */
+/** Null for kinds whose payload says nothing: whoever starts such a job may give its label. */
 export function labelOf<K extends JobKind>(kind: K, payload: Payload<K>): string | null {
   const label = LABELS[kind]?.(payload);
   return label === undefined ? null : oneLine(label);

@@ -13,7 +13,7 @@ export const OBJECT_PREFIXES = [
 ].map(prefix => `${prefix}/`);
 
 /**
- * A new key, `prefix/id/…`. Garbage collection spares the object, before a row refers to it, while a job is open that has
- * this id or works for the model, upload or view of this id.
+ * A new key, `prefix/id/…`. Before a row refers to the object, garbage collection spares it while a job is open that
+ * has this id or works for the model, upload or view with it.
  */
 export const newObjectKey = (prefix: ObjectPrefix, id: string) => `${prefix}/${id}/${newId()}`;

@@ -1,4 +1,4 @@
-/** What is less is a row like any other: LIMIT_FREE_BYTES, LIMIT_OPEN_JOBS and retention bound how many of them there are. */
+/** Smaller payloads do not count: LIMIT_FREE_BYTES, LIMIT_OPEN_JOBS and retention bound the number of rows. */
 const UNCOUNTED = 4_096;
 
 /** Bytes of a job's payload, as JSON, that its user stores with it; null where they do not count. */

@@ -40,8 +40,8 @@ export const isUnderstood = (understood: SQL) =>
   sql`payload_version <= coalesce((${understood} ->> kind)::int, 0)`;
 
 /**
- * What the workers understand that are alive and take jobs of a queue: what nobody there understands is not given to one who would
- * hand it back, again and again. Under '' what any worker that is alive understands, for queues that none takes jobs of.
+ * What the live workers of each queue understand: a job that none of them understands is not given to one that would
+ * return it again and again. Under '' what any live worker understands, for queues that none serves.
  */
 type UnderstoodByQueue = Record<string, Understood>;
 
@@ -74,7 +74,7 @@ export interface WaitingKind {
   jobs: number;
 }
 
-/** What waits and no worker of its queue understands: work of a newer release. */
+/** Waiting jobs that no worker of their queue understands: work of a newer release. */
 export async function readNotUnderstood(db: Db): Promise<WaitingKind[]> {
   const understood = await readUnderstoodByQueue(db);
   if (!understood) return [];

@@ -10,8 +10,8 @@ const { Pool } = requirePackage<typeof pg>('pg');
 const MAX_CONNECTIONS = 4;
 
 /**
- * One pool for all of BullMQ's queues and workers in a process, which by itself opens one for each, and a connection more
- * for what each worker listens to. Statements take a millisecond: one connection is enough but under load.
+ * One pool for all BullMQ queues and workers of a process; BullMQ opens one for each, and a connection for what each
+ * worker listens to. Statements take a millisecond: one connection is enough but under load.
  */
 export class QueuePool {
   readonly #pool: pg.Pool;
@@ -21,7 +21,7 @@ export class QueuePool {
 
   constructor(url: string, direct: DirectConnection | undefined) {
     this.#direct = direct;
-    // After a silent connection a worker was back after 3.5 s with these time-outs, and not within 80 s without.
+    // With these time-outs a worker was back 3.5 s after its connection fell silent, without them not within 80 s.
     this.#pool = new Pool({
       connectionString: finderOf(url).url,
       Client: clientOf(url),
@@ -64,7 +64,7 @@ export class QueuePool {
 
 const LISTEN = /^LISTEN (\w+);$/m;
 
-/** What BullMQ takes for a connection of its own: it sends to the pool, and listens on the direct connection. */
+/** Serves BullMQ as a connection of its own: sends through the pool, and listens on the direct connection. */
 class QueueClient extends EventEmitter {
   readonly #query: (text: string, values?: unknown[]) => Promise<unknown>;
   readonly #direct: DirectConnection | undefined;

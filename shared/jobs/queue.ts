@@ -134,7 +134,7 @@ interface Factory {
 function onRedis(url: string): Factory {
   const connect = (options: Ioredis.RedisOptions) => {
     const redis = new Redis(url, {
-      // A silent connection was detected after 16 s with it, and not within 90 s without.
+      // With it a silent connection was detected after 16 s, without it not within 90 s.
       socketTimeout: 20_000,
       connectTimeout: 5_000,
       keepAlive: 5_000,

@@ -14,12 +14,11 @@ import { anyOf, CLEAN_UP } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
 
 /**
- * Removes the rows of those of these jobs that have ended and that nobody else has locked, with their output, and schedules
- * the deletion of their objects. Returns the ids that it removed.
+ * Removes those of these jobs that have ended and are not locked, and returns their ids. Call detachJobs() before, in
+ * the same transaction.
  *
- * The run of a job may still be on its host: what removes it there is kept as a leftover run, so that its id stays known. A batch
- * job stays while its files are to be removed from its host, and itself from the batch system: its row alone says what they are.
- * The caller has called detachJobs() in the same transaction.
+ * A run that may still be on its host becomes a leftover run, whose id stays known. A batch job stays until its host
+ * and batch system are cleaned up, as its row alone tells what is there.
  */
 export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
   const free = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null and not ${isOnItsHost} order by ${jobs.id} for update skip locked`;
@@ -50,9 +49,8 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
 }
 
 /**
- * Writes what other rows need to know of these ended jobs into those rows, before the jobs are removed: their sessions when
- * they were last used, their uploads how the parse ended, and what waits for a webhook the whole record. Locks them before the
- * jobs, as everywhere.
+ * Writes what other rows need to know of ended jobs into those rows, before the jobs are removed: the last use of a
+ * session, the end of an upload's parse, the record for a webhook. Locks these rows before the jobs, as everywhere.
  */
 export async function detachJobs(tx: Tx, ids: string[]): Promise<void> {
   await touchSessions(tx, ids);
@@ -73,8 +71,8 @@ export async function detachJobs(tx: Tx, ids: string[]): Promise<void> {
 }
 
 /**
- * An open session is idle since the end of its last job at the earliest. Statements by primary key alone: one that asks for
- * open sessions besides reads all open sessions where the statistics say that there are few.
+ * An open session is idle since the end of its last job at the earliest. Statements by primary key only: with a
+ * condition on open sessions the planner may read all of them, where its statistics show few.
  */
 async function touchSessions(tx: Tx, ids: string[]): Promise<void> {
   const ends = await tx.execute<{ sid: string; finished: string }>(sql`

@@ -41,8 +41,8 @@ export interface JobRequest<K extends JobKind = JobKind> {
 }
 
 /**
- * Inserts a job's row in the caller's transaction. Where its user may have a slot at once the row is marked as dispatched,
- * and the caller adds the entry after the commit; if it crashes in between, the dispatcher adds the entry later.
+ * Inserts a job's row in the caller's transaction. Where its user may have a slot at once, the row is marked as
+ * dispatched and the caller adds the entry after the commit; after a crash in between the dispatcher adds it.
  */
 export async function startJob<K extends JobKind>(
   tx: Tx,

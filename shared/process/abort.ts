@@ -27,7 +27,7 @@ export async function* abortableIterator<T>(
   source: AsyncIterableIterator<T>,
   signal: AbortSignal,
 ): AsyncGenerator<T> {
-  // No race with a promise of the signal's: each would keep its result, so all output, until the signal goes.
+  // No race with a promise of the signal: it would keep each result, so all output, as long as the signal exists.
   const leave = () => void source.return?.();
   signal.addEventListener('abort', leave, { once: true });
   try {

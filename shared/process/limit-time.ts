@@ -1,6 +1,6 @@
 /**
- * Does work with a signal that is aborted as this one is, or after so long. AbortSignal.any alone does not hold an
- * AbortSignal.timeout: on Node 20 the garbage collector takes it before it fires, unless somebody else refers to it.
+ * Does work with a signal that is aborted as this one is, or after so long. AbortSignal.any alone does not keep an
+ * AbortSignal.timeout: Node 20 collects it before it fires, unless somebody else refers to it.
  */
 export async function limitTime<T>(
   signal: AbortSignal,

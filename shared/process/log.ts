@@ -31,12 +31,12 @@ export function createLog({ level, name, secrets = [], write }: LogOptions): Log
   );
 }
 
-/** Lines that cannot be written, such as to a file on a full disk, are kept until they can be, so many bytes of them. */
+/** So many bytes of lines that cannot be written, as on a full disk, are kept until they can be. */
 const MAX_UNWRITTEN = 1 << 20;
 
 function standardError() {
   const destination = pino.destination({ fd: 2, sync: true, maxLength: MAX_UNWRITTEN });
-  // Every line is written at once where it can be; for one that cannot, the flush before an end would wait for ever.
+  // Every line is written at once where possible; for one that cannot be, the flush before an exit would wait for ever.
   destination.flushSync = () => {};
   // Without a listener it would end the process, and its work.
   return destination.on('error', () => {});

@@ -38,7 +38,7 @@ function findUser(names: readonly string[], users = readSystemUsers()): SystemUs
 
 export const findPostgresUser = (users = readSystemUsers()) => findUser(POSTGRES, users);
 
-/** Never the one that the embedded Postgres runs as: a program may look into others of its user. */
+/** Never the embedded Postgres's account: a program can inspect others of its user. */
 export function findDecoderUser(users = readSystemUsers()): SystemUser | undefined {
   const postgres = findPostgresUser(users);
   const others = users.filter(({ uid }) => uid !== postgres?.uid);

@@ -4,8 +4,8 @@ import { members, users } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 
 /**
- * Throws `forbidden` unless the user may write to the project at the end of a job: their role may have been taken since it began, or
- * they may have been disabled. The caller's transaction has locked the project, which a change of its members locks, too.
+ * Throws `forbidden` unless the user may still write to the project when a job ends: the role may be gone, or the user
+ * disabled. The caller's transaction has locked the project, as a change of its members does.
  */
 export async function assertWriter(
   tx: Tx,

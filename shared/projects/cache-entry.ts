@@ -36,10 +36,9 @@ interface CacheReference {
 }
 
 /**
- * Stores a reference to an object in a project's cache, in place of one under the same key. The caller's transaction has
- * locked the project, and locks nothing else afterwards. Throws `insufficient_storage` when the project or the user would
- * store more than the limit, and for what the cache could not keep even if it held nothing else. What else is beyond the
- * cache's limit is removed by upkeep.
+ * Stores a reference in a project's cache, in place of one under the same key. The transaction has locked the project,
+ * and locks nothing afterwards. Throws `insufficient_storage` beyond the limits of project and user, and for more bytes
+ * than the cache's limit; upkeep removes other excess.
  */
 export async function putCacheEntry(
   tx: Tx,

@@ -24,9 +24,9 @@ export async function assertProjectQuota(
 }
 
 /**
- * The same check inside the transaction of the write, serialized: of two concurrent writers the second counts the bytes of
- * the first. Every write that adds bytes to a project must call this, even without a limit; a deletion need not. Call it
- * after taking all other locks but those of jobs.
+ * The same check in the transaction of the write: of two concurrent writers the second counts the bytes of the first.
+ * Every write that adds bytes to a project must call it, even without a limit, and after taking all locks but those of
+ * jobs.
  */
 export async function chargeProjectQuota(
   tx: Tx,

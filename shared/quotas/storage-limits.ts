@@ -25,7 +25,7 @@ export interface Stored {
 
 export type StorageGrowth = Required<Pick<StorageCharge, 'added' | 'addedByUser'>>;
 
-/** What takes the place of another user's bytes adds all of it to its user, and only the difference to the project. */
+/** A replacement of another user's bytes adds all of it to its own user, and only the difference to the project. */
 export function growthOf({ size, storedBy }: Stored, before: Stored | undefined): StorageGrowth {
   const own = before?.storedBy === storedBy ? before.size : 0;
   return { added: size - (before?.size ?? 0), addedByUser: size - own };

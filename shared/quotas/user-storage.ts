@@ -14,8 +14,8 @@ interface UserCharge {
 }
 
 /**
- * SQL for the bytes that a user stores: what was counted, and what has changed since. Not until now(), at which this transaction
- * began: another one that began later may have committed first.
+ * SQL for the bytes that a user stores: what was counted, and what has changed until this statement. Not until now(),
+ * when this transaction began: one that began later may have committed first.
  */
 export const storedBytes = (user: SQLWrapper) =>
   sql<number>`greatest(0,
@@ -37,8 +37,8 @@ export async function assertUserStorage(db: Tx, { user, added, limit }: UserChar
 }
 
 /**
- * The same check inside the transaction of the write, serialized: of two concurrent writers the second counts the bytes of the
- * first. Rows that this transaction has written count already. Call it as the last, as chargeProjectQuota().
+ * The same check in the transaction of the write: of two concurrent writers the second counts the bytes of the first.
+ * Rows that this transaction has written count already. Call it last, as chargeProjectQuota().
  */
 export async function chargeUserStorage(tx: Tx, charge: UserCharge): Promise<void> {
   if (charge.limit === 0) return;

@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { isSecretSetting } from './redact.ts';
 
 /**
- * Settings that hold secrets reach a process of the supervisor over its channel, a descriptor that only these two have: what
- * stands in an environment or in arguments can be read in /proc. A process that something else starts has all of them in its
- * environment.
+ * Secret settings reach a process of the supervisor over its channel, a descriptor that only these two have: /proc
+ * shows environments and arguments. A process that something else starts has all of them in its environment.
  */
 export type Secrets = Record<string, string>;
 export type Environment = Record<string, string | undefined>;

@@ -1,9 +1,9 @@
 import { splitHosts } from '../database/host-urls.ts';
 
 /**
- * Removes secrets from log lines in three ways: by the name of a field at any depth; by the shape of a text (a URL with a
- * password, a private key, an Authorization header); and by the values that the process knows. pino's own `redact` takes
- * fixed paths only.
+ * Removes secrets from log lines: by the name of a field at any depth, by the shape of a text (a URL with a password, a
+ * private key, an Authorization header), and by values that the process knows. pino's own `redact` takes fixed paths
+ * only.
  */
 const CENSOR = '[redacted]';
 
@@ -123,7 +123,10 @@ export function listSecrets(settings: Record<string, unknown>): string[] {
   return secrets;
 }
 
-/** Its password, and parameters with such a name. What is no URL, though it looks like one with a password, is a secret. */
+/**
+ * Hides the password, and parameters with secret names. A text that looks like a URL with a password and is no URL is
+ * hidden whole.
+ */
 function secretsOfUrl(text: string): string[] {
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text)) return [];
   const [first = ''] = splitHosts(text);

@@ -7,13 +7,13 @@ import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
 
 export interface Resealed {
   resealed: number;
-  /** Those of no key that is there, or of other bytes than were sealed: their sessions cannot be used anyway. */
+  /** Those sealed with a missing key, or damaged: their sessions cannot be used anyway. */
   unreadable: number;
 }
 
 /**
- * Seals every credential anew that is not sealed with the first of the private keys. A session that changes meanwhile is left
- * as it is then. What the previous release sealed names no place: it gets that of its host's entry as it is now.
+ * Seals anew every credential that is not sealed with the first private key, except of sessions that change meanwhile.
+ * What the previous release sealed names no place: it gets the present one of its host's entry (decision 35).
  */
 export async function resealSessions({ db }: Database, privateKeys: string): Promise<Resealed> {
   const publicKey = publicKeyOf(privateKeys);

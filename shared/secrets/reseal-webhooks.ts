@@ -3,7 +3,7 @@ import type { Database } from '../database/connect.ts';
 import { webhooks } from '../database/schema.ts';
 import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
 
-/** What a key is sealed beside: it goes to no place, because signatures are made here. */
+/** Stands in the place of a destination: the key goes nowhere, because signatures are made here. */
 export const WEBHOOK_PLACE = 'webhook';
 
 /** Seals the keys of webhooks anew that are not sealed with the first of the private keys; how many. */

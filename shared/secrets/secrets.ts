@@ -9,8 +9,8 @@ const suite = new CipherSuite({
   aead: new Aes256Gcm(),
 });
 /**
- * Version 2 keeps the secret with the place that it may be sent to. Version 1, of the previous release, has the secret alone: it
- * is opened in this release only, for the sessions that are open when it is installed (decision 35).
+ * Version 2 has the secret and the place that it may be sent to. Version 1, of the previous release, has the secret
+ * alone: this release opens it for the sessions that are open when it is installed (decision 35).
  */
 const VERSION = 2;
 type Version = 1 | typeof VERSION;
@@ -71,7 +71,10 @@ export interface SealContext {
   hostname: string;
 }
 
-/** The same for the variables of a session's commands, which is no credential, and whose credential is no variable. */
+/**
+ * The same for the variables of a session's commands, so that these do not open as a credential, nor a credential as
+ * these.
+ */
 export type EnvContext = SealContext & { of: 'env' };
 
 /** What the key of a webhook's signatures belongs to. */

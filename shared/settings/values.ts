@@ -29,8 +29,8 @@ export const url = (...schemes: string[]) =>
   );
 
 /**
- * A server with a login. A password in it that is not percent-encoded makes another URL of it, or none: refused here, no part of it
- * is taken for a host that is then named in an error.
+ * A server with a login. A password that is not percent-encoded changes the URL's host or makes none: refused here, no
+ * part of a password is named in an error as a host.
  */
 export const serverUrl = (...schemes: string[]) =>
   z.string().transform((value, context) => {

@@ -9,8 +9,8 @@ export const MAX_JUMPS = 4;
 export type Hops = [...HostRow[], HostRow];
 
 /**
- * The hops to each of these hosts. A host is left out where an entry on the way is missing, or where there are too many or they
- * lead back. With `share` all entries are locked, and stay as they are until the end of the transaction.
+ * The hops to each of these hosts. Hosts are left out where an entry on the way is missing, the way is too long, or it
+ * leads back. `share` locks all entries until the end of the transaction.
  */
 export async function readHops(
   db: Tx,

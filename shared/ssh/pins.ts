@@ -38,8 +38,8 @@ export const authoritiesFor = ({ keys, ...at }: At & { keys: string[] }): Buffer
   keys.filter(pin => isAuthority(pin) && isFor(pin, at)).map(pin => keyBytes(keyLineIn(pin)));
 
 /**
- * Whether the patterns of an authority fit a host, which is also called `[address]:port`: at another port than 22 OpenSSH takes that
- * name first, and then the address. What excludes it by either name excludes it here.
+ * Whether the patterns of an authority fit a host, which at another port than 22 has the name `[address]:port`, too.
+ * OpenSSH tries that first, then the address. Here an exclusion by either name excludes the host.
  */
 export function isFor(authority: string, { address, port }: At): boolean {
   const patterns = (fieldsOf(authority)[1] ?? '').toLowerCase();

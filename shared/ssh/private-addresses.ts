@@ -27,9 +27,9 @@ const EMBEDDING_PREFIXES = [
 ];
 
 /**
- * Loopback, link-local, site-local, private, shared (RFC 6598), multicast and unspecified addresses, those for benchmarks
- * and protocols (RFC 2544, RFC 6890), and IPv6 addresses that lead to any of them: the embedded IPv4 address decides.
- * Teredo (RFC 4380) and local-use NAT64 (RFC 8215) count as private altogether.
+ * Loopback, link-local, site-local, private, shared (RFC 6598), multicast, unspecified, benchmark (RFC 2544) and
+ * protocol (RFC 6890) addresses. An IPv6 address that embeds an IPv4 one is judged by that. Teredo (RFC 4380) and
+ * local-use NAT64 (RFC 8215) are private altogether.
  */
 export function isPrivateAddress(address: string): boolean {
   if (isIP(address) === 4) return privateAddresses.check(address, 'ipv4');

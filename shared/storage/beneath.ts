@@ -3,9 +3,9 @@ import { type FileHandle, mkdir, open, readlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Folders below a root that another user may write to, who may put links there: nothing is read, written or removed
- * elsewhere. A folder is opened, what was opened is looked at, and then used by its descriptor: whatever is put in its place
- * meanwhile is not followed. Linux, as openat2() with RESOLVE_BENEATH, which Node has not.
+ * Folders below a root in which another user may put links: nothing outside is read, written or removed. A folder is
+ * opened, checked, and used by its descriptor, so that a replacement is not followed. Linux only; Node lacks openat2()
+ * with RESOLVE_BENEATH.
  */
 export class Beneath {
   readonly #root: string;

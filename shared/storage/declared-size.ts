@@ -7,8 +7,8 @@ export class SizeMismatch extends Error {
 }
 
 /**
- * Yields the source's bytes; throws SizeMismatch where they are not `size`. Yields the last piece only after the source's
- * end: a server that has all declared bytes makes the object visible, and would not learn that the source had more.
+ * Yields the source's bytes; throws SizeMismatch where they are not `size`. Holds the last piece back until the source
+ * ends: a server makes the object visible with the last declared byte, and would miss an excess.
  */
 export async function* enforceSize(
   size: number,

@@ -34,9 +34,9 @@ import { syncDirectory } from './sync-directory.ts';
 import { writeAll } from './write-all.ts';
 
 /**
- * Objects as files in one folder: `objects/` by key, `incoming/` for those that are being written. What would leave less
- * than `keepFree` bytes (LIMIT_FREE_BYTES) free on the disk is refused; what did so beside others is removed again. In a folder
- * that is shared with a group, the group reads and removes what is stored: see the umask in open.ts.
+ * Objects as files in one folder: `objects/` by key, `incoming/` while they are written. Nothing may leave less than
+ * `keepFree` bytes (LIMIT_FREE_BYTES) on the disk; concurrent writes are checked again at their end. A shared folder's
+ * group reads and removes objects: see the umask in open.ts.
  */
 export class FileStore implements ObjectStore {
   readonly #objects: string;
@@ -88,7 +88,8 @@ export class FileStore implements ObjectStore {
   async get(key: string, { range, signal }: GetOptions = {}): Promise<Readable> {
     const file = await this.#open(key);
     const bytes = createReadStream('', { fd: file, ...range, highWaterMark: 1 << 18, signal });
-    // An abort may come before there is a reader, who learns of it all the same: without a listener it ends the process.
+    // An abort may come before there is a reader, which learns of it anyway: without a listener it would end the
+    // process.
     return bytes.on('error', () => {});
   }
 

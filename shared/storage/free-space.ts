@@ -40,8 +40,8 @@ export class FreeSpace {
   }
 
   /**
-   * Undefined where the store is a server of its own. What the disk said last while it hangs: callers may hold a connection of
-   * the database, and another reading would block another thread.
+   * The free bytes; undefined where the store is a server of its own. While the disk hangs, what it said last: callers
+   * may hold a connection of the database, and another reading would block another thread.
    */
   async read(): Promise<number | undefined> {
     const age = performance.now() - this.#readAt;
@@ -72,7 +72,7 @@ export class FreeSpace {
     if (this.#limit > 0) assertFits(await this.read(), { added: 0, limit: this.#limit });
   }
 
-  /** One sentence where less than twice the limit is free: what needs space is about to be refused, or is. */
+  /** One sentence where less than twice the limit is free: uploads are refused, or soon will be. */
   async describeShortage(): Promise<string | undefined> {
     if (this.#limit === 0) return undefined;
     const free = await this.read();

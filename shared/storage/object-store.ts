@@ -31,16 +31,16 @@ export interface AddressOptions {
  */
 export interface ObjectStore {
   /**
-   * Stores the bytes under the key and returns how many there were. On any error nothing is visible, and the source is
-   * destroyed. Declare the `size` where it is known: S3 then takes the stream without a buffer. Throws SizeMismatch where
-   * the source has another number of bytes.
+   * Stores the bytes and returns their number. On any error nothing is visible, and the source is destroyed. Declare
+   * the `size` where it is known: S3 then needs no buffer. Throws SizeMismatch where the source has another number of
+   * bytes.
    */
   put(key: string, bytes: ObjectSource, options?: PutOptions): Promise<number>;
   /** Returns the bytes, or those of the range. Throws WindlassError `not_found` before the first byte. */
   get(key: string, options?: GetOptions): Promise<Readable>;
   /**
-   * Fills the buffer with the object's bytes from there on. Only where that takes less than a stream of them. Throws as get()
-   * does, and where the object has fewer.
+   * Fills the buffer with the object's bytes from `start` on. Only in stores where this is faster than a stream. Throws
+   * as get() does, and where the object has fewer.
    */
   read?(key: string, into: Buffer, start: number): Promise<void>;
   /** Undefined where there is no such object. */

@@ -11,8 +11,8 @@ interface Entry {
 }
 
 /**
- * Files that are read in pieces, one soon after the other, such as a video that plays: they stay open in between. Only for
- * files that never change. One that is removed meanwhile has no link: `nlink` is 0.
+ * Files that are read in pieces, one soon after the other, such as a video that plays, stay open in between. Only for
+ * files that never change; `nlink` is 0 of one that was removed.
  */
 export class OpenFiles {
   readonly #entries = new Map<string, Entry>();

@@ -6,8 +6,8 @@ import { pendingDeletions } from '../database/schema.ts';
 const BATCH = 5_000;
 
 /**
- * Records in the caller's transaction that these objects lost a reference. Upkeep deletes them soon after the commit, unless
- * another row refers to them. Upkeep finds objects that no row ever referred to by itself.
+ * Records in the caller's transaction that these objects lost a reference: upkeep deletes them after the commit, unless
+ * another row refers to them. Objects that no row ever referred to it finds by itself (decision 9).
  */
 export async function scheduleDeletion(tx: Tx, objects: (string | null)[]): Promise<void> {
   // Sorted to avoid deadlocks.

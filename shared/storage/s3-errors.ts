@@ -13,8 +13,8 @@ export class StallTimeout extends Error {
 }
 
 /**
- * Codes of S3 and MinIO for a full disk or an exhausted quota. MinIO sometimes answers NoSuchUpload to a part of an upload
- * for whose metadata the disk had no room.
+ * S3 and MinIO codes for a full disk or an exhausted quota. MinIO may answer NoSuchUpload when the disk had no room for
+ * the metadata of an upload.
  */
 const STORAGE_FULL = [
   'XMinioStorageFull',

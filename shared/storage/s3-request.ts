@@ -76,9 +76,9 @@ export interface S3RequestOptions {
 }
 
 /**
- * One request to the server. minio-js knows neither deadlines nor signals and may never settle (minio/minio-js#1479), so each
- * request has a client of its own whose transport destroys the connection when the signal aborts or the server stalls. Time
- * in which the server waits for a slow source or reader does not count.
+ * One request to the server. minio-js knows neither deadlines nor signals and may never settle (minio/minio-js#1479),
+ * so each request has a client whose transport ends the connection on abort, or when the server stalls. Waiting for a
+ * slow source or reader does not count.
  */
 export class S3Request {
   readonly client: Minio.Client;
@@ -110,7 +110,8 @@ export class S3Request {
     const { request } = this.#connections.isSecure ? https : http;
     const sent = request({ ...given, agent, signal }, response => {
       this.status = response.statusCode;
-      // For a status that it would retry, minio-js drops the answer and leaks its connection; of an unknown one it reads the body.
+      // For a status that it would retry, minio-js drops the answer and leaks its connection; for an unknown one it
+      // reads the body.
       if ((response.statusCode ?? 0) >= 500 || [408, 429, 499].includes(response.statusCode ?? 0))
         response.statusCode = 599;
       answered(response);

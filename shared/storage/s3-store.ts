@@ -38,14 +38,15 @@ const SLOW_STALL_MS = 60_000;
 /** S3's own limit for one PUT. */
 const MAX_PUT = 5 * 2 ** 30;
 const PAGE = 1_000;
-/** A player asks for one range of a video after the other, and its object never changes: it is not looked up for each. */
+/**
+ * A player requests one range of a video after the other: an object never changes, so it is not looked up each time.
+ */
 const KNOWN_MS = 2_000;
 const MOST_KNOWN = 1_000;
 
 /**
- * Objects in a bucket of MinIO or another S3 server, through the `minio` package. Memory does not grow with an object's
- * size. A failed request whose answer was lost may have taken effect: each attempt uses new keys, and upkeep removes objects
- * that no row refers to.
+ * Objects in a bucket of MinIO or another S3 server. Memory does not grow with an object's size. A failed request may
+ * have taken effect: each attempt uses new keys, and upkeep removes objects that no row refers to.
  */
 export class S3Store implements ObjectStore {
   readonly #connections: S3Connections;

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 export const OWN_MODES = { file: 0o600, folder: 0o700 };
 /** Of what two users share by a group. */
 export const SHARED_MODES = { file: 0o640, folder: 0o770 };
-/** Of the root, whose folders the group cannot replace. A folder gives its group to what is made in it (S_ISGID). */
+/** The mode of the root, whose folders the group cannot replace. New entries of a folder get its group (S_ISGID). */
 export const SHARED_ROOT = 0o2750;
 
 /** Whether the folder is shared with a group. */

@@ -8,7 +8,7 @@ import { scheduleDeletion } from '../storage/pending-deletions.ts';
 
 /** Files of an upload, at most; each becomes an artifact. */
 export const MAX_FILES = 1_000;
-/** Parts of an upload, at most, all files together; also the limit on the index of a part. */
+/** The most parts of an upload, of all files together; also the limit on the index of a part. */
 export const MAX_PARTS = 100_000;
 
 /** A part of a file; both indexes count from 0. */
@@ -64,10 +64,9 @@ export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 
 }
 
 /**
- * Inserts the row of a stored part, in place of an older one. Throws `not_found` when the upload is gone, `conflict` when
- * it was finished meanwhile, `insufficient_storage` when its project or owner would store more than the limit, `invalid_input`
- * when it has MAX_PARTS others; then no row refers to the object. Commit an object once: after a replacement it may be
- * deleted. Lock nothing afterwards: see chargeStorage().
+ * Inserts the row of a stored part, in place of an older one. When it throws (`not_found`, `conflict` after finished,
+ * `insufficient_storage`, `invalid_input` beyond MAX_PARTS), no row refers to the object. Commit an object once: a
+ * replacement may delete it. Lock nothing afterwards: see chargeStorage().
  */
 export async function commitPart(tx: Tx, stored: StoredPart, limits: StorageLimits): Promise<void> {
   const found = await lockUpload(tx, stored.upload);

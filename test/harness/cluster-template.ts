@@ -29,10 +29,9 @@ export function nameClusterTemplate(): TempDir {
 }
 
 /**
- * Copies a new database directory into a data directory, with the tables of Windlass in its database. Making and migrating
- * one costs more than a second of processor time, so that a test run does it once. That a first start does it is tested in
- * cli/embedded-postgres and test/operations/start.test.ts. Without a test run's folder this does nothing: the first start
- * makes the directory.
+ * Copies a migrated database directory into a data directory: making one costs more than a second of processor time.
+ * The real first start is tested in cli/embedded-postgres and test/operations/start.test.ts. Without a test run's
+ * folder this does nothing.
  */
 export async function copyCluster(dataDir: string): Promise<void> {
   const folder = process.env[VARIABLE];

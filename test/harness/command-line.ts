@@ -71,7 +71,7 @@ export async function startCommandLine(): Promise<CommandLine> {
   };
 }
 
-/** Two signals that come at once are one: it is sent until it has been heeded twice. */
+/** Two signals at once count as one: it is sent until the process has ended. */
 export function interruptUntilEnded({ child, ended }: Pick<Started, 'child' | 'ended'>) {
   child.kill('SIGINT');
   const again = setInterval(() => child.kill('SIGINT'), 200);

@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import { expect } from 'vitest';
 import type { SkipReason } from './skip.ts';
 
-/** Both pictures are shrunk to this many cells, so that other digits, and edges of letters, weigh little. */
+/** Both pictures are shrunk to this many cells, so that other digits and edges of letters hardly count. */
 const CELLS = { width: 320, height: 200 };
 /** Of 255, in one channel of a cell. */
 const NOTICEABLE = 40;

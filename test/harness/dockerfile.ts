@@ -95,7 +95,7 @@ function linkPackages(stage: string): void {
   symlinkSync(join(CHECKOUT, 'node_modules'), join(stage, 'node_modules'));
 }
 
-/** Beside this process: npm takes minutes on a busy machine, and the test runner wants to hear of its tests meanwhile. */
+/** Asynchronous: npm takes minutes on a busy machine, and the test runner wants news of its tests meanwhile. */
 async function run(command: string, cwd: string): Promise<void> {
   const { PATH, HOME } = process.env;
   const env = { PATH, HOME, npm_config_prefer_offline: 'true' };

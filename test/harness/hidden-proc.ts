@@ -12,8 +12,8 @@ export function missingHiddenProc(): SkipReason | undefined {
 }
 
 /**
- * Makes this machine look like one without /proc to whatever the returned shell starts; its `ps` tells the truth, as on
- * systems where it has ways of its own.
+ * Hides /proc from whatever the returned shell starts; its `ps` tells the truth, as on systems that need no /proc for
+ * it.
  */
 export function hideProc(directory: string): { path: string; shell: string } {
   const folder = mkdtempSync(join(directory, 'no-proc-'));

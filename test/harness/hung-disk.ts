@@ -12,8 +12,8 @@ export interface HungDisk {
 }
 
 /**
- * An SFTP server that, while its disk hangs, opens and then neither answers nor ends: so sshd closes no channel of it. The
- * kernel holds one in state D the same way, whatever is sent to it.
+ * An SFTP server that neither answers nor ends while its disk hangs, so that sshd closes no channel of it. A real
+ * process in state D ignores every signal in the same way.
  */
 export function makeHungDisk(): HungDisk {
   const directory = makeTempDir('hung-disk');

@@ -23,7 +23,7 @@ export async function makeSigner(kid: string | undefined): Promise<Signer> {
   };
 }
 
-/** A server at an issuer's address that answers what the test says, as no decent provider does. */
+/** A server at an issuer's address that gives the answers of the test, as no proper provider does. */
 export interface LyingProvider {
   issuer: string;
   /** What it answers at a path, from now on: a JSON document, or whatever a function does. */

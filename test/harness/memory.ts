@@ -5,8 +5,8 @@ import type { Stack } from './stack.ts';
 
 const MIB = 1 << 20;
 /**
- * What a process may take more than at rest for passing on whatever there is of it: buffers, and what the collector has not
- * come to yet. What is passed on must be larger, so that a process which holds it all is sure to be seen.
+ * How much more than at rest a process may take to pass on any amount: buffers, and uncollected garbage. What a test
+ * passes on must be larger, so that a process which holds all of it is noticed.
  */
 const API_BYTES = 160 * MIB;
 const WORKER_BYTES = 256 * MIB;

@@ -35,10 +35,10 @@ const NAMED = new Set(
     ['image', 'img', 'figure', 'Video', 'Date', 'InputTime', 'DateTime'],
   ].flat(),
 );
-/** Of these two may not be called the same: who hears the name alone does not know which one it is. */
+/** Two of these must not have one name: a person who hears only names could not tell them apart. */
 const APART = new Set(['button', 'textbox', 'searchbox', 'combobox', 'slider', 'spinbutton']);
 
-/** What a screen reader hears of the page, as Chromium gives it: names that are missing, and names of two. */
+/** What Chromium gives a screen reader of the page: missing names, and names of two controls. */
 export async function findNameless(page: Page): Promise<string[]> {
   const devtools = await page.context().newCDPSession(page);
   const { nodes } = (await devtools.send('Accessibility.getFullAXTree')) as { nodes: AxNode[] };

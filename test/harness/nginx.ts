@@ -14,8 +14,8 @@ export interface TestNginx {
 }
 
 /**
- * Starts nginx on 127.0.0.1 with the configuration of docs/fleet.md, before the APIs on these ports. `patience`: in the place of
- * the time that it waits for most answers.
+ * Starts nginx on 127.0.0.1 with the configuration of docs/fleet.md, before the APIs on these ports. `patience`
+ * replaces the time for which it waits for most answers.
  */
 export async function startNginx(
   port: number,

@@ -28,9 +28,9 @@ const LONGEST_SHARED = [
 const OWN_STACK = /\b(startStack\(|alone:|env\b)/;
 
 /**
- * The longest files first, then files with stacks of their own, then tests beside the sources that run programs, then files
- * that share a stack, which are short, and last the unit tests. Files of one project, and files that share a stack, stand
- * together: a worker process that goes on from one to the next keeps what it has.
+ * The longest files first, then those with stacks of their own, unit tests that run programs, files that share a stack,
+ * which are short, and other unit tests. Files of one project, and files that share a stack, stand together: a worker
+ * process keeps what it has.
  */
 export class TestOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -18,9 +18,8 @@ const CODES = 10;
 let made = 0;
 
 /**
- * Starts an sshd with a PAM service of its own: sshd asks PAM by the name that it was called by, here that of a link. The codes
- * are the emergency ones of google-authenticator, which depend on no clock. With `asksPassword` PAM asks for the password
- * first. Needs root.
+ * Starts an sshd with a PAM service of its own, named by the link through which sshd is called. The codes are emergency
+ * ones of google-authenticator, which depend on no clock. `asksPassword`: PAM asks for the password first. Needs root.
  */
 export async function startCodeHost(
   options: { lines?: string[]; asksPassword?: boolean } = {},

@@ -55,8 +55,8 @@ function findApi({ stack }: ProxiedFleet, port: number): StackProcess | undefine
 }
 
 /**
- * Sends the signal to the API on this port, and waits until that process is gone with all of its threads: a process that is
- * killed looks ended while the others still hold its port, and a POST that gets there is answered 502, as it is not sent again.
+ * Signals the API on this port and waits until all its threads are gone: a killed process looks ended while they still
+ * hold its port, and a POST that gets there is answered 502, as it is not sent again.
  */
 export async function endApi(
   fleet: ProxiedFleet,

@@ -20,10 +20,9 @@ const MOST_UNUSED = 1;
 const stacks: SharedStack[] = [];
 
 /**
- * Gives a stack with these settings: one that an earlier test file of this process has left, or a new one. Starting one costs
- * more processor time than the tests of most files. Its stop() removes what the file made and leaves the stack to the next
- * file, which finds the users, hosts, projects and sessions of a new stack, but the jobs and metrics of earlier files.
- * A file that ends its stack for good, measures its processes, or counts all that was ever done gives a reason as `alone`.
+ * A stack with these settings, left by an earlier test file of this process or new, as a start costs more than most
+ * files. Its stop() removes what the file made, but not jobs and metrics. `alone` is the reason of a file that ends its
+ * stack, measures processes or counts all that was ever done.
  */
 export async function startOwnOrShared(options: SharedStackOptions): Promise<Stack> {
   const { alone, ...own } = options;

@@ -18,8 +18,8 @@ interface Given {
 }
 
 /**
- * Sends what slycat-web-client 4.5.2 of PyPI sends, byte for byte, header for header, and takes of an answer what its
- * Connection.request() takes. Recorded from that client; it needs libraries of Kerberos, which these tests do without.
+ * Sends what slycat-web-client 4.5.2 of PyPI sends, byte for byte, and takes of an answer what its Connection.request()
+ * takes. Recorded, since that client needs Kerberos libraries.
  */
 export class SlycatClient {
   readonly #url: URL;

@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
 /**
- * Many clients of one event stream, each a bare socket that keeps only how far it has come: an HTTP client's own memory
- * would be most of what a test of thousands measures. What the job prints must be ASCII.
+ * Many clients of one event stream, each a bare socket that keeps only its offset: an HTTP client's memory would be
+ * most of what a test of thousands measures. The job's output must be ASCII.
  */
 export class SseClients {
   readonly #request: (last: string) => string;

@@ -21,9 +21,9 @@ export interface TestSshd extends Sshd {
 }
 
 /**
- * Starts a real sshd on a free port, as often as wanted. The login is the given throwaway account, by
- * key and by password; without one the current user, by key, with a home in a temporary folder.
- * `program` is another path of it, for an account. `lines` of sshd_config win over the harness's own. Needs sshd: see missingPrograms().
+ * Starts a real sshd on a free port. The login is the throwaway account, by key and password, else the current user, by
+ * key, with a temporary home. `program` is another sshd, for an account. `lines` win over the harness's sshd_config.
+ * Needs sshd: see missingPrograms().
  */
 export async function startTestSshd(
   options: { account?: Account; lines?: string[]; program?: string } = {},

@@ -32,9 +32,9 @@ const WORKERS_TOGETHER = 'api: node dist/api/main.js\nworker: node dist/workers/
 
 export interface StackOptions {
   /**
-   * `fleet`: two APIs and two workers of every kind on a PostgreSQL, a Redis and a MinIO beside the stack, which `kill` does
-   * not know and the stacks of a test file share; with WORKERS_APART two workers of each kind. Needs them: see
-   * missingFleet(). Default `embedded`.
+   * `fleet`: two APIs and two workers of every kind, on a PostgreSQL, a Redis and a MinIO that the stacks of a test
+   * file share, and that `kill` does not know. With WORKERS_APART two workers of each kind. For the programs it needs
+   * see missingFleet(). Default `embedded`.
    */
   form?: 'embedded' | 'fleet';
   /** Embedded: queue on a Redis of the stack's own instead of on the embedded Postgres. */

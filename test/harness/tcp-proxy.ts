@@ -17,8 +17,8 @@ export interface TcpProxy {
   /** As a network that drops every packet: nothing passes, nothing is closed, new connections are silent. */
   blackhole(...directions: Direction[]): void;
   /**
-   * As a firewall that forgets in silence, or a host that another took the address of: what is open now is silent for ever,
-   * and nobody is told; new connections pass. Not ended by `heal`.
+   * As a firewall that forgets in silence, or a host whose address another one took: open connections stay silent for
+   * ever, new ones pass. `heal` does not end it.
    */
   forget(): void;
   /** As a slow link that all connections share: so many bytes a second pass in a direction. */

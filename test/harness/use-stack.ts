@@ -17,8 +17,8 @@ export const UNLIMITED: SharedStackOptions = {
 };
 
 /**
- * Starts something before the tests of the describe() that this is called in, and stops it after them; what was begun to
- * be used last is stopped first. It is there in hooks that come later, and in tests; before, whatever is asked of it throws.
+ * Starts something before the tests of this describe() and stops it after them, the last one first. It may be used in
+ * later hooks and in tests; any earlier use throws.
  */
 export function useStarted<T extends { stop(): Promise<void> }>(start: () => Promise<T>): T {
   let started: T | undefined;

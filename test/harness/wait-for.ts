@@ -14,8 +14,8 @@ const SHORTEST_MS = 20;
 const LONGEST_MS = 250;
 
 /**
- * Polls until the condition gives something truthy, and resolves with it. A condition that throws
- * has not come true; its last error is the cause of the time-out's.
+ * Polls until the condition is truthy, and resolves with its value. A condition that throws is false; its last error is
+ * the cause of the time-out's error.
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,

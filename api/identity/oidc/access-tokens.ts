@@ -10,10 +10,10 @@ import { badToken } from './provider-errors.ts';
 /** The compact form of a signed JWT (RFC 7515, 7.1); an API token has no dots. */
 export const isJwt = (token: string) => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token);
 
-/** Of a Date, in milliseconds (ECMA-262, 21.4.1.1). Some tokens are to last for ever. */
+/** The latest Date in milliseconds (ECMA-262, 21.4.1.1): some tokens are meant to last for ever. */
 const LAST_MOMENT = 8.64e15;
 
-/** Whose access token of the identity provider this is: somebody who has logged in before. Throws `unauthorized`. */
+/** The user of an access token of the identity provider, who must have logged in before. Throws `unauthorized`. */
 export async function findTokenUser(
   db: Db,
   token: string,
@@ -32,7 +32,7 @@ export async function findTokenUser(
   // A login may be long ago: rights that the provider gives must be in the token, too.
   const administrator = row.administrator && (!administrators || meetsRule(claims, administrators));
   const expires = Number(claims.exp) * 1_000;
-  // One that has ended is still taken for a while: a link by it is not over from the start.
+  // An expired one is still accepted for a while: a link made by it must not be over from the start.
   const ends = new Date(
     Math.min(expires > Date.now() ? expires : expires + CLOCK_SECONDS * 1_000, LAST_MOMENT),
   );

@@ -1,4 +1,4 @@
-/** Who has just failed to answer is left alone for so long: each request asked else, and waited. */
+/** A service that has just failed is not asked for so long: each request would ask, and wait. */
 const PAUSE_MS = 5_000;
 
 /** What another service says, kept for a while: requests that need it meanwhile ask once. */
@@ -12,7 +12,7 @@ export class CachedAnswer<T> {
     this.#ask = ask;
   }
 
-  /** As it was at most so long ago. Throws the error of the last attempt while that was a moment ago. */
+  /** The answer, at most so old. Throws the error of the last attempt while that was a moment ago. */
   async get(maxAgeMs: number): Promise<T> {
     const now = performance.now();
     if (this.#known && now - this.#known.at < maxAgeMs) return this.#known.value;

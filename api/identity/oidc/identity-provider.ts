@@ -167,11 +167,11 @@ export class IdentityProvider {
   }
 }
 
-/** Core 1.0, 2. The database holds no NUL, and would take characters that are none for the same. */
+/** Core 1.0, 2. PostgreSQL stores no NUL, and all lone surrogates would be stored as the same character. */
 const isSubject = (text: unknown): text is string =>
   typeof text === 'string' && /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text);
 
-/** RFC 9068, 4, as far as providers agree: ID tokens and those that tell of a logout say what they are. */
+/** RFC 9068, 4, as far as providers agree: `at_hash` marks ID tokens, `events` logout tokens. */
 const isAccessToken = ({ typ }: { typ?: string }, claims: Claims) =>
   [undefined, 'jwt', 'at+jwt', 'application/at+jwt'].includes(typ?.toLowerCase()) &&
   claims.at_hash === undefined &&

@@ -18,9 +18,8 @@ type Keys = Pick<Config, 'SECRET_KEY_BEFORE'> & { SECRET_KEY: string };
 export type LoginUnderWay = z.output<typeof loginUnderWay>;
 
 /**
- * Keeps a login under way in an encrypted cookie of the browser that began it: the provider's answer is accepted from that
- * browser alone, so nobody can log another one in as himself (RFC 9700, 4.7). Nothing is stored here before somebody has
- * logged in, so that nobody can fill the database. Each login has its cookie: tabs do not disturb each other.
+ * An encrypted cookie for each login under way, so that tabs do not disturb each other. Only the browser that began a
+ * login can finish it (login CSRF: RFC 9700, 4.7), and nothing is stored before, so that nobody fills the database.
  */
 export class LoginCookie {
   readonly #keys: Keys;
@@ -44,7 +43,10 @@ export class LoginCookie {
     res.cookie(nameFor(login.state), text, { ...this.#options, maxAge: LOGIN_SECONDS * 1_000 });
   }
 
-  /** The login of this state that the browser began, or undefined: none, another one's, or too long ago. */
+  /**
+   * The login of this state that the browser began; undefined where there is none, it is another browser's, or it began
+   * too long ago.
+   */
   async read(req: Request, state: string): Promise<LoginUnderWay | undefined> {
     const pattern = new RegExp(`(?:^|;) *${nameFor(state)}=([\\w.-]+)`);
     const text = pattern.exec(req.get('Cookie') ?? '')?.[1];

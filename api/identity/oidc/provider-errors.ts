@@ -3,7 +3,7 @@ import * as client from 'openid-client';
 import { unavailable, WindlassError } from '../../../shared/errors/errors.ts';
 import { invalidInput } from '../../http/validate.ts';
 
-/** What becomes of the errors of the libraries: none of their texts, which may quote tokens, reaches a client. */
+/** Errors for those of the libraries, none of whose texts reaches a client: they may quote tokens. */
 
 export const providerUnavailable = (cause: unknown) =>
   unavailable(

@@ -11,7 +11,7 @@ import { fetchFromProvider } from './provider-fetch.ts';
 
 /** A key that the provider has withdrawn is accepted for so long at most. */
 const KEPT_MS = 600_000;
-/** Whatever tokens come, keys are asked for no more often: a new key works after so long at the latest. */
+/** Keys are requested no more often, whatever tokens come: a new key works after so long at the latest. */
 const RENEWED_MS = 30_000;
 
 type KeySet = ReturnType<typeof createLocalJWKSet>;

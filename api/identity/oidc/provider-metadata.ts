@@ -5,9 +5,9 @@ const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'user
 const OPTIONAL = 'userinfo_endpoint';
 
 /**
- * Throws unless the document is of this issuer, and every address in it may be used: by https, or on this machine where the
- * issuer is, too. Other origins are allowed, as large providers have several. The library takes a template for an issuer from
- * providers that it knows: anybody there could then log in, and say of himself what makes an administrator.
+ * Throws unless the document is of this issuer and its addresses are https, or on this machine where the issuer is.
+ * Other origins are allowed: large providers have several. The library accepts templates as issuers of providers that
+ * it knows; anybody there could claim to be an administrator.
  */
 export function requireMetadata(metadata: Record<string, unknown>, issuer: string): void {
   if (new URL(String(metadata.issuer)).href !== new URL(issuer).href)

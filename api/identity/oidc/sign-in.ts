@@ -19,8 +19,8 @@ export interface SignInOptions {
 }
 
 /**
- * The user of a subject of the identity provider, made at the first login. A name that another user has is refused, never
- * joined: who may choose his name there would else get that user's account.
+ * The user of a subject of the identity provider, made at the first login. A name that another user has is refused,
+ * never joined: whoever can choose their name there would get that user's account.
  */
 export function signIn(
   db: Db,

@@ -6,9 +6,8 @@ import { LOGIN_SECONDS } from './login-cookie.ts';
 import { beginAgain } from './provider-errors.ts';
 
 /**
- * Logs in with a state, which is good for one login. A copy of its request is refused while the first one is under way: a
- * provider that is sent a code twice takes back what it gave for it (RFC 6749, 4.1.2), and nobody would be logged in. After
- * a login that failed the state is as before, so that nobody fills the table.
+ * Logs in with a state, once. A concurrent copy of the request is refused: a provider that gets a code twice revokes
+ * the tokens that it issued for it (RFC 6749, 4.1.2). A failed login frees the state, so that nobody fills the table.
  */
 export async function spendState<T>(db: Db, state: string, logIn: () => Promise<T>): Promise<T> {
   const hash = hashSecret(state);

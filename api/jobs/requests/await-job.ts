@@ -8,8 +8,8 @@ import { identifyAfterEnd } from './identify-after-end.ts';
 import { limitWait } from './limit-wait.ts';
 
 /**
- * Waits for a job of an AwaitedKind. Throws what it failed with; undefined where the client has disconnected. Throws `unauthorized`
- * where the sender's credentials were taken meanwhile: what the job has done stays.
+ * Waits for a job of an AwaitedKind. Throws the job's error. Undefined where the client has disconnected. Throws
+ * `unauthorized` where the sender's credentials were revoked meanwhile: what the job has done stays.
  */
 export async function awaitJob(
   api: ApiContext,
@@ -28,8 +28,8 @@ export async function awaitJob(
 }
 
 /**
- * Does what a request does with the job that it started, and cancels the job where that fails: its client disconnects,
- * for example, which is no error.
+ * Does a request's work with the job that it started, and cancels the job where that fails, for example because the
+ * client disconnects, which is no error.
  */
 export async function whileClientWaits<T>(
   api: ApiContext,

@@ -4,8 +4,8 @@ import { toWindlassError } from '../../http/to-windlass-error.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
 
 /**
- * Identifies the sender again when a job has ended. Throws where the credentials or rights were taken meanwhile; false where
- * nobody can tell for now. The job may have run: a client that repeats a request answered 429 or 503 would run it twice.
+ * Identifies the sender again when a job has ended. Throws where credentials or rights were revoked meanwhile. False
+ * where that is not known for now: a client repeats what is answered 429 or 503, and the job may have run.
  */
 export async function identifyAfterEnd(
   api: ApiContext,

@@ -2,13 +2,12 @@ import { LRUCache } from 'lru-cache';
 
 const TTL_MS = 1_000;
 const MAX_USERS = 10_000;
-/** So near to the limit every start counts: one that is under way is in no count yet. */
+/** So near to the limit every start counts: concurrent starts are in no count yet. */
 const NEAR = 200;
 
 /**
- * Remembers for a second how many jobs a user may start until his open ones have to be counted again. A count reads each of
- * them, and at every start would cost the more the more of them wait. Half of what is left to the limit is started without:
- * the rest is for the other API processes.
+ * Remembers for a second how many jobs a user may start before the open ones are counted again, as a count reads each
+ * of them. That is half of what is left to the limit: the rest is for the other API processes.
  */
 export class OpenJobCounts {
   readonly #limit: number;
@@ -20,7 +19,7 @@ export class OpenJobCounts {
     this.#uncounted = new LRUCache({ max: MAX_USERS, ttl });
   }
 
-  /** The limit that the user's next job is held to; 0 where it is known to be far. */
+  /** The limit for the user's next job; 0 where the user is known to be far from it. */
   nextLimit(owner: string): number {
     const known = this.#uncounted.get(owner);
     if (!known || known.left === 0) return this.#limit;

@@ -11,8 +11,8 @@ import { limitWait } from './limit-wait.ts';
 const MAX_POLL_SECONDS = 300;
 
 /**
- * The job when it has ended, or as it is when the answer is due: by `Prefer`, and after LAUNCH_MAX_WAIT at the latest. A
- * client that disconnects cancels nothing. Throws `unauthorized` where the sender's credentials were taken meanwhile.
+ * The job when it has ended, or as it is when the answer is due: by `Prefer`, and by LAUNCH_MAX_WAIT at the latest. A
+ * client that disconnects cancels nothing. Throws `unauthorized` where the sender's credentials were revoked meanwhile.
  */
 export async function awaitEnd(
   api: ApiContext,
@@ -29,9 +29,9 @@ export async function awaitEnd(
 }
 
 /**
- * The row to answer GET of a job's state with. With `Prefer: wait=N` the request is a long poll: it waits, for N seconds
- * at most, until the row differs from what If-None-Match names (`tag` is that of `row`), or without one from `row`. A job that has ended is not
- * waited for. Throws `too_many_requests` where the user has too many long polls, and `unauthorized` as awaitEnd() does.
+ * The row that answers GET of a job's state. `Prefer: wait=N` (RFC 7240) waits for N seconds at most until the row
+ * differs from If-None-Match, else from `row`, whose tag is `tag`. Throws `too_many_requests` for too many long polls,
+ * and `unauthorized` as awaitEnd() does.
  */
 export async function awaitChange(
   api: ApiContext,

@@ -16,9 +16,9 @@ const ANSWERED = 10 << 20;
 const SLICE = 64 << 10;
 
 /**
- * Answers a launch with the output of its command, which has succeeded, and with the command, which is read where it is not given.
- * All of it is read before the head is sent, so that an unavailable store is still an error of its own; it is encoded slice by
- * slice, as the client reads.
+ * Answers a launch with its command, which is read if not given, and that command's output. All of it is read before
+ * the head is sent, so that an unavailable store is still an error of its own. It is encoded slice by slice, as the
+ * client reads.
  */
 export async function sendCommandResult(
   api: ApiContext,

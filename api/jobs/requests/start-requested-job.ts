@@ -50,8 +50,8 @@ export type RequestedJob = {
 }[JobKind];
 
 /**
- * Starts the job that `prepare` returns, after what it checks and writes in the same transaction, and adds it to the queue.
- * Where the request repeats an Idempotency-Key the job of the earlier request is returned instead.
+ * Starts the job that `prepare` returns, in the transaction of what `prepare` writes, and adds it to the queue. Where
+ * the request repeats an Idempotency-Key, the job of the earlier request is returned instead.
  */
 export function startRequestedJob(
   api: ApiContext,
@@ -132,7 +132,9 @@ const limitsOf = ({ config, openJobs }: ApiContext, owner: string) => ({
   share: config.LIMIT_SHARE,
 });
 
-/** Adds the job's entry, or has the dispatcher do so: soon where it decides, later where the queue is unavailable. */
+/**
+ * Adds the job's entry, or leaves that to the dispatcher: soon where it decides, later where the queue is unavailable.
+ */
 function enqueue(api: ApiContext, job: JobSummary): void {
   if (!job.dispatched) {
     api.notifications.publish('waiting', job.queue);

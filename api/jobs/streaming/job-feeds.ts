@@ -18,7 +18,7 @@ export class JobFeeds {
     this.#output = output;
     setInterval(() => this.#each(stream => stream.tick()), 1_000).unref();
     needs.stopping.addEventListener('abort', () => this.#each(stream => stream.end()));
-    // A missed notification may have revoked a user's access: clients reconnect with credentials, and resume.
+    // A missed notification may have been a revocation: clients reconnect with credentials, and resume.
     needs.notifications.onMissed(() => this.#each(stream => stream.end()));
     // A job's owner alone may follow it; one whose credentials are still valid reconnects, and resumes.
     needs.notifications.on('user', username => {

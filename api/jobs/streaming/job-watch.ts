@@ -10,8 +10,8 @@ import type { Logger } from '../../../shared/process/log.ts';
 /** The rows are polled this often, in case a notification was lost. */
 const POLL_MS = 1_000;
 /**
- * The notification of a change between a caller's read and its subscription is lost: new subscriptions are read after so
- * long, when most short jobs have ended. Immediately it would be one more query for every launch.
+ * A change between a caller's read and its subscription is not noticed: new subscriptions are read after so long, when
+ * most short jobs have ended. Reading them at once would be one more query for every launch.
  */
 const CATCH_UP_MS = 100;
 

@@ -8,10 +8,9 @@ import { EventStream } from './event-stream.ts';
 import type { JobFeeds } from './job-feeds.ts';
 
 /**
- * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). `state` first unless the job has ended, then `output` from
- * the start or from Last-Event-ID on, `progress`, and `state` again at each change. Once all output was sent, the end state
- * and `end` come last. It lasts no longer than the link or the token that opened it. Returns at once, so that the request's
- * memory is freed while the stream is open.
+ * GET /jobs/(id)/events: server-sent events (WHATWG HTML, 9.2). First `state`, unless the job has ended; `output` from
+ * Last-Event-ID on, `progress`, and each new `state`; after all output the end state and `end`. It ends with its link
+ * or token. Returns at once, which frees the request's memory.
  */
 export function streamJobEvents(
   feeds: JobFeeds,
@@ -36,7 +35,7 @@ export function streamJobEvents(
   feeds.add(stream, row);
 }
 
-/** Throws `invalid_input` for what no event of this job had: whoever went on from there would miss what is to come. */
+/** Throws `invalid_input` for an id that no event of this job had: a client that resumed there would miss events. */
 function readLastEventId(
   req: Request,
   { stdoutBytes, stderrBytes, finished }: JobSummary,
@@ -46,7 +45,7 @@ function readLastEventId(
   const [, stdout, stderr, end] = /^(\d{1,15})-(\d{1,15})(-end)?$/.exec(given) ?? [];
   const at = { stdout: Number(stdout), stderr: Number(stderr) };
   const isEnd = end !== undefined;
-  // What a finished job had streamed to a reader goes after an hour, and the id of its end stays one.
+  // Streamed output of a finished job is removed after an hour, but the id of its end stays valid.
   const isOfJob = isEnd ? finished !== null : at.stdout <= stdoutBytes && at.stderr <= stderrBytes;
   if (stdout === undefined || !isOfJob) {
     throw invalidInput(

@@ -48,7 +48,7 @@ export async function readJobHistory(db: Tx, id: string): Promise<HistoryEvent[]
     .from(jobHistory)
     .where(eq(jobHistory.job, id))
     .orderBy(asc(jobHistory.seq));
-  // The row names the last worker. Of a job that was dispatched again another one may have been the first.
+  // The row names the last worker; a job that was dispatched again may have had another one first.
   const first = row.epoch === 1 ? row.worker : undefined;
   const hasOwnState = KINDS_WITH_OWN_STATE.some(kind => kind === row.kind);
   const events = [

@@ -11,8 +11,8 @@ import { zonedTime } from '../../http/zoned-time.ts';
 import { JOB_STATES } from './job-view.ts';
 
 /**
- * A page looks through so many jobs at most, however few of them match: it may be shorter than its limit, or empty, and
- * `next` goes on. So no page costs more than another, on any table, without an index for each filter.
+ * A page reads so many jobs at most, however few of them match: it may be short or empty, and `next` goes on. So no
+ * page costs more than another, without an index for each filter.
  */
 const WINDOW = 10_000;
 /** The clock of the process that made an id may be so far from the database's. */
@@ -43,9 +43,9 @@ export const jobsQuery = pageQuery.extend({
 });
 export type JobsQuery = z.output<typeof jobsQuery>;
 
-/** Results that are not large, and errors, may have 100 kB. Larger pages than this look at their sizes before they are read. */
+/** Results that are not large, and errors, may have 100 kB. For larger pages than this, sizes are read first. */
 const USUAL_PAGE = 100;
-/** Of a large result as it is stored, compressed: that is known without reading it. One of a parse may have several 100 kB. */
+/** Size of a large result as stored, compressed, which is known without reading it. A parse may have several 100 kB. */
 const LARGE_BYTES = 8_000;
 /** Of a job beside its result and error. */
 const JOB_BYTES = 600;
@@ -89,7 +89,7 @@ export async function listJobs(
       .from(jobs)
       .where(looked ? sql`${jobs.id} = any(array(${looked}))` : range)
       .orderBy(desc(jobs.id));
-    // To write one more level of the query takes drizzle a fifth of a page's processor time.
+    // drizzle takes a fifth of a page's processor time to write one more level of the query.
     if (!matches) return inWindow.limit(count);
     const window = inWindow.limit(WINDOW).as('jobs');
     return db.select().from(window).where(matches).orderBy(desc(window.id)).limit(count);
@@ -112,7 +112,7 @@ export async function listJobs(
   return { ...page, next: await endOfWindow(db, range, isOpen) };
 }
 
-/** The ids in a list of their own: an index holds open jobs alone, which the planner passes over for one that is in order. */
+/** The ids in a subquery: otherwise the planner prefers an index that is in order to the index of open jobs. */
 function openJobs(db: Db, range: SQL | undefined): SQL {
   const open = db
     .select({ id: jobs.id })

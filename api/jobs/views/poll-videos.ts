@@ -11,7 +11,7 @@ interface VideoKey {
 
 /** What a poll answers with; null where there is no such session, or no such video in it. */
 interface VideoState {
-  /** Null too where the session was used so long ago that only its jobs tell whether it has ended. */
+  /** Null also where the session was used so long ago that only its jobs tell whether it is open. */
   session: { agent: boolean; due: boolean } | null;
   video: {
     state: JobState;
@@ -24,8 +24,9 @@ interface VideoState {
 }
 
 /**
- * Looks up polled videos in batches, each by two primary keys. `limit 1` keeps the planner from joining the tables, which would
- * scan them while they are small. Written by hand because it is the most frequent query: drizzle takes 50 µs for a row.
+ * Looks up polled videos in batches, each by two primary keys. `limit 1` keeps the planner from joining the tables,
+ * which would scan them while they are small. Written by hand as the most frequent query: drizzle takes 50 µs for a
+ * row.
  */
 export function pollVideos({ sql }: Database, idleSeconds: number) {
   return batchLookups(async (keys: VideoKey[]): Promise<VideoState[]> => {

@@ -72,6 +72,9 @@ export function failureOf({ error }: Pick<JobSummary, 'error'>): string {
   return `failed: ${(error as ErrorRecord | null)?.detail ?? 'Video creation failed.'}`;
 }
 
-/** The handler's messages begin with the phase; of others, such as that it connects again, it is the first. */
+/**
+ * The handler's messages begin with the phase; before other messages, such as that of a reconnect, it is the first
+ * phase.
+ */
 const phaseOf = (message: string): Phase =>
   PHASES.find(phase => message.startsWith(phase)) ?? 'checking';

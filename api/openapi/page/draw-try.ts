@@ -14,7 +14,7 @@ interface Tried {
 export const LOGIN_FORM =
   '<form id="login-for-tries" hidden><label>To try operations: user <input name="user" autocomplete="username"></label> <label>password <input name="password" type="password" autocomplete="current-password"></label> <small>Empty: the login of this browser. Sent with what you try, and kept nowhere.</small></form>';
 
-/** A form that sends an operation as its reader fills it in. Bytes are not typed, so that what takes none but these has none. */
+/** A form that sends an operation. People do not type bytes: an operation that takes only these has none. */
 export function drawTry({ path, method, parameters, types, example }: Tried): string {
   const takesBytes = types.length > 0 && !types.includes('application/json');
   if (takesBytes || !['get', 'post', 'put', 'delete'].includes(method)) return '';

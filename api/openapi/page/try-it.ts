@@ -1,6 +1,6 @@
 /**
- * Sends what a form of the page holds with the reader's own login, to this origin alone: with the name and password at the top
- * of the page, or else the cookie of a login. Nothing is kept. What comes is shown as it comes.
+ * Sends what the page's forms hold, to this origin only, with the name and password at the top of the page or else the
+ * cookie of a login. Nothing is kept. Answers are shown as they come.
  */
 export const SCRIPT = `
 const SHOWN = 100000;

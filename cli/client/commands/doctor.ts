@@ -16,7 +16,7 @@ interface Finding {
 /** `windlass doctor`: what is wrong, and the next step. Ends with status 1 if something is. */
 export async function examine({ json }: { json?: boolean }): Promise<void> {
   const service = await findService();
-  // Not again and again: that the service is away is what is to be found out.
+  // Without retries: whether the service is away is the question.
   const windlass = connectTo({ ...service, patience: 2 });
   let isWell = true;
   for await (const { what, problem } of examineService(windlass, service.url)) {

@@ -72,7 +72,7 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
   }
 }
 
-/** Whether the upload can be resumed after that error: not where it has ended, is gone, or was that of other files. */
+/** Whether the upload can be resumed after that error: not one that has ended, is gone, or is of other files. */
 function isOpenAfter(error: unknown): boolean {
   if (!(error instanceof WindlassError)) return true;
   const { job, status, code } = error;

@@ -78,8 +78,8 @@ async function findFrames(
 }
 
 /**
- * The files that the shell of the account makes of words such as `~/frames/*.png`, those of a pattern in natural order. A name
- * that is no pattern stays, also where there is no such file, and so does a link to nothing: the service then says so.
+ * The files to which the account's shell expands words such as `~/frames/*.png`, those of a pattern in natural order. A
+ * name that is no pattern, or a dangling link, stays even where there is no such file: the service reports it.
  */
 async function expandOnHost(session: Session, words: string[]): Promise<string[]> {
   const absolute = `case $f in /*) ;; *) f=$PWD/$f ;; esac`;

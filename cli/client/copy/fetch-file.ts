@@ -25,8 +25,8 @@ export interface Fetching {
 }
 
 /**
- * Copies a file from a host: it is there whole, or as before. What a killed process has received is gone on with, unless the
- * file has changed since. The file's size.
+ * Copies a file from a host, whole or not at all, and returns its size. What a killed process has received is
+ * continued, unless the file has changed since.
  */
 export async function fetchFile(given: Fetching): Promise<number> {
   await requireFolder(dirname(given.target), given.parents);
@@ -69,7 +69,7 @@ async function fetchOnce(
 ): Promise<number> {
   const partials = new PartialFiles(dirname(target), [host, path, target]);
   const kept = await partials.claim();
-  // One byte is asked for again: there is no range behind the last one.
+  // One byte is requested again: there is no range behind the last one.
   const start = Math.max(0, (kept?.size ?? 0) - 1);
   let at = start;
   let total = 0;
@@ -88,10 +88,10 @@ async function fetchOnce(
   });
   let temporary = kept?.path;
   try {
-    // Until this one has come, it is not known of which state they are.
+    // Until this byte has come, the state of the others is unknown.
     const first = await bytes.next();
     temporary ??= partials.pathFor(tag);
-    // Whoever goes on with it may write to it, also where nobody may write to the file.
+    // A later process must be able to write to it, even where nobody may write to the file.
     const own = mode === undefined ? undefined : mode | 0o600;
     const file = await open(temporary, kept ? 'r+' : 'wx', own);
     const all = async function* () {

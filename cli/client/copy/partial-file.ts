@@ -14,8 +14,8 @@ export interface PartialFile {
 }
 
 /**
- * The names of files that are not yet whole, beside their target: what is copied, of which state, and which process of which
- * machine writes there. A process that is alive is never disturbed.
+ * Names of incomplete files beside their target: what is copied, its state, and the machine and process that write
+ * there. A process that is alive is never disturbed.
  */
 export class PartialFiles {
   readonly #folder: string;
@@ -31,7 +31,7 @@ export class PartialFiles {
     return join(this.#folder, `${this.#prefix}${tag}-${MACHINE}-${process.pid}`);
   }
 
-  /** Takes over what a dead process has left; removes what nobody can go on with. */
+  /** Takes over the file of a dead process, and removes those that nobody can continue. */
   async claim(): Promise<PartialFile | undefined> {
     let claimed: PartialFile | undefined;
     for (const name of await readdir(this.#folder).catch(ifMissing<string[]>([]))) {
@@ -47,7 +47,7 @@ export class PartialFiles {
       const isOurs = await rename(left, path).then(() => true, ifMissing(false));
       if (!isOurs) continue;
       const { size } = await stat(path);
-      // Its only byte would be asked for again, and nothing would show that the file is empty by now.
+      // Its only byte would be requested again, and nothing would show that the source is empty by now.
       if (size > 1) claimed = { path, tag, size };
       else await rm(path, { force: true });
     }

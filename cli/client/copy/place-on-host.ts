@@ -37,7 +37,7 @@ printf '%s %s %s' "$k" "\${1:--}" "$t"
   };
 }
 
-/** The path of a file that is to be put there: as of cp, in a folder it keeps its name. */
+/** The path of a file to be put there; in a folder it keeps its name, as with cp. */
 export async function targetOnHost(session: Session, path: string, name: string): Promise<string> {
   const asked = /(^|\/)$/.test(path) ? posix.join(path, name) : path;
   const place = await findOnHost(session, asked);

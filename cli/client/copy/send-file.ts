@@ -20,8 +20,8 @@ export interface Sending {
 }
 
 /**
- * Copies a file to a host: it is there whole, or as before. A large one goes in pieces, which stay there until they are all
- * there, so that another process can go on. The file's size.
+ * Copies a file to a host, whole or not at all, and returns its size. The pieces of a large one stay there until all
+ * have come, so that another process can continue.
  */
 export function sendFile({ session, file, target, parents, line }: Sending): Promise<number> {
   return startOver(async () => {

@@ -7,7 +7,7 @@ import type { paths } from './schema.ts';
 
 /** Every operation of the service with its types, as openapi-fetch gives them: `api.GET('/api/hosts')`. */
 export type Api = Client<paths, Json>;
-/** Where an operation answers JSON or bytes, the types are those of its JSON; bytes are had by `parseAs`. */
+/** Where an operation answers JSON or bytes, the types are those of its JSON; `parseAs` gives bytes. */
 type Json = `application/${string}json`;
 
 export function createApi(http: Http): Api {

@@ -11,7 +11,7 @@ export interface Problem {
   [member: string]: unknown;
 }
 
-/** Why a call failed: the service refused it, the job came to no good end, or no answer came. */
+/** Why a call failed: the service refused it, the job did not succeed, or no answer came. */
 export class WindlassError extends Error {
   override readonly name = 'WindlassError';
   /** The HTTP status of the answer; 0 where there was none, and where a job failed. */
@@ -44,7 +44,7 @@ export class WindlassError extends Error {
 const FOREIGN =
   'A program before the service said so, such as a proxy. Is the address right, and the service up?';
 
-/** The error of an answer; `body` is what was read of it. What a proxy answers instead of the service is `http_(status)`. */
+/** The error of an answer, whose `body` was read. That of a proxy in place of the service is `http_(status)`. */
 export function errorOf({ status, statusText, headers }: Response, body: unknown): WindlassError {
   const said: Partial<Problem> = typeof body === 'object' && body !== null ? body : {};
   const message = headers.get('X-Service-Message');

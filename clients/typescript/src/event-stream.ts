@@ -8,8 +8,9 @@ export interface ServerSentEvent {
 export class BrokenStream extends Error {}
 
 /**
- * The whole events of a stream (WHATWG HTML, 9.2.6) as their bytes come; one that breaks off is dropped. Ids are not told:
- * who follows a job knows its offsets. Throws BrokenStream, also where not even a comment comes for so many ms.
+ * The whole events of a stream (WHATWG HTML, 9.2.6) as bytes come; one that breaks off is dropped. Ids are left out: a
+ * follower of a job knows its offsets. Throws BrokenStream, also where nothing, not even a comment, comes for so many
+ * ms.
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,

@@ -20,14 +20,14 @@ export interface FollowOptions {
   signal?: AbortSignal;
   /** How much of each stream is known already, in bytes. */
   from?: Partial<Offsets>;
-  /** A stream on which nothing comes for so many seconds is opened again: the service says something every 15. */
+  /** A silent stream is opened again after so many seconds: the service sends something every 15. */
   silence?: number;
 }
 
 /**
- * A job as it goes on, over any number of connections: its lines, or its output as it came, or all its events. Each is read
- * from the beginning (or `from`) by each loop, to the job's end; what is lost with a connection is read on the next one. Only
- * `signal`, leaving the loop, and an answer such as 404 end it before.
+ * A job as it goes on, over any number of connections: its lines, its output as it came, or all its events. Each loop
+ * reads from the beginning (or `from`) to the job's end. Only `signal`, leaving the loop, and an answer such as 404 end
+ * it earlier.
  */
 export class Follow implements AsyncIterable<Line> {
   readonly #http: Http;
@@ -63,7 +63,7 @@ export class Follow implements AsyncIterable<Line> {
     const { signal, from, silence = 45 } = this.#options;
     const path = `/api/jobs/${escapeId(await this.#job)}/events`;
     const at: Offsets = { stdout: from?.stdout ?? 0, stderr: from?.stderr ?? 0 };
-    /** Of each kind of event the last one: a new connection begins by repeating it. */
+    /** The last event of each kind: a new connection begins by repeating it. */
     const told: Record<string, string> = {};
     for (let attempt = 0; ; attempt++) {
       let lost: WindlassError;

@@ -1,6 +1,6 @@
 import { WindlassError } from './error.ts';
 
-/** The error of an answer that another program gave than Windlass, such as a proxy that asks for a login. */
+/** The error for an answer of another program than Windlass, such as a proxy that asks for a login. */
 export function foreignAnswer({ url, status }: Response, came: string): WindlassError {
   return new WindlassError({
     code: 'foreign_answer',
@@ -18,7 +18,7 @@ export async function requireJson(response: Response): Promise<Response> {
   return new Response(null, response);
 }
 
-/** Throws for a page, such as a proxy's login. No answer of the service to a client is HTML, not even a file that is. */
+/** Throws for a page, such as a proxy's login. The service answers clients with no HTML, not even for an HTML file. */
 export async function requireNoPage(response: Response): Promise<Response> {
   if (!/\bhtml\b/.test(response.headers.get('Content-Type') ?? '')) return response;
   await response.body?.cancel();

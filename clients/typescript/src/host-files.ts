@@ -20,12 +20,12 @@ export interface WriteOptions {
   parents?: boolean;
   /** Throws `precondition_failed` where there is such a file. */
   exclusive?: boolean;
-  /** How often in a row it is sent again where the connection is lost: 10 times; a piece of it likewise. */
+  /** How often in a row it is sent again after a lost connection, and each piece of it: 10 by default. */
   attempts?: number;
   /**
-   * Words of letters and digits that name the file, and its state. One of more than 8 MiB is sent in pieces then, and who
-   * writes to that path under both names later, as after its program was killed, goes on with those that are there; those of
-   * another state are removed.
+   * Names of the file and of its state, in letters and digits. A file of more than 8 MiB is then sent in pieces: a
+   * later call with both names, as after a killed program, continues with those on the host. Pieces of another state
+   * are removed.
    */
   resume?: { what: string; state: string };
   /** Told how many bytes were sent; from the beginning again where the connection was lost. */
@@ -38,7 +38,7 @@ const CHUNK = 1 << 20;
 /** What is smaller is not sent in pieces: they would cost more than they save. */
 const LEAST_BYTES = 256 << 10;
 const PIECE_BYTES = 8 << 20;
-/** Each is a job: of a file that would have more the pieces are larger at first. */
+/** Each piece is a job: a file that would have more begins with larger pieces. */
 const FIRST_PIECES = 1_000;
 
 /** The entries of a directory on the host. */
@@ -64,7 +64,9 @@ export interface ReadOptions {
   start?: number;
   /** So many bytes at most; else all of them. */
   length?: number;
-  /** Throws `changed` where the file has another state than the one that onBegin told, to go on with what was read then. */
+  /**
+   * The state that onBegin was told, to continue what was read then. Throws `changed` where the file has another one.
+   */
   tag?: string;
   /** Told the state of the file, where its host tells one, and how many bytes are to come. */
   onBegin?: (begun: { tag: string | undefined; length: number }) => void;
@@ -88,8 +90,8 @@ export async function* readFile(
 }
 
 /**
- * Writes a file on the host: it is there whole, or as before. The same bytes twice do no harm, so they are sent again; over a
- * link that is cut before all of them are through, in pieces.
+ * Writes a file on the host, whole or not at all. The same bytes twice do no harm, so they are sent again after a loss;
+ * in pieces over a link that breaks before all are through.
  */
 export async function writeFile(
   connection: Connection,

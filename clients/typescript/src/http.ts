@@ -27,8 +27,8 @@ export interface Sending {
   /** An answer must begin within so many ms, and one of JSON end. */
   timeoutMs?: number;
   /**
-   * The same request twice does no harm; false: it cannot be sent twice, because its body is a stream. Unless given: GET and
-   * HEAD, and what has an Idempotency-Key.
+   * Whether the request may be sent twice; `false` also where its body is a stream. Default: GET and HEAD, and what has
+   * an Idempotency-Key.
    */
   isRepeatable?: boolean;
   /** In seconds, instead of the connection's. */
@@ -37,19 +37,19 @@ export interface Sending {
   onLost?: () => void;
 }
 
-/** Those POSTs to which the service answers with the same job when they come again under their key. */
+/** The POSTs that the service answers with the same job when they are repeated under their key. */
 export const STARTS_WORK =
   /\/api\/(hosts\/-\/scan|remotes(\/launch|\/[^/]+\/(answers|batch|login|videos))?|jobs\/[^/]+\/retry|uploads\/[^/]+\/finished)$/;
 /** The service refuses these before it has done anything. */
 const REFUSED = [429];
-/** Answers of a service, or of a proxy before it, that is not up to it just now. */
+/** Answers of an overloaded or stopping service, or of a proxy before it. */
 const TRANSIENT = [408, 502, 503, 504];
-/** Whether that was no answer, or one of a service that is not up to it just now. */
+/** Whether there was no answer, or one of these. */
 export const isPassing = (error: unknown): error is WindlassError =>
   error instanceof WindlassError &&
   (error.code === 'unreachable' || TRANSIENT.includes(error.status));
 
-/** What the service answers at once comes within so long, or its connection is dead. */
+/** An answer that the service gives at once comes within so long, or the connection is dead. */
 export const ANSWER_MS = 60_000;
 
 /** In seconds: the address of a service that has never answered may be wrong. */

@@ -23,7 +23,7 @@ const HELD_MS = 1_000;
 
 const pathOf = (id: string) => `/api/jobs/${escapeId(id)}`;
 
-/** The job when it has ended, in whatever state, however long that takes and however often the service is away meanwhile. */
+/** The job when it has ended, in whatever state and however long that takes; times without the service are bridged. */
 export async function waitForEnd(
   { http }: Connection,
   id: string,
@@ -52,7 +52,7 @@ export async function waitForEnd(
       onChange?.(job);
       if (job.finished !== null) return job;
     }
-    // A proxy that takes away or changes tags or preferences has every question answered at once.
+    // With a proxy that removes or changes tags or preferences every request is answered at once.
     if (isNew || performance.now() - begun > HELD_MS) unheld = 0;
     else await sleep(backoff(unheld++), signal);
   }

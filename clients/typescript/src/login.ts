@@ -19,8 +19,8 @@ export interface LoginOptions {
 }
 
 /**
- * What a login came to, once all that the host asks is answered. Throws WindlassError where it refuses, and
- * `answer_required` where it asks and nobody answers.
+ * The result of a login, after all questions of the host. Throws WindlassError where it is refused, and
+ * `answer_required` where nobody answers a question.
  */
 export async function logIn(
   { api }: Connection,

@@ -1,13 +1,15 @@
 import type { WindlassError } from './error.ts';
 import { type Http, isPassing } from './http.ts';
 
-/** So often in a row something is lost before its size is taken for the reason. */
+/** After so many losses in a row the size is taken for the reason. */
 const ENOUGH = 2;
-/** What is lost sooner may have been refused: then a small request is, too. */
+/** What is lost sooner may have been refused: a small request is then lost, too. */
 const CUT_MS = 250;
 const SMALL_MS = 10_000;
 
-/** Tells whether what is lost again and again, though nothing else is sent meanwhile, is too large for its link. */
+/**
+ * Tells whether something that is lost repeatedly, though nothing else is sent meanwhile, is too large for its link.
+ */
 export class Losses {
   readonly #http: Http;
   #count = 0;

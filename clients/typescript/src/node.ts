@@ -23,7 +23,7 @@ export async function openFile(path: string): Promise<OpenedFile> {
   const handle = await open(path);
   const stateOf = (stats: BigIntStats) =>
     [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
-  /** Who renames or removes the file meanwhile changes nothing of what is read here. */
+  /** Renaming or removing the file meanwhile does not change what is read. */
   const contentOf = (stats: BigIntStats) => [stats.size, stats.mtimeNs].join(' ');
   const stats = await handle.stat({ bigint: true });
   const content = contentOf(stats);

@@ -11,13 +11,13 @@ export interface ReadBytesOptions {
   signal?: AbortSignal;
   /** The state that what was read before had, by the ETag of its answer. */
   tag?: string;
-  /** Told the state of what is read, where the service names one, and how many bytes are to come; before they do. */
+  /** Told, before any byte, the state of what is read, where the service names one, and the number of bytes to come. */
   onBegin?: (begun: { tag: string | undefined; length: number }) => void;
 }
 
 /**
- * The bytes of an answer, to its end: where the connection is lost, the rest is asked for. Throws `changed` where it is of
- * another state by then, or has more or fewer bytes.
+ * The bytes of an answer to its end; after a lost connection the rest is requested. Throws `changed` where the rest is
+ * of another state, or the number of bytes is wrong.
  */
 export async function* readBytes(
   http: Http,
@@ -37,7 +37,7 @@ export async function* readBytes(
     const response = await http.request(path, asked, sending);
     const present = at + readLength(response);
     const found = response.headers.get('ETag') ?? undefined;
-    // All of it, though a part was asked for: what If-Range names is not there.
+    // All of it, though a part was requested: the state that If-Range names is gone.
     const isWhole = isChecked && response.status === 200;
     const isLonger = total < Infinity && present !== total;
     if (isWhole || isLonger || (state !== undefined && isChecked && isOther(state, found))) {
@@ -68,11 +68,11 @@ export async function* readBytes(
   }
 }
 
-/** Whether these are tags of two states: what a proxy has compressed has the same one as a weak one (RFC 9110, 8.8.3). */
+/** Whether these are tags of two states: after compression by a proxy a tag is the same but weak (RFC 9110, 8.8.3). */
 const isOther = (before: string, found: string | undefined) =>
   found?.replace(/^W\//, '') !== before.replace(/^W\//, '');
 
-/** Infinity where it is not known: what a proxy has compressed has another length than its bytes. */
+/** Infinity where it is unknown: the Content-Length of a compressed answer is not that of its bytes. */
 function readLength({ headers }: Response): number {
   const length = headers.get('Content-Encoding') === null && headers.get('Content-Length');
   return length ? Number(length) : Infinity;

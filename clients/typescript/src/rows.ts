@@ -22,7 +22,7 @@ const PAGE = 10_000;
 const COLUMNS = 2_500;
 const VALUES = 1_000_000;
 
-/** How many rows to ask for of a table of so many columns; of one that is not known, few enough. */
+/** How many rows to request of a table with so many columns; few where their number is unknown. */
 export const rowsOfAnswer = (columns = COLUMNS): number =>
   Math.min(PAGE, Math.floor(VALUES / columns));
 
@@ -30,8 +30,8 @@ export const rowsOfAnswer = (columns = COLUMNS): number =>
 const LOOK_AGAIN_MS = 500;
 
 /**
- * Rows of a table, each by the names of its columns: from `offset` on, `limit` of them or all. Throws `changed` where
- * another table takes its place meanwhile.
+ * Rows of a table, each by column names: from `offset` on, `limit` of them or all. Throws `changed` where another table
+ * replaces it meanwhile.
  */
 export async function* readRows(
   connection: Connection,

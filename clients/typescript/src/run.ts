@@ -29,7 +29,7 @@ export class Run extends Follow {
   /** `start` asks for it, and gives its job. */
   constructor(connection: Connection, start: () => Promise<string>, options: FollowOptions = {}) {
     const job = start();
-    // Each use of it is told; who uses nothing of a run need not handle that it was refused.
+    // Each use of it gets the rejection; a program that uses nothing of a run need not handle it.
     job.catch(() => {});
     super(connection.http, job, options);
     this.job = job;
@@ -37,7 +37,7 @@ export class Run extends Follow {
     this.#signal = options.signal;
   }
 
-  /** What became of it, whatever its exit status. Throws WindlassError where it did not come to its own end. */
+  /** Its result, whatever its exit status. Throws WindlassError where it did not end by itself. */
   async wait(): Promise<Result> {
     const { http } = this.#connection;
     const { readOutput } = await import('./output.ts');
@@ -54,7 +54,7 @@ export class Run extends Follow {
     return { returncode, output: output.text, errors: errors.text, truncated, job };
   }
 
-  /** Ends it. False where it had ended before; what became of it tells wait(). */
+  /** Ends it. False where it had ended before; see wait() for how. */
   async cancel(): Promise<boolean> {
     return cancelJob(this.#connection, await this.job);
   }

@@ -18,8 +18,8 @@ export interface Source {
 
 export interface SendOptions {
   /**
-   * Bytes of a part; 8 MiB, or more where a file is so large that there would be too many. Over links that are cut sooner they
-   * get smaller, down to 256 KiB.
+   * Bytes of a part: 8 MiB, or more where a file would have too many parts. Over links that break sooner parts get
+   * smaller, down to 256 KiB.
    */
   partSize?: number;
   /** So many parts are sent at once: 4. */
@@ -93,7 +93,7 @@ export class PartSender {
       const tooLarge = await this.#sendRound();
       if (tooLarge) await this.#makeSmaller(tooLarge);
       mayDiffer ||= tooLarge !== undefined;
-      // A request that was given up may have been stored after what took the place of its part.
+      // An abandoned request may have been stored after the part that replaced its own.
       if (plan.isThrough && mayDiffer) plan.compare(await this.#list());
     }
   }

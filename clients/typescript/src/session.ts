@@ -36,8 +36,8 @@ export class Session {
   }
 
   /**
-   * Runs a command, once, whatever becomes of connections meanwhile. It is asked for at once; what comes of that is told by
-   * the run.
+   * Runs a command, once, whatever happens to connections meanwhile. The request is sent at once; the run reports its
+   * fate.
    */
   run(command: string, options: RunOptions = {}): Run {
     const { signal, from, silence, idempotencyKey, ...given } = options;
@@ -48,7 +48,7 @@ export class Session {
       const sending = { params, body, signal, timeoutMs: ANSWER_MS };
       const asked = api.POST('/api/remotes/launch', sending);
       const answer = await unwrap(asked).catch(async (error: unknown) => {
-        // The answer before was lost, and the command has failed since: it has a job, with its output.
+        // The first answer was lost, and the command has failed since: it has a job, with its output.
         const { response } = await asked.catch(() => ({ response: undefined }));
         const job = /\/jobs\/(\w+)$/.exec(response?.headers.get('Location') ?? '')?.[1];
         if (job === undefined) throw error;

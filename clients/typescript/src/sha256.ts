@@ -8,7 +8,7 @@ interface NodeProcess {
   getBuiltinModule?(name: 'node:crypto'): { createHash(name: 'sha256'): Sha256 } | undefined;
 }
 
-/** Node's own where there is one. Browsers have it for bytes that are all there, and on pages that were loaded by https, alone. */
+/** Node's own where there is one. Browsers hash only complete bytes, and only on pages that were loaded by https. */
 export function createSha256(): Sha256 {
   const { process } = globalThis as { process?: NodeProcess };
   return process?.getBuiltinModule?.('node:crypto')?.createHash('sha256') ?? new OwnSha256();

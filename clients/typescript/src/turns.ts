@@ -2,8 +2,8 @@
 const ENOUGH = 8;
 
 /**
- * Several senders share a link. While it holds they send at once; after a loss one at a time: where it is cut before that
- * much comes through, none would ever arrive.
+ * Several senders share a link. While it holds they send at once; after a loss they take turns: over a link that breaks
+ * before all of them are through none would ever arrive.
  */
 export class Turns {
   #alone = 0;

@@ -20,9 +20,9 @@ const LEAST = 256 << 10;
 const MOST_PARTS = 50_000;
 
 /**
- * Which bytes of the files are which parts. The service joins the parts of a file by their numbers, from 0 on without a gap,
- * so that a part that is too large for its link can be replaced only with all that follow it: they get smaller, and those
- * before stay. What is stored already tells the sizes to who resumes.
+ * Which bytes of the files are which parts. The service joins parts by their numbers: a part that is too large for its
+ * link can be replaced only with all that follow, which get smaller. A resumed upload takes the sizes of its stored
+ * parts.
  */
 export class UploadPlan {
   readonly total: number;
@@ -71,7 +71,7 @@ export class UploadPlan {
     return counts;
   }
 
-  /** Of the parts whose turn has come, takes those for stored that the service lists, and begins again with the others. */
+  /** Takes those parts for stored whose turn has come and that the service lists, and repeats the others. */
   compare(stored: StoredPart[]): void {
     const found = new Map(stored.map(part => [keyOf(part), part]));
     this.#stored = stored;
@@ -122,8 +122,8 @@ export const isStored = (part: Part, found: StoredPart | undefined): boolean =>
   found?.size === part.size && (part.digest === undefined || part.digest === found.digest);
 
 /**
- * Cuts a file as its stored parts (sizes by number) were cut. Their bytes are compared when it is their turn, so that a wrong
- * guess only costs time; but there may never be fewer parts than are stored, since none can be removed.
+ * Cuts a file as its stored parts (sizes by number) were cut. Their bytes are compared later, so a wrong guess only
+ * costs time. But there may never be fewer parts than are stored, since none can be removed.
  */
 function cutLike(
   stored: Map<number, number>,
@@ -135,7 +135,8 @@ function cutLike(
   const end = lastOf(stored);
   for (let pid = 0; start < size; pid++) {
     const given = stored.get(pid) ?? 0;
-    // Parts only get smaller: one that is larger than that before it is left from an earlier plan. Those after it need bytes.
+    // Parts only get smaller: one that is larger than the part before it is left from an earlier plan. Those after it
+    // need bytes.
     const rest = size - start - given;
     if (given <= 0 || given > last || rest < Math.max(0, end - pid)) break;
     const isTold = given >= LEAST || given === last || given === stored.get(pid + 1);

@@ -35,8 +35,8 @@ export interface ResumedUpload extends SendOptions {
 export type UploadOptions = NewUpload | ResumedUpload;
 
 /**
- * Sends files in parts, several at once, and each again whose connection is lost. Parts that the service has already, by
- * their size and digest, are not sent. The job that parsed them, once it has succeeded; throws WindlassError where it failed.
+ * Sends files in parts, several at once, and repeats those whose connection is lost. Parts that the service has, by
+ * size and digest, are not sent. Returns the parse job once it has succeeded; throws its WindlassError where it failed.
  */
 export async function upload(
   connection: Connection,

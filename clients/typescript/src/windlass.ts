@@ -108,8 +108,8 @@ export class Windlass {
   }
 
   /**
-   * Sends one or more files into a model, in parts, and waits until they are parsed; the job that did it. Lost connections
-   * are gone over, and `resume` goes on with what another page or program began.
+   * Sends one or more files into a model, in parts, and waits until they are parsed. Returns the parse job. Lost
+   * connections are repeated; `resume` continues what another page or program began.
    */
   async upload(files: Source | Source[], options: UploadOptions): Promise<Job> {
     // What not every page needs is loaded where it is.
@@ -124,8 +124,8 @@ export class Windlass {
   }
 
   /**
-   * One answer of rows with their number in all, at most 10,000 and 100 unless `limit` says so: what a page shows of a table.
-   * With the `tag` of an answer it throws `changed` where another table has taken the place of that one.
+   * One page of rows with the number of all: 100 unless `limit` says so, at most 10,000. With the `tag` of an earlier
+   * answer it throws `changed` where another table has replaced that one.
    */
   async rowsPage(
     mid: string,

@@ -20,7 +20,7 @@ const KINDS: [Kind, string][] = [
   ['copy', 'Copies'],
 ];
 
-/** Has the ends of one's jobs sent to a server, and shows the secret that it verifies them with. */
+/** Has the ends of the user's jobs sent to a server, and shows the secret for their verification. */
 export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
   const make = useMakeWebhook();
   const send = (fields: FormData) => {

@@ -59,7 +59,7 @@ function rankNames(names: string[]): Float64Array {
   return ranks;
 }
 
-/** ASCII alone is compared by keys: a collator takes three times as long for 100,000 names, and the page stands still. */
+/** Only ASCII is compared by keys: a collator takes three times as long for 100,000 names, and the page freezes. */
 function comparatorOf(names: string[]): (a: number, b: number) => number {
   const isAscii = names.every(name => /^[\0-\x7f]*$/.test(name));
   if (!isAscii) return (a, b) => natural.compare(names[a] ?? '', names[b] ?? '');

@@ -38,7 +38,7 @@ export function Folder({ session }: { session: SessionRecord }) {
     () => data && sorted && findEntries(data, sorted, find),
     [data, sorted, find],
   );
-  // Who goes to another folder goes on in its list, upwards at the folder that was left.
+  // After a change of folder the list has the focus; on the way up, at the folder that was left.
   const left = useRef<string>();
   if (path === undefined) return <Wait>Asking where your home is …</Wait>;
   const goTo = (next: string) => {

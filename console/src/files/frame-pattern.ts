@@ -9,14 +9,14 @@ export interface FrameRange {
   step?: number;
 }
 
-/** What a name without a folder has for the service: one number such as %04d, or one `*` and more. */
+/** What the service takes for a pattern in a name without a folder: one number such as %04d, or one or more `*`. */
 export const isPattern = (pattern: string): boolean =>
   !pattern.includes('/') &&
   (pattern.match(/%0?\d{0,2}d/g) ?? []).length === (pattern.includes('*') ? 0 : 1);
 
 /**
- * The pattern of the numbered files that a name belongs to; undefined where it stands alone. Of several numbers the one counts
- * that makes the longest row.
+ * The pattern of the numbered files around a name; undefined where it stands alone. Of several numbers, the one with
+ * the longest row.
  */
 export function findPattern(name: string, names: string[]): string | undefined {
   // A pattern would take these for its own signs.
@@ -82,7 +82,7 @@ function expandStar(
 ): string[] {
   const parts = pattern.split('*').map(part => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   const match = new RegExp(`^${parts.join('.*')}$`, 's');
-  // As a shell has it: what begins with a dot is matched by a dot alone.
+  // As in a shell: only a dot matches a dot at the beginning.
   const isShown = (name: string) => pattern.startsWith('.') || !name.startsWith('.');
   return names
     .filter(name => isShown(name) && match.test(name))

@@ -17,7 +17,7 @@ interface NoSessionProps {
   onOpened: (sid: string) => void;
 }
 
-/** Where there is no login to look through: how to get one, which leads back here. */
+/** Shown without a session on the host: how to get one, which leads back here. */
 export function NoSession({ user, host, again, onOpened }: NoSessionProps) {
   const all = useHosts();
   const named = useHost(host);

@@ -2,7 +2,7 @@ import { decompress } from 'fzstd';
 import { type AsyncBuffer, parquetMetadataAsync, parquetRead } from 'hyparquet';
 import { readFile } from '../service/files.ts';
 
-/** What is read of a file at most, so that a page does not load a file of many GB by looking at it. */
+/** The most that is read of a file, so that a look at one of many GB does not load it. */
 const MOST_BYTES = 16 << 20;
 /** Those that are decompressed here; the others need more code than the page has. */
 const CODECS = new Set(['UNCOMPRESSED', 'SNAPPY', 'ZSTD']);

@@ -20,8 +20,8 @@ interface Asked {
 const GIB = 2 ** 30;
 
 /**
- * What a job was asked for, as the fields of the form of a new one. The values of its variables are not told: each is a line
- * without one, which the form refuses until it has one.
+ * A job's request as the form's fields for a new one. The service does not give the values of its variables: the form
+ * refuses each until it has one.
  */
 export function toDraft(
   { cwd, env, timeout, batch }: Asked,

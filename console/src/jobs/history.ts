@@ -60,7 +60,7 @@ export function toSegments(events: HistoryEvent[], now: number): Segment[] {
       if (last) last.to = at;
       return segments;
     }
-    // Of an attempt that is not the last, its loss alone names the worker.
+    // Only its loss names the worker of an attempt that is not the last.
     if (event === 'lease_lost' && last?.phase === 'running') last.worker ??= worker;
     const phase = BEGINS[event];
     if (!phase || (last?.phase === phase && (worker === undefined || last.worker === worker)))

@@ -14,7 +14,7 @@ export const STATES = new Map<
   ['Succeeded', ['succeeded']],
   ['Cancelled', ['cancelled']],
 ]);
-/** What the page of files asks again and again: shown to who asks for it. */
+/** What the page of files requests repeatedly: shown only where it is asked for. */
 const LOOKS = ['browse', 'file'] as const;
 const WORK = [
   ...(['answer', 'batch', 'command', 'connect', 'copy', 'parse'] as const),

@@ -3,8 +3,8 @@ export const BLOCK_BYTES = 256 << 10;
 const FIRST_BYTES = 4 << 10;
 
 /**
- * The bytes of one stream, in blocks. Old blocks can be dropped, and put back when they are looked at again: what is not
- * here is read from the service by its offset.
+ * The bytes of one stream, in blocks. Old blocks can be dropped, and read from the service by their offset when they
+ * are looked at again.
  */
 export class ByteBlocks {
   readonly #blocks: (Uint8Array | undefined)[] = [];

@@ -47,7 +47,7 @@ export async function feedLog(
         asked.delete(key);
         if (signal.aborted) return;
         onChange();
-        // The error stays for who still looks at it: it would come and go with each attempt.
+        // The error stays while the bytes are looked at: it would appear and vanish with each attempt.
         await sleep(LOOK_MS);
         if (!signal.aborted && asked.size === 0) onMissed(undefined);
       });
@@ -82,7 +82,7 @@ async function readAgain(
 
 const sleep = (ms: number) => new Promise(resolve => setTimeout(resolve, ms));
 
-/** A turn of the page's other work; a timer would wait for 4 ms. */
+/** Lets the page's other work run; a timer would wait for 4 ms. */
 const nextTurn = (): Promise<void> =>
   new Promise(resolve => {
     const { port1, port2 } = new MessageChannel();

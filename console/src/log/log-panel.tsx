@@ -15,8 +15,7 @@ import { useFind } from './use-find.ts';
 import { useLog } from './use-log.ts';
 
 /**
- * A job's output as it comes, with what can be done with it. The line that is marked, what is searched for and whether lines
- * wrap are in the address.
+ * A job's output as it comes, with its controls. The address holds the marked line, the search, and whether lines wrap.
  */
 export function LogPanel({ job }: { job: string }) {
   const followed = useLog(job);

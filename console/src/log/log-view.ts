@@ -24,8 +24,8 @@ export interface LogViewOptions {
 }
 
 /**
- * The lines of a log that are seen, as elements: some fifty, however long it is. They stand still in an element that is
- * scrolled, and are drawn once a frame, where anything has changed.
+ * The visible lines of a log as elements: some fifty, however long it is. They stand still in a scrolling element, and
+ * are drawn at most once a frame.
  */
 export class LogView {
   readonly #scroller: HTMLElement;
@@ -37,7 +37,7 @@ export class LogView {
   readonly #rows: Row[] = [];
   readonly #observer: ResizeObserver;
   #frame = 0;
-  /** It was sent to an end: a scroll that the browser had begun before does not lead away, what the user does next may. */
+  /** After a jump to an end: a scroll that the browser had begun before does not lead away, the user's next one may. */
   #heldUntil = 0;
   #rowHeight = 20;
   /** px of what is seen. */

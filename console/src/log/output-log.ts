@@ -160,8 +160,7 @@ export class OutputLog {
   }
 
   /**
-   * The lines from `from` on that stand one after the other in one stream, at most 64 of them, as plain text; undefined
-   * where their bytes were dropped.
+   * At most 64 successive lines of one stream from `from` on, as plain text; undefined where their bytes were dropped.
    */
   plainLines(from: number): string[] | undefined {
     const { stream, line, left } = this.#merged.at(from);

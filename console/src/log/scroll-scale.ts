@@ -11,8 +11,8 @@ export interface Extent {
 }
 
 /**
- * Where a log is scrolled to, in px of a page as high as all its lines, and where the scrollbar of an element that is lower
- * stands then. Within a few pages scrolling moves the lines by as much as the element; beyond, in proportion.
+ * The scroll position of a log in px of its full height, and the scrollbar's in an element that is lower. Within a few
+ * pages scrolling moves the lines by as much as the element; beyond, in proportion.
  */
 export class ScrollScale {
   #extent: Extent = { lines: 0, rowHeight: 20, view: 0 };

@@ -4,7 +4,7 @@ import type { OutputLog } from './output-log.ts';
 /** So often at most; lines that come by the thousand are no news one by one. */
 const TELL_MS = 15_000;
 
-/** Tells who hears the page how the output grows, and its end at once. */
+/** Announces to screen readers how the output grows, and its end at once. */
 export function ToldGrowth({ log }: { log: OutputLog }) {
   const [told, tell] = useState('');
   const { lineCount, isWhole } = log;

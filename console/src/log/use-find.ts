@@ -15,7 +15,7 @@ export interface Find {
   go: (step: 1 | -1) => number | undefined;
 }
 
-/** Looks through a log for a text while the page goes on, and through what comes later. */
+/** Searches a log, and what comes later, without blocking the page. */
 export function useFind(
   { log, subscribe }: FollowedLog,
   { query, setQuery }: Pick<Find, 'query' | 'setQuery'>,

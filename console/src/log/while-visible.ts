@@ -17,8 +17,8 @@ interface Options {
 }
 
 /**
- * Does the work while the page is seen, and begins it again where it was hidden meanwhile: browsers open six connections to one
- * host for all of their pages, so one that nobody looks at must hold none.
+ * Does the work while the page is visible, and again whenever it becomes visible: browsers open six connections to a
+ * host for all of its pages, so a hidden page must hold none.
  */
 export async function whileVisible(
   work: (signal: AbortSignal) => Promise<void>,

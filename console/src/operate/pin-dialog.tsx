@@ -16,8 +16,8 @@ interface Place {
 }
 
 /**
- * Adds a host in two steps: what a machine shows is compared by eye before it is pinned. Of one behind a jump host the keys are
- * typed in: only a login there would let anyone see what it shows.
+ * Adds a host in two steps: a person compares what the machine shows before it is pinned. The keys of a host behind a
+ * jump host are typed in: only a login there could show them.
  */
 export function PinDialog({ onClose }: { onClose: () => void }) {
   const scan = useScan();

@@ -8,7 +8,7 @@ import { TokensOf } from './tokens-of.tsx';
 
 interface UserDialogProps {
   user: UserRecord;
-  /** Nobody takes away what he needs to be here. */
+  /** Administrators cannot take from themselves what they need to be here. */
   isSelf: boolean;
   onClose: () => void;
 }

@@ -25,7 +25,7 @@ export function FilesPage({ user }: { user: CurrentUser }) {
   const named = sessions.find(one => one.sid === sid);
   const session =
     named ??
-    // What was looked at as one account is never looked at, or written to, as another one unasked.
+    // What was seen as one account is never read or written as another one unasked.
     (shown?.address === address
       ? sessions.find(one => one.sid === shown.sid)
       : (sessions.find(({ hostname, state }) => hostname === host && state === 'open') ??

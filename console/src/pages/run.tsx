@@ -27,7 +27,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
   const error = hostList.error ?? sessions.error;
   const first = sessions.data?.[0]?.sid;
   const wanted = search.get('session') ?? first;
-  // It stays in the address: a login that is made elsewhere, or ends, never leads commands to another host.
+  // It stays in the address: a login that is made or ends elsewhere never redirects commands to another host.
   const isNamed = search.has('session');
   useEffect(() => {
     if (!isNamed && first !== undefined) change({ session: first });

@@ -14,8 +14,8 @@ interface JsonEditorProps {
 const COLOURED = 100_000;
 
 /**
- * A text of JSON with the numbers of its lines, in its colours, and with its first mistake, which the arrow leads to. The
- * text is the user's: nothing reads and writes it but him, and *Format*, which moves white space alone.
+ * JSON text with line numbers, colours, and its first mistake, to which the arrow leads. The text is the user's:
+ * nothing else changes it but *Format*, which moves white space only.
  */
 export function JsonEditor({ label, text, onChange, isReadOnly = false }: JsonEditorProps) {
   const area = useRef<HTMLTextAreaElement>(null);

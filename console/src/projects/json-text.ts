@@ -38,8 +38,8 @@ const PROBLEMS: Record<Expected, string> = {
 };
 
 /**
- * Reads JSON without changing it: no number is rounded, no name that is given twice is lost. JSON.parse() tells neither, and
- * where an error is only in words that differ from browser to browser.
+ * Reads JSON without changing it: no number is rounded, no repeated name is lost. JSON.parse() keeps neither, and tells
+ * the place of an error only in words that differ between browsers.
  */
 export function readJson(text: string): JsonText {
   const tokens: Token[] = [];

@@ -20,7 +20,7 @@ export const windlass = new Windlass({
   },
 });
 
-/** What the service answers at once: an answer that takes longer is lost on its way, and asked for again. */
+/** For requests that the service answers at once: a later answer was lost, and is requested again. */
 export const AT_ONCE = { timeoutMs: 15_000 };
 
 /** The client itself sends requests again that may be. */
@@ -31,7 +31,10 @@ export const queries = new QueryClient({
   },
 });
 
-/** Nobody is logged in any more where an answer says so. An error of before, which stays until the next answer, says nothing. */
+/**
+ * Logs the page out where an answer says that nobody is logged in. An older error, which stays until the next answer,
+ * does not count.
+ */
 queries.getQueryCache().subscribe(event => {
   if (event.type !== 'updated' || event.action.type !== 'error') return;
   if (isSignedOut(event.action.error) && event.query.queryKey[0] !== 'user')
@@ -41,7 +44,7 @@ queries.getMutationCache().subscribe(event => {
   if (event.type === 'updated' && event.action.type === 'error') askWhoIsThere(event.action.error);
 });
 
-/** Where an answer says that nobody is logged in: it may speak of a password in the request alone. */
+/** After an answer that nobody is logged in: it may concern only a password in the request. */
 export function askWhoIsThere(error: unknown): void {
   if (isSignedOut(error)) void queries.invalidateQueries({ queryKey: ['user'] });
 }

@@ -60,8 +60,8 @@ export function keepDraft(draft: Draft): void {
 }
 
 /**
- * What is kept is this user's from now on: a login may end without a logout, and another user come, in another tab too. Returns
- * whether it was another's.
+ * From now on the history is this user's: a login may end without a logout, and another user log in, also in another
+ * tab. Returns whether it was another's.
  */
 export function keepCommandsOf(user: string): boolean {
   try {

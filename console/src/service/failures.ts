@@ -3,7 +3,7 @@ import { WindlassError } from '@windlass/client';
 import { useSyncExternalStore } from 'preact/compat';
 import { isSignedOut, queries } from './client.ts';
 
-/** Of the way to the service, or of a service that is not up to it: not of what was asked for, such as a host that is away. */
+/** Failures of the connection or of an overloaded service, not of what was asked for, such as an unreachable host. */
 export const mayPass = (error: unknown): boolean =>
   error instanceof WindlassError &&
   error.job === undefined &&
@@ -13,7 +13,7 @@ export const mayPass = (error: unknown): boolean =>
     error.code === 'foreign_answer' ||
     error.code.startsWith('http_'));
 
-/** Asks again for what is shown and got no answer: not all of it is asked for every few seconds. */
+/** Repeats the requests of what is shown and failed: not all of it is polled. */
 export const askAgain = (): Promise<void> =>
   queries.refetchQueries({
     type: 'active',

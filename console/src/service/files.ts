@@ -19,7 +19,7 @@ export const useListing = (sid: string, path: string | undefined) =>
     enabled: path !== undefined,
   });
 
-/** Those that are looked at are asked for again, the others when they are. */
+/** Visible ones are requested again now, the others when they are shown. */
 export const refreshListings = (sid: string) =>
   queries.invalidateQueries({ queryKey: ['listing', sid] });
 

@@ -39,7 +39,7 @@ export const useHost = (name: string | undefined) =>
     enabled: name !== undefined,
   });
 
-/** One host for a form that is opened with it: never as it was when it was opened before. */
+/** One host for a form that opens: always fresh, never from an earlier look. */
 export const useHostToChange = (name: string | undefined) =>
   useQuery({
     queryKey: ['hosts', 'to change', name],

@@ -72,7 +72,7 @@ export const useChangeModel = ({ id: mid, project: pid }: Model) =>
     mutationFn: (change: FormChange<ModelTexts>) =>
       storeChanges(
         change,
-        // Its validator is of what is stored in it, too: one of the time when typing began would refuse most changes.
+        // Its validator changes with what is stored in it, too: one from when typing began would refuse most changes.
         () => {
           const params = { path: { mid }, query: { limit: 1 } };
           return tagged(windlass.api.GET('/api/models/{mid}', { params }));

@@ -5,8 +5,8 @@ const KEY = 'windlass.sent';
 const FORGOTTEN_AFTER_MS = 15 * 60_000;
 
 /**
- * Sends a request under an Idempotency-Key that stays with it until the service has answered. Where an answer is lost the work
- * may have begun: who presses the button again, after a reload too, gets that work and no second one.
+ * Sends a request under an Idempotency-Key that stays the same until the service answers. Where an answer is lost the
+ * work may have begun: pressing the button again, even after a reload, gets that work and no second one.
  */
 export async function sendOnce<T>(
   request: unknown,
@@ -26,7 +26,10 @@ export async function sendOnce<T>(
   }
 }
 
-/** These say nothing of an earlier attempt under the same key, and a proxy nothing of this one. */
+/**
+ * These tell nothing of an earlier attempt under the same key. A proxy's `http_` errors tell nothing of this one
+ * either.
+ */
 const NO_REFUSAL = [401, 403, 408, 429];
 
 /** The service has said no. */

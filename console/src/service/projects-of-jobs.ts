@@ -7,7 +7,7 @@ import { usePages } from './pages.ts';
 
 const STALE_MS = 30_000;
 
-/** Without a time they are asked for again by each page that has them. */
+/** Without a time each page that has them requests them again. */
 export const useProjects = ({ staleTime }: { staleTime?: number } = {}) =>
   usePages(
     ['projects'],

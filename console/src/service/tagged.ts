@@ -15,8 +15,8 @@ export async function tagged<Record>(
 }
 
 /**
- * As the service has given it. A proxy that compresses makes it weak, and If-Match takes none that is weak (RFC 9110, 13.1.1):
- * the record is the same, whose state alone it names.
+ * The tag as the service gave it. A compressing proxy makes it weak, and If-Match accepts no weak tag (RFC 9110,
+ * 13.1.1); it names the record's state all the same.
  */
 export const tagOf = ({ headers }: Response): string =>
   (headers.get('ETag') ?? '').replace(/^W\//, '');

@@ -24,8 +24,8 @@ const STEP = 100;
 const MOST = 2_000;
 
 /**
- * A column along another. Each zoom asks for its own buckets, and begins and ends at edges of the last ones, so that it is
- * exact however deep. A range is drawn with the pointer, or with Shift and the arrow keys, and Enter.
+ * One column plotted over another. Each zoom asks for its own buckets, from edge to edge of the last ones, so that
+ * every depth is exact. A range is drawn with the pointer, or with Shift, the arrow keys and Enter.
  */
 export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProps) {
   const area = useRef<HTMLDivElement>(null);

@@ -57,8 +57,8 @@ export function TableGrid(props: TableGridProps) {
   const scroll = useScaledScroll(box, { rows: total, rowHeight: ROW, head: HEAD });
   const known = data.total;
   useEffect(() => onTotal(isPlain ? rows : known), [known, isPlain, rows, onTotal]);
-  // Where the address says, once there are so many rows. Both with what is drawn: on a busy machine other effects come later,
-  // and in between a row that somebody has left would be told to an address that has just got another one.
+  // Scrolls to where the address says, once there are so many rows. Layout effects, this and the next one: on a busy
+  // machine others come later, and a row that was left would be written into an address that has just got another one.
   const shown = useRef(-1);
   useLayoutEffect(() => {
     if (total === 0 || row === shown.current) return;

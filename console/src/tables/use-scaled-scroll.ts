@@ -21,8 +21,8 @@ interface ScaledScroll {
 }
 
 /**
- * Of any number of rows those that are seen. An element ends at some million px: the scrollbar is scaled beyond, as in the
- * log. What is above the rows, `head` px, stands still.
+ * The visible ones of any number of rows. An element's height ends at some million px: beyond, the scrollbar is scaled,
+ * as in the log. What is above the rows, `head` px, stands still.
  */
 export function useScaledScroll(
   scroller: RefObject<HTMLElement>,

@@ -9,8 +9,8 @@ type ButtonProps = Omit<ButtonHTMLAttributes, 'onClick'> & {
 };
 
 /**
- * A button that sends nothing unless its type says so. A double click is one: nothing is sent twice by it, and no question that
- * the first click asks is answered by the second.
+ * A button that submits nothing unless its type says so. A double click counts once: it neither sends twice nor answers
+ * the question that its first click asks.
  */
 export const Button = ({ look, size, repeats, onClick, ...given }: ButtonProps) => (
   <button

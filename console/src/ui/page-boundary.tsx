@@ -7,8 +7,8 @@ import { Button } from './button.tsx';
 import { useTitle } from './use-title.ts';
 
 /**
- * Where a page throws while it is drawn, what stands around it stays: it is said what happened and how to go on. Another
- * address is drawn anew.
+ * When a page throws while it is drawn, what surrounds it stays, and the error and a way on are shown. Another address
+ * is drawn anew.
  */
 export function PageBoundary({ children }: { children: ComponentChildren }) {
   const [error, reset] = useErrorBoundary(thrown => console.error(thrown));

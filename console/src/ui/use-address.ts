@@ -6,8 +6,8 @@ import { useSearch } from 'wouter-preact/use-browser-location';
 type Changes = Record<string, string | string[] | undefined>;
 
 /**
- * The address's query, which holds the state of a page, and a way to change parts of it. A change that is a `step` is one to
- * which the browser's way back leads.
+ * The address's query, which holds a page's state, and a function that changes parts of it. A `step` is a history
+ * entry: the browser's way back leads to it.
  */
 export function useAddress(): [
   URLSearchParams,

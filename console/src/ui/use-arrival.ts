@@ -2,8 +2,8 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * A page that is gone to begins at its top; where one goes back the browser knows the place. It takes the focus from what led
- * to it, so that the keys and a screen reader go on in it; what is in it and has it, such as a field or a tab, keeps it.
+ * A new page begins at its top; on the way back the browser knows the place. It takes the focus from the link that led
+ * to it, so that keys and screen readers continue in it. An element of it that already has the focus keeps it.
  */
 export function useArrival(path: string, main: RefObject<HTMLElement>): void {
   const before = useRef(location.pathname);

@@ -2,9 +2,9 @@ import type { RefObject } from 'preact';
 import { useEffect } from 'preact/hooks';
 
 /**
- * What has the focus may go from the page, such as a row that was removed, or be disabled while its work is done. Browsers drop
- * the focus then, and the keys and a screen reader begin at the top again. Here it comes back to what can be used again; of what
- * is gone it goes to what was around it and takes one, such as the table.
+ * An element with the focus may be removed, or disabled while its work is done. Browsers drop the focus then, and keys
+ * and screen readers begin at the top again. Here it returns to the element, or to the nearest one around it that takes
+ * the focus.
  */
 export function useKeptFocus(main: RefObject<HTMLElement>): void {
   useEffect(() => {

@@ -36,8 +36,8 @@ export function Player({ address, frames, poster, sprite, tiles, autoPlay }: Pla
   useEffect(() => {
     const element = video.current;
     if (!element || duration === 0) return;
-    // Each frame that is shown tells its own time, which the clock of the player does not. One that is passed by on the way to
-    // another is not told.
+    // Each frame that is shown reports its own time, which the player's clock does not. Frames that are skipped report
+    // nothing.
     let waiting = element.requestVideoFrameCallback(function tell(_now, { mediaTime }) {
       if (!element.seeking) setFrame(frameFrom(mediaTime, { frames, duration }));
       waiting = element.requestVideoFrameCallback(tell);

@@ -69,8 +69,9 @@ export const tokens = pgTable(
 );
 
 /**
- * Failed logins since `began`: `key` is an address, an address and an account, or `*` and an account, where `began` is the last failure. An attempt counts before its password is
- * verified and is subtracted when that was right, so that concurrent attempts count.
+ * Failed logins since `began`. `key`: an address, an address and an account, or `*` and an account, whose `began` is
+ * the last failure. An attempt counts before its password is verified, and is subtracted when that was right: so
+ * concurrent attempts count.
  */
 export const failedLogins = pgTable('failed_logins', {
   key: text().primaryKey(),

@@ -89,7 +89,7 @@ export const jobs = pgTable(
     runRemoved: boolean().notNull().default(false),
   },
   table => [
-    // What waits, by owner: what was released by the time when it is due, and apart where its host is away.
+    // Waiting jobs by owner: those whose host is away apart, released ones by their due time.
     index('jobs_waiting_by_owner')
       .on(table.queue, table.owner, sql.raw(IS_AWAY), table.notBefore, table.id)
       .where(isWaiting)
@@ -144,8 +144,8 @@ export const jobHistory = pgTable(
 );
 
 /**
- * Of which frames a video is made, where its work finds that out: what a pattern matched, and what was left out. Written once,
- * so that every attempt makes the same video, and the one that a host encodes meanwhile is the one that is told of.
+ * Frames of a video whose work looked for them: those that a pattern matched, and those left out. Written once, so that
+ * every attempt, and a host that encodes meanwhile, makes the same video.
  */
 export const videoFrames = pgTable('video_frames', {
   job: text()
@@ -156,8 +156,8 @@ export const videoFrames = pgTable('video_frames', {
 });
 
 /**
- * Frames of a video that one worker encodes, from `start` up to `until`. While the attempt at the job lasts that offers them, a
- * worker that is idle takes the second half of what somebody has left: `until` of that row becomes less. See decision 57.
+ * Frames of a video that one worker encodes, from `start` up to `until`, offered while the attempt at the job lasts. An
+ * idle worker takes the second half of what is left of a segment, whose `until` decreases (decision 57).
  */
 export const videoSegments = pgTable(
   'video_segments',
@@ -263,9 +263,9 @@ export const idempotencyKeys = pgTable(
 );
 
 /**
- * The lease under which all claims of a worker hold. A row that is as narrow as can be, in pages that have room for its next
- * version: renewed every 3 s, without a change to an index or to the rows of the jobs. `expires`, by the function clock(), is
- * for dispatchers of the previous release: see workers/engine/expired-leases.ts.
+ * The lease of all claims of a worker (decision 31). The row is narrow, in pages with room for its next version, so
+ * that a renewal every 3 s changes no index and no job. `expires`, by clock(), is for dispatchers of the release
+ * before: see workers/engine/expired-leases.ts.
  */
 export const leases = pgTable('leases', {
   worker: text().primaryKey(),

@@ -146,7 +146,7 @@ export const cacheEntries = pgTable(
     object: text().notNull(),
     type: text().notNull(),
     size: count(),
-    /** Of the object that it names: the previous release puts another one in its place, and leaves this. */
+    /** What is known of the object that it names: the previous release replaces the entry's object, and leaves this. */
     about: jsonb().$type<{ object: string; frames: number }>(),
     storedBy: storedBy(),
     created: time().notNull().defaultNow(),

@@ -21,10 +21,8 @@ export const hosts = pgTable('hosts', {
 });
 
 /**
- * Remote sessions. `opened` is null until the connect job has logged in; DELETE and the time-out set `ended`; `sealed` is
- * the encrypted credential, erased when the session's jobs are stopped and cleaned up on the host. A trigger of `hosts` ends
- * the sessions of a host that gets another address, port, key or jump host, or is removed, and those of the hosts behind it: see
- * migration 0028.
+ * Remote sessions. `opened` is null until the first login; `sealed` is the credential, erased after the clean-up on the
+ * host. A trigger ends the sessions of a changed or removed host, and of those behind it (migration 0028, decision 35).
  */
 export const sessions = pgTable(
   'sessions',
@@ -41,7 +39,7 @@ export const sessions = pgTable(
     envNames: text().array(),
     /** When the account's start-up files are read: once a connection, or by each command. */
     startup: text().$type<Startup>().notNull().default('once'),
-    /** Its login took answers of its user: nobody else can repeat it. Such a session lives with its connection. */
+    /** Its login needed answers of its user: nobody else can repeat it. Such a session lives with its connection. */
     interactive: boolean().notNull().default(false),
     /** The worker that has the connection of such a session, or its login under way. */
     holder: text(),

@@ -28,7 +28,7 @@ export const jobStatistics = pgTable(
   table => [primaryKey({ columns: [table.minute, table.kind] })],
 );
 
-/** One row, which is locked by who counts: up to which minute ends are counted, and when the depth was looked at. */
+/** One row, which the counting process locks: the minute up to which ends are counted, and when the depth was read. */
 export const jobStatisticsProgress = pgTable('job_statistics_progress', {
   id: smallint().primaryKey().default(1),
   endedUntil: time().notNull(),

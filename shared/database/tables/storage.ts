@@ -10,8 +10,8 @@ export const userStorage = pgTable('user_storage', {
 });
 
 /**
- * By how much what a user stores grows or shrinks: triggers write it in the transactions that change something. A change that is
- * due later is that of a video, which is removed some time after its job.
+ * Changes of the bytes that a user stores, written by triggers in the transactions that make them (decision 53). A
+ * change that is due later is a video's, which is removed some time after its job.
  */
 export const storageChanges = pgTable(
   'storage_changes',

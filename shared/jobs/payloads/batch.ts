@@ -92,11 +92,11 @@ export interface BatchState extends z.output<typeof batchView> {
    * understood.
    */
   phase?: BatchPhase;
-  /** Answers in a row by which it is over or absent. A file of its node may come later than these. */
+  /** Successive answers by which it is over or absent. A file of its node may appear later than these. */
   overFor: number;
   /** When the first of these came: ISO 8601, by the clock of a worker. */
   overSince?: string;
-  /** Since when there is a record of its end, and less output than that says; whatever its batch system says meanwhile. */
+  /** Since when its record of the end states more output than has come; whatever its batch system says meanwhile. */
   lateSince?: string;
   /** Directories that were made for it on the host, each to be submitted once. */
   submissions?: number;

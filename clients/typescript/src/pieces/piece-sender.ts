@@ -23,8 +23,8 @@ export interface PieceSending {
 }
 
 /**
- * Sends the pieces of a file, each until it is through, however often the link is cut. Where none comes through between two
- * cuts, pieces get smaller.
+ * Sends the pieces of a file, each until it is through, however often the link breaks. Where none is through between
+ * two losses, pieces get smaller.
  */
 export class PieceSender {
   readonly #connection: Connection;

@@ -69,16 +69,16 @@ printf '=%s %s %s' "$(umask)" "\${m%% *}" "$t"
   };
 }
 
-/** What is not as long as its name says is not whole; of those that begin at the same place, the last is taken. */
+/** A piece whose length differs from its name is incomplete; of those that begin at one place the last is taken. */
 function readPiece(line: string): [number, number][] {
   const [, start, length, size] = /^(\d+)-(\d+) +(\d+)$/.exec(line) ?? [];
   return start !== undefined && length === size ? [[Number(start), Number(length)]] : [];
 }
 
 /**
- * Puts the whole file in its place, and removes the pieces. False where they are not the file that was meant; they are gone
- * then. The digest is looked at where the host has a program for it. Another copy of the file may have been faster and have
- * removed the pieces: then the file is there already.
+ * Puts the whole file in its place, and removes the pieces in any case. False where they make another file than `size`
+ * says, or `digest` if the host has a program for it. Another copy of the file may have joined and removed the pieces
+ * before: that is success.
  */
 export async function joinPieces(
   session: ScriptSession,

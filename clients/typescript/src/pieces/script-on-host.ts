@@ -12,8 +12,8 @@ export interface ScriptSession {
 }
 
 /**
- * Runs a script of POSIX sh on a host, which names its target `t` and says why it does not go on by `refuse`, with an error's
- * code. Throws it.
+ * Runs a POSIX sh script on a host, which names its target `t` and reports a failure by `refuse`, with an error's code.
+ * Throws that error.
  */
 export async function runScript(
   session: ScriptSession,

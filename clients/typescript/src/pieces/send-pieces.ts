@@ -30,8 +30,8 @@ interface Options {
 }
 
 /**
- * Writes a file on the host in pieces, which stand in a folder beside it until they are all there. They are joined by a
- * command, which looks at the file's size and digest: it is there whole, or as before.
+ * Writes a file on the host, whole or not at all, in pieces in a folder beside it. When all are there a command joins
+ * them, and verifies the file's size and digest.
  */
 export async function sendPieces(
   connection: Connection,
