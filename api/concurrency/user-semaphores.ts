@@ -14,6 +14,11 @@ export class UserSemaphores {
     return this.#users.get(user)?.semaphore.hasWaiters ?? false;
   }
 
+  /** Tasks of this user that wait or run. */
+  count(user: string): number {
+    return this.#users.get(user)?.active ?? 0;
+  }
+
   async run<T>(user: string, task: () => Promise<T>): Promise<T> {
     const own = this.#users.get(user) ?? { semaphore: new Semaphore(this.#atOnce), active: 0 };
     this.#users.set(user, own);

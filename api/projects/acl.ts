@@ -78,14 +78,28 @@ export async function lockNamedUsers(tx: Tx, acl: AclInput): Promise<void> {
 }
 
 /**
- * Replaces the given lists. Throws `invalid_input` when a user would have two roles, or no administrator would remain.
+ * Replaces the given lists, and tells whether that changed anything. `beforeGrant` is awaited where somebody gets more rights.
+ * Throws `invalid_input` when a user would have two roles, or no administrator would remain.
  */
-export async function changeAcl(tx: Tx, pid: string, given: AclInput): Promise<void> {
-  const next: Acl = { ...(await readAcl(tx, pid)), ...given };
+export async function changeAcl(
+  tx: Tx,
+  { pid, given, beforeGrant }: { pid: string; given: AclInput; beforeGrant(): Promise<void> },
+): Promise<boolean> {
+  const acl = await readAcl(tx, pid);
+  const next: Acl = { ...acl, ...given };
   checkAcl(next);
+  const [had, has] = [ranksOf(acl), ranksOf(next)];
+  const isGrant = [...has].some(([user, rank]) => rank > (had.get(user) ?? -1));
+  if (isGrant) await beforeGrant();
+  else if ([...had].every(([user, rank]) => rank === has.get(user))) return false;
   await tx.delete(members).where(eq(members.project, pid));
   await insertAcl(tx, pid, next);
+  return true;
 }
+
+/** The higher, the more rights. */
+const ranksOf = (acl: Acl) =>
+  new Map(LISTS.toReversed().flatMap((list, rank) => acl[list].map(({ user }) => [user, rank])));
 
 export async function insertAcl(tx: Tx, pid: string, acl: Acl): Promise<void> {
   const rows = LISTS.flatMap(list =>

@@ -76,6 +76,18 @@ describeUnless(missingPrograms('ssh'), 'private keys', () => {
     }
   });
 
+  test('refuses the 33rd key of a user that waits, and none of another user', async () => {
+    const keys = new ThreadedKeyParser(1);
+    const rounds = withRounds(makeKey('-a', '1', '-t', 'ed25519'), 0xffffffff);
+    const parseFor = (user: string) => keys.parse(user, rounds, 'secret');
+    const held = Array.from({ length: 32 }, () => parseFor('u'));
+    await expect(parseFor('u')).rejects.toMatchObject({ code: 'too_many_requests' });
+    const problem = { problem: expect.stringMatching(/^takes longer/) };
+    expect(await parseFor('other')).toEqual(problem);
+    await Promise.all(held);
+    expect(await parseFor('u')).toEqual(problem);
+  });
+
   test('refuses what is no private key', async () => {
     const keys = new ThreadedKeyParser();
     const problem = 'must be a private key in OpenSSH or PEM form';

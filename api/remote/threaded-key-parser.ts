@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { UserSemaphores } from '../concurrency/user-semaphores.ts';
@@ -10,6 +11,8 @@ const PROGRAM = fileURLToPath(new URL('dist/api/remote/private-key-thread.js', p
 /** A key states its own number of rounds: the usual 16 to 24 of ssh-keygen take about a second, 2^32 are allowed. */
 const PARSE_TIMEOUT_MS = 15_000;
 const MAX_THREADS = 2;
+/** Keys of one user that wait or are parsed: each holds a request for as long as those before it take. */
+const MAX_PER_USER = 32;
 /** ssh2's regular expressions take quadratic time: longer keys can block for seconds, encrypted or not. */
 const INLINE_LENGTH = 4_096;
 
@@ -26,12 +29,14 @@ export class ThreadedKeyParser {
     this.#timeoutMs = timeoutMs;
   }
 
+  /** Throws `too_many_requests` where too many keys of the user wait. */
   async parse(
     user: string,
     privateKey: string,
     passphrase: string | undefined,
   ): Promise<ParsedKey> {
     if (!passphrase && privateKey.length <= INLINE_LENGTH) return parsePrivateKey(privateKey);
+    if (this.#perUser.count(user) >= MAX_PER_USER) throw tooManyKeys();
     return this.#perUser.run(user, () =>
       this.#inAll.run(() => this.#parseInThread(privateKey, passphrase)),
     );
@@ -55,3 +60,10 @@ export class ThreadedKeyParser {
 
 const tooSlow = (ms: number) =>
   `takes longer than ${ms / 1_000} s to open; ssh-keygen -p -a 16 makes it one that takes less`;
+
+const tooManyKeys = () =>
+  new WindlassError('too_many_requests', {
+    detail: `You have ${MAX_PER_USER} private keys that wait to be opened, which is the limit.`,
+    hint: 'Wait until some of these logins are answered, or send keys without a passphrase.',
+    headers: { 'Retry-After': '5' },
+  });

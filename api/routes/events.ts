@@ -5,6 +5,7 @@ import type { ApiContext } from '../context.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { identifyLateSender } from '../identity/identify-sender.ts';
 import { withoutLinks } from '../identity/link-text.ts';
 import { operation } from '../openapi/operation.ts';
 
@@ -46,8 +47,8 @@ function recordEvents(api: ApiContext): RequestHandler {
     if (req.method !== 'POST') throw notAllowed(req);
     if (Number(req.get('Content-Length')) > limit) throw tooLarge(limit);
     const [, path = '', query = ''] = match;
-    dropBody(req, res, limit, error => {
-      if (error) return next(error);
+    const record = async () => {
+      await identifyLateSender(api, req, res);
       // The access log has no line for this request.
       res.locals.logged = true;
       const { username } = currentUser(res);
@@ -60,6 +61,10 @@ function recordEvents(api: ApiContext): RequestHandler {
         requestId: res.locals.requestId,
       });
       res.status(204).end();
+    };
+    dropBody(req, res, limit, error => {
+      if (error) next(error);
+      else record().catch(next);
     });
   };
 }

@@ -146,6 +146,8 @@ export default routes('json-body', (router, api) => {
           await lockUnchanged(tx, { req, res, id: row.id });
           const removed = await removeJobs(tx, [row.id]);
           if (removed.length === 0) throw leftOnHost();
+          if (row.owner !== currentUser(res).username)
+            await auditOf(req, res)(tx, 'job.remove', row.id);
         });
         api.notifications.publish('job', row.id);
         res.status(204).end();

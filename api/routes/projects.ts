@@ -189,7 +189,6 @@ export default routes('json-body', (router, api) => {
         const { acl, ...given } = body();
         const role = acl ? 'administrator' : 'writer';
         await findProject(db, pid, { username, role });
-        // An access list takes no room, and is what ends somebody's access.
         if (given.name !== undefined || given.description !== undefined)
           await api.freeSpace.assertFree();
         const record = await db.transaction(async tx => {
@@ -197,8 +196,10 @@ export default routes('json-body', (router, api) => {
           const found = await lockProjectForUpdate(tx, pid, { username, role });
           checkIfMatch(req, entityTag(found.project.version), withoutCache);
           if (acl) {
-            await changeAcl(tx, pid, acl);
-            await auditOf(req, res)(tx, 'project.acl', pid);
+            // What ends somebody's access needs no room: it can be repeated only after a grant.
+            const beforeGrant = () => api.freeSpace.assertFree();
+            if (await changeAcl(tx, { pid, given: acl, beforeGrant }))
+              await auditOf(req, res)(tx, 'project.acl', pid);
           }
           const [changed] = await tx
             .update(projects)

@@ -11,6 +11,7 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { identifyAfterWait } from '../identity/identify-sender.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
@@ -108,6 +109,7 @@ export default routes('json-body', (router, api) => {
         const { owner } = key;
         const given = body();
         const secret = await readCredential(keys, { owner, given });
+        await identifyAfterWait(api, req, res);
         const queue = await requireWorker(api, 'connect');
         const { hostname } = await findSession(api.database.db, key);
         const hops = await readHops(hostname, owner);

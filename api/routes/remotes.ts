@@ -21,6 +21,7 @@ import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { identifyAfterWait } from '../identity/identify-sender.ts';
 import { lockUnchangedUser } from '../identity/lock-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
@@ -116,6 +117,7 @@ export default routes('json-body', (router, api) => {
         const owner = currentUser(res).username;
         const given = body();
         const credential = await readCredential(keys, { owner, given });
+        await identifyAfterWait(api, req, res);
         const hops = await findHost(api, given, owner);
         const host = hostOf(hops);
         checkJumps(given, hops);

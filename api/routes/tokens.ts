@@ -125,6 +125,7 @@ export default routes('json-body', (router, api) => {
       },
       errors: ['forbidden', 'conflict'],
       handle: async ({ req, res, body }) => {
+        await api.freeSpace.assertFree();
         const made = await createToken(db, currentUser(res), body(), auditOf(req, res));
         res.status(201).set('Cache-Control', 'no-store').json(made);
       },

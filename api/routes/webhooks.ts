@@ -148,6 +148,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const given = body();
         if (!api.config.WEBHOOK_PRIVATE) refusePrivate(new URL(given.url));
+        await api.freeSpace.assertFree();
         const owner = currentUser(res).username;
         const id = newId();
         const secret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;

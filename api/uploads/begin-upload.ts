@@ -65,6 +65,7 @@ export async function beginUpload(
   const definition = PARSERS[parser as ParserName];
   const parameters = parseInput(rest, definition.parameters);
   const uid = newId();
+  await api.freeSpace.assertFree();
   await api.database.db.transaction(async tx => {
     await lockUser(tx, owner);
     const { model } = await lockModel(tx, mid, { username: owner, role: 'writer' });

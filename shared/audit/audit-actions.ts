@@ -14,6 +14,7 @@ export const AUDIT_ACTIONS = [
   'session.close',
   'command',
   'job.cancel',
+  'job.remove',
   'link',
   'webhook.create',
   'webhook.delete',

@@ -71,7 +71,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'one' });
     await client.fetch(`/api/projects/${pid}`, {
       method: 'PUT',
-      body: JSON.stringify({ acl: { readers: [] } }),
+      body: JSON.stringify({ acl: { readers: [{ user: stack.username }] } }),
     });
     await client.delete(`/api/users/-/tokens/${token}`);
     await login.fetch('/api/logout', { method: 'DELETE' });
@@ -280,8 +280,27 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
       expect([kept.status, await kept.json()]).toMatchObject([200, { username, disabled: false }]);
     }
     expect((await login.fetch('/api/users/-')).status).toBe(200);
-    const told = (await readAll()).filter(({ target }) => [id, username].includes(target ?? ''));
-    expect(told.map(({ action }) => action)).toEqual(['user.create', 'job.cancel']);
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'shared' });
+    const body = JSON.stringify({ acl: { readers: [{ user: stack.username }] } });
+    for (let n = 0; n < 2; n++)
+      expect((await client.fetch(`/api/projects/${pid}`, { method: 'PUT', body })).status).toBe(
+        200,
+      );
+    const targets = [id, username, pid];
+    const told = (await readAll()).filter(({ target }) => targets.includes(target ?? ''));
+    expect(told.map(({ action }) => action)).toEqual(['user.create', 'job.cancel', 'project.acl']);
+  });
+
+  test("an administrator who removes another user's job is told of, and its owner is not", async () => {
+    const { username, client } = await addUser(admin);
+    const [own, others] = [newId(), newId()];
+    await database`insert into jobs (id, kind, queue, owner, payload, state, finished)
+      select id, 'command', 'remote', ${username}, '{}', 'cancelled', now()
+      from unnest(${[own, others]}::text[]) id`;
+    await client.delete(`/api/jobs/${own}/record`);
+    await admin.delete(`/api/jobs/${others}/record`);
+    const told = (await readAll()).filter(({ target }) => [own, others].includes(target ?? ''));
+    expect(told).toMatchObject([{ action: 'job.remove', target: others, user: stack.username }]);
   });
 
   test('a project that is made for others tells whose rights it gives', async () => {

@@ -41,6 +41,7 @@ describeStack(missingPrograms('sshd'), 'a body of somebody who loses the right t
         line: `POST /api/projects/${pid}/bookmarks`,
         fields: [JSON_BODY],
       }),
+      'an event': async () => ({ line: 'POST /api/events/late', fields: [JSON_BODY] }),
       'a part': async ({ client, mid }) => ({
         line: `PUT /api/uploads/${await beginUpload(client, mid, ['late'])}/files/0/parts/0`,
         fields: [BYTES],

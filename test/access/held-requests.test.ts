@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -492,6 +493,37 @@ describeStack(
       expect(status).toBe(401);
       // It is there, as what was done before the token ended is.
       expect((await client.get<{ items: object[] }>('/api/remotes')).items).toHaveLength(1);
+    });
+
+    test('a key that takes long to open is used no more once its token is deleted', async () => {
+      const { username, client } = await addUser();
+      const sid = await openSession(client, sshd);
+      const file = join(files.path, newId());
+      // So many rounds take seconds.
+      execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-a', '100', '-N', 'secret', '-f', file]);
+      const key = { privateKey: readFileSync(file, 'utf8'), passphrase: 'secret' };
+      const asks = {
+        '/api/remotes': { hostname: 'host', username: sshd.username, ...key },
+        [`/api/remotes/${sid}/login`]: key,
+      };
+      for (const [path, body] of Object.entries(asks)) {
+        const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
+          ...{ name: 'lent', scope: 'write' },
+        });
+        const headers = {
+          Authorization: `Bearer ${made.token}`,
+          'Content-Type': 'application/json',
+        };
+        const answer = stack.api(path, { method: 'POST', headers, body: JSON.stringify(body) });
+        const isUsed = async () =>
+          (await database`select from tokens where id = ${made.id} and used is not null`).length >
+          0;
+        await waitFor(isUsed, { what: 'the request to be let in' });
+        await client.delete(`/api/users/-/tokens/${made.id}`);
+        expect([path, (await read(answer)).status]).toEqual([path, 401]);
+      }
+      const sids = await database`select sid from sessions where owner = ${username}`;
+      expect(sids).toEqual([{ sid }]);
     });
 
     test('a session is told though nobody can tell for a moment whose the token is', async () => {

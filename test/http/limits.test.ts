@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
+import { sendLogin } from '../harness/browser-login.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
@@ -414,13 +415,15 @@ describe('limits of a process and its disk', () => {
   });
 
   test('a part that the disk has no room for: 507, before its body is read', async () => {
-    // By hand, as no project can be made either.
+    // By hand, as neither project nor upload can be made.
     const [pid, mid] = [newId(), newId()];
     await database`insert into projects (pid, name) values (${pid}, 'p')`;
     await database`insert into project_members (project, username, role)
       values (${pid}, ${stack.username}, 'administrator')`;
     await database`insert into models (mid, project, type, name) values (${mid}, ${pid}, 't', 'm')`;
-    const uid = await beginUpload(client, mid, ['a']);
+    const uid = newId();
+    await database`insert into uploads (uid, owner, model, parser, parameters, aids, input)
+      values (${uid}, ${stack.username}, ${mid}, 'blob', '{}', '{a}', true)`;
     const answer = await putPart(client, partPath(uid, 0, 0), someBytes(10));
     const { hint } = await expectProblem(answer, 507, 'insufficient_storage');
     expect(hint).toContain('LIMIT_FREE_BYTES');
@@ -443,5 +446,18 @@ describe('limits of a process and its disk', () => {
     await waitFor(async () => (await busy.fetch('/api/projects')).status === 200, {
       what: 'the next second',
     });
+  });
+
+  test('right logins of one user: 429', async () => {
+    const { username, password } = stack;
+    const refused = await waitFor(
+      async () => {
+        const all = Array.from({ length: 60 }, () => sendLogin(stack.url, { username, password }));
+        return (await Promise.all(all)).find(({ status }) => status === 429);
+      },
+      { what: 'a refusal' },
+    );
+    const { hint } = await expectProblem(refused, 429, 'too_many_requests');
+    expect(hint).toContain('LIMIT_REQUESTS');
   });
 });

@@ -13,6 +13,7 @@ import { makeTable } from '../harness/tables.ts';
 import { makeTempDir } from '../harness/temp-dir.ts';
 import { makeModel } from '../harness/uploads.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
+import { addUser } from '../harness/users.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const MIB = 1 << 20;
@@ -126,6 +127,9 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     const sid = await openSession(client, sshd);
     const { pid, mid } = await makeModel(client);
     const table = await makeTable(client, { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
+    const [writer, reader] = [await addUser(client), await addUser(client)];
+    const share = (acl: object) => send('PUT', `/api/projects/${pid}`, { acl });
+    expect((await share({ writers: [{ user: writer.username }] })).status).toBe(200);
     const filler = join(disk.path, 'filler');
     // The API reads the free space twice a second at most.
     const launch = () =>
@@ -144,10 +148,16 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     };
     const makeLink = () => send('POST', '/api/links', { path: '/api/users/-' });
     const addBookmark = () => send('POST', `/api/projects/${pid}/bookmarks`, { a: 1 });
+    const beginUpload = () =>
+      send('POST', '/api/uploads', { mid, input: true, parser: 'csv', aids: ['late'] });
+    const makeToken = () => send('POST', '/api/users/-/tokens', { name: 'late', scope: 'read' });
+    const makeWebhook = () => send('POST', '/api/webhooks', { url: 'https://192.0.2.1/' });
+    const giveAccess = () => share({ readers: [{ user: reader.username }] });
     const stores = [
       ...[launchLarge, setParameter, addBookmark],
       ...[makeProject, changeProject, addModel, changeModel],
       ...[launch, openAnother, makeLink],
+      ...[beginUpload, makeToken, makeWebhook, giveAccess],
     ];
     const makeVideo = () =>
       send('POST', `/api/remotes/${sid}/videos`, {
@@ -167,9 +177,7 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
         expect([store.name, (await store()).status]).toEqual([store.name, 507]);
       expect(await countJobs()).toBe(before);
       // Whose access ends, ends now.
-      expect((await send('PUT', `/api/projects/${pid}`, { acl: { readers: [] } })).status).toBe(
-        200,
-      );
+      expect((await share({ writers: [] })).status).toBe(200);
     } finally {
       rmSync(filler);
     }
@@ -187,6 +195,7 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     expect(stored.map(({ status }) => status)).toEqual([
       ...[200, 200, 201, 201, 200, 201, 200],
       ...[200, 200, 201],
+      ...[201, 201, 201, 200],
     ]);
   });
 });

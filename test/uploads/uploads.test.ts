@@ -93,6 +93,9 @@ describeStack(undefined, 'uploads', form => {
 
   test('what is wrong about a new upload is named', async () => {
     const good = { mid, input: false, parser: 'blob', aids: ['a'] };
+    const typesOf = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`${i}`.padEnd(100), 'text']));
+    expect((await post({ ...good, parser: 'csv', types: typesOf(600) })).status).toBe(201);
     const wrong: [object, string][] = [
       [{ ...good, parser: 'nonsense' }, 'parser'],
       [{ ...good, input: 'yes' }, 'input'],
@@ -107,6 +110,7 @@ describeStack(undefined, 'uploads', form => {
       [{ ...good, parser: 'csv', nulls: ['-', '\ud800'] }, 'nulls.1'],
       [{ ...good, delimiter: ';' }, 'delimiter'],
       [{ ...good, parser: 'csv', delimiter: ';;' }, 'delimiter'],
+      [{ ...good, parser: 'csv', types: typesOf(700) }, 'types'],
     ];
     for (const [body, field] of wrong) {
       const problem = await expectProblem(await post(body), 400, 'invalid_input');

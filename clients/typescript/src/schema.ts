@@ -1800,7 +1800,7 @@ export interface components {
             user: string | null;
             address: string | null;
             /** @enum {string} */
-            action: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "job.cancel" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "worker" | "restore";
+            action: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "job.cancel" | "job.remove" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "worker" | "restore";
             target: string | null;
             /** @enum {string} */
             outcome: "ok" | "refused";
@@ -4299,7 +4299,7 @@ export interface operations {
                 limit?: number;
                 after?: number;
                 user?: string;
-                action?: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "job.cancel" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "worker" | "restore";
+                action?: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "job.cancel" | "job.remove" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "worker" | "restore";
                 since?: string;
             };
             header?: never;

@@ -18,7 +18,7 @@ const ACTIONS: AuditAction[] = [
   ...(['login', 'logout', 'password', 'token.create', 'token.delete'] as const),
   ...(['user.create', 'user.update', 'user.delete'] as const),
   ...(['host.create', 'host.update', 'host.delete', 'session.open', 'session.close'] as const),
-  ...(['command', 'job.cancel', 'link', 'webhook.create', 'webhook.delete'] as const),
+  ...(['command', 'job.cancel', 'job.remove', 'link', 'webhook.create', 'webhook.delete'] as const),
   ...(['project.acl', 'worker', 'restore'] as const),
 ];
 const DAYS = [1, 7, 30, 365];

@@ -1,5 +1,9 @@
+import { randomInt } from 'node:crypto';
 import { boolean, index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { time } from './columns.ts';
+
+/** First versions: each leaves more than a billion changes to its user. */
+const FIRST_VERSIONS = 2 ** 30;
 
 /**
  * Users. `version` increments with each change, which ends their logins. A user has a password, or is bound to a subject of
@@ -14,7 +18,11 @@ export const users = pgTable(
     administrator: boolean().notNull().default(false),
     /** Nothing lets this user in. */
     disabled: boolean().notNull().default(false),
-    version: integer().notNull().default(1),
+    /** From a random number: a request of a removed user must not be taken for one of a later user of the same name. */
+    version: integer()
+      .notNull()
+      .default(1)
+      .$defaultFn(() => randomInt(1, FIRST_VERSIONS)),
     created: time().notNull().defaultNow(),
     /** OpenID Connect Core 1.0, 2: these two together, and no other claim, name somebody for good. */
     issuer: text(),
