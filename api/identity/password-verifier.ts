@@ -10,13 +10,11 @@ import { sleep } from '../../shared/process/abort.ts';
 import { hashPassword, verifyPassword } from '../../shared/secrets/passwords.ts';
 import { FairQueue, type Party } from '../concurrency/fair-queue.ts';
 import { Floods, REFUSALS } from '../concurrency/floods.ts';
+import { AuditedRefusals } from './audited-refusals.ts';
 import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
-import { RefusedLogins } from './refused-logins.ts';
 
 /** Verified passwords that one process remembers, each of an address. */
 const MAX_REMEMBERED = 10_000;
-/** More than the minute that RefusedLogins waits from one entry to the next. */
-const TOLD_FLOOD_MS = 62_000;
 /**
  * One hash takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each verification counts as
  * a failed login until it succeeds: few at once keep concurrent right ones from reaching the limit. All places together are
@@ -73,10 +71,9 @@ type LoginRow = UserRecord & { passwordHash: string | null };
 export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
-  readonly #refused: RefusedLogins;
+  readonly #refused: AuditedRefusals;
   readonly #floods = new Floods();
   readonly #basicFloods = new Floods();
-  readonly #toldFloods = new LRUCache<string, true>({ max: 10_000, ttl: TOLD_FLOOD_MS });
   readonly #key = randomBytes(32);
   readonly #verified = new LRUCache<string, Remembered>({
     max: MAX_REMEMBERED,
@@ -91,7 +88,7 @@ export class PasswordVerifier {
   constructor(database: Database, options: { failedLogins: number; stopping: AbortSignal }) {
     this.#database = database;
     this.#failed = new FailedLogins(database, options.failedLogins);
-    this.#refused = new RefusedLogins(database);
+    this.#refused = new AuditedRefusals(database);
     this.#stopping = options.stopping;
   }
 
@@ -134,19 +131,10 @@ export class PasswordVerifier {
     return true;
   }
 
-  /** In the audit, once a minute: none of its logins is looked at. */
+  /** In the audit: none of its logins is looked at. */
   #tellFlood(address: string): void {
-    if (this.#toldFloods.has(address)) return;
-    this.#toldFloods.set(address, true);
-    const key = this.#failed.refusalKey({ address, username: undefined });
-    const told = {
-      key,
-      username: undefined,
-      address,
-      action: 'login',
-      requestId: undefined,
-    } as const;
-    this.#refused.record(told).catch(() => this.#toldFloods.delete(address));
+    const told = { key: address, username: undefined, address, requestId: undefined };
+    this.#refused.record({ ...told, action: 'login' }).catch(() => {});
   }
 
   /**
