@@ -27,7 +27,7 @@ describe('any user', () => {
     expect(fs.existsSync(join(checkout, 'data'))).toBe(true);
   });
 
-  test('takes what is given, made with the folders above it', () => {
+  test('takes what is given, made with the directories above it', () => {
     const given = join(scratch.path, 'a b', 'ü');
     expect(chooseDataDir({ given, checkout, systemDir })).toEqual({ dataDir: given });
     expect(modeOf(given) & 0o066).toBe(0);
@@ -44,20 +44,20 @@ describe('any user', () => {
   });
 });
 
-describe('a folder where nothing can be made', () => {
+describe('a directory where nothing can be made', () => {
   test.skipIf(!fs.existsSync('/proc/self'))('is refused at once', async () => {
     const given = '/proc/windlass/data';
     expect(() => chooseDataDir({ given, checkout, systemDir })).toThrow(
-      'The data directory /proc/windlass cannot be used: no folder can be made there.',
+      'The data directory /proc/windlass cannot be used: no directory can be made there.',
     );
     await expect(lockDataDir({ dataDir: '/proc' })).rejects.toThrow(
-      /^The data directory \/proc.* cannot be used: no folder can be made there\.$/,
+      /^The data directory \/proc.* cannot be used: no directory can be made there\.$/,
     );
   });
 });
 
 describeUnless(missingRoot(), 'root', () => {
-  test('in a closed home, takes a folder of this checkout below the system directory, with a notice', () => {
+  test('in a closed home, takes a directory of this checkout below the system directory, with a notice', () => {
     fs.chmodSync(join(scratch.path, 'home'), 0o700);
     const chosen = chooseDataDir({ checkout, systemDir });
     expect(chosen.dataDir).toMatch(new RegExp(`^${systemDir}/checkout-[0-9a-f]{8}$`));

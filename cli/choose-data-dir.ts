@@ -19,7 +19,7 @@ interface ChosenDataDir {
 interface DataDirOptions {
   /** The setting DATA_DIR, relative to the current directory. */
   given?: string;
-  /** The folder of package.json. */
+  /** The directory of package.json. */
   checkout: string;
   /** Replaces SYSTEM_DIR in tests. */
   systemDir?: string;

@@ -8,8 +8,8 @@ const REASONS: Record<string, string> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENAMETOOLONG: 'its name is too long',
-  // Of a folder that is there, such as /proc.
-  ENOENT: 'no folder can be made there',
+  // Of a directory that is there, such as /proc.
+  ENOENT: 'no directory can be made there',
 };
 
 /** In one line why a data directory cannot be used; another error as it is. */

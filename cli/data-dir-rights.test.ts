@@ -18,17 +18,17 @@ afterEach(() => scratch.remove());
 
 const modeOf = (path: string) => fs.statSync(path).mode & 0o777;
 
-test('closes what is in it to others, whoever made the folder, and nothing that is not of Windlass', () => {
+test('closes what is in it to others, whoever made the directory, and nothing that is not of Windlass', () => {
   const given = join(scratch.path, 'made-before');
   const others = fs.mkdtempSync(join(scratch.path, 'shared-'));
-  for (const folder of [given, others]) {
-    fs.mkdirSync(join(folder, 'objects', 'objects'), { recursive: true });
+  for (const directory of [given, others]) {
+    fs.mkdirSync(join(directory, 'objects', 'objects'), { recursive: true });
     for (const name of ['secrets.json', 'postgres.log', 'postgres.password'])
-      fs.writeFileSync(join(folder, name), 'x');
-    fs.chmodSync(folder, 0o777);
-    fs.chmodSync(join(folder, 'objects'), 0o755);
-    for (const name of fs.readdirSync(folder))
-      if (name !== 'objects') fs.chmodSync(join(folder, name), 0o664);
+      fs.writeFileSync(join(directory, name), 'x');
+    fs.chmodSync(directory, 0o777);
+    fs.chmodSync(join(directory, 'objects'), 0o755);
+    for (const name of fs.readdirSync(directory))
+      if (name !== 'objects') fs.chmodSync(join(directory, name), 0o664);
   }
   fs.writeFileSync(join(others, 'a file of others'), 'x', { mode: 0o644 });
   fs.symlinkSync(join(others, 'a file of others'), join(others, 'postgres.port'));
@@ -36,9 +36,9 @@ test('closes what is in it to others, whoever made the folder, and nothing that 
     'Every user may write to',
   );
   expect(chooseDataDir({ given, checkout, systemDir })).toEqual({ dataDir: given });
-  for (const folder of [given, others]) {
+  for (const directory of [given, others]) {
     for (const name of ['objects', 'secrets.json', 'postgres.log', 'postgres.password'])
-      expect([name, modeOf(join(folder, name)) & 0o077]).toEqual([name, 0]);
+      expect([name, modeOf(join(directory, name)) & 0o077]).toEqual([name, 0]);
   }
   expect(modeOf(given) & 0o066).toBe(0);
   expect(modeOf(others)).toBe(0o777);
@@ -49,7 +49,7 @@ test('closes what is in it to others, whoever made the folder, and nothing that 
   });
 });
 
-test('takes neither a folder nor keys of another user', context => {
+test('takes neither a directory nor keys of another user', context => {
   if (process.geteuid?.() !== 0) return context.skip('needs root, to give files to others');
   for (const name of ['', 'secrets.json']) {
     const given = fs.mkdtempSync(join(scratch.path, 'of-another-'));
@@ -86,7 +86,7 @@ test('takes nothing that another user has put under a name of Windlass', context
   }
 });
 
-test('takes no database that another user has put into a folder where all may write', context => {
+test('takes no database that another user has put into a directory where all may write', context => {
   if (process.geteuid?.() !== 0) return context.skip('needs root, to give files to others');
   const given = fs.mkdtempSync(join(scratch.path, 'planted-'));
   fs.writeFileSync(join(given, 'a file of others'), 'x');
@@ -102,7 +102,7 @@ test('takes no database that another user has put into a folder where all may wr
 });
 
 test('takes a volume that root has made for a group of the service', context => {
-  if (process.geteuid?.() !== 0) return context.skip('needs root, to give folders to a group');
+  if (process.geteuid?.() !== 0) return context.skip('needs root, to give directories to a group');
   fs.chmodSync(scratch.path, 0o711);
   const before = process.getgroups?.() ?? [];
   for (const [mode, gid] of [
@@ -128,7 +128,7 @@ test('takes a volume that root has made for a group of the service', context => 
   }
 });
 
-test('takes no folder with other things in it that others may write to, whoever made it', context => {
+test('takes no directory with other things in it that others may write to, whoever made it', context => {
   const given = fs.mkdtempSync(join(scratch.path, 'open-'));
   fs.writeFileSync(join(given, 'a file of others'), 'x');
   const options = { given, checkout, systemDir, isStart: true };
@@ -136,7 +136,7 @@ test('takes no folder with other things in it that others may write to, whoever 
   expect(chooseDataDir(options)).toEqual({ dataDir: given });
   fs.chmodSync(given, 0o777);
   expect(() => chooseDataDir(options)).toThrow('Every user may write to');
-  if (process.geteuid?.() !== 0) return context.skip('needs root, to give folders to a group');
+  if (process.geteuid?.() !== 0) return context.skip('needs root, to give directories to a group');
   fs.chownSync(given, 0, 12_345);
   fs.chmodSync(given, 0o775);
   expect(() => chooseDataDir(options)).toThrow('The group 12345 may write to');

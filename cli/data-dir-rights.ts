@@ -24,13 +24,13 @@ export function closeToOthers(directory: string): void {
 }
 
 /**
- * Who owns the folder, or what is there under a name of Windlass, chooses its keys and its passwords and reads what is stored. Root is
- * everybody's master anyhow.
+ * Who owns the directory, or what is there under a name of Windlass, chooses its keys and its passwords and reads what is
+ * stored. Root is everybody's master anyhow.
  */
 export function requireOwn(directory: string): void {
   const own = process.geteuid?.();
   if (own === undefined) return;
-  // Where others may write, they may have made the folder of the database, too: its owner says nothing.
+  // Where others may write, they may have made the directory of the database, too: its owner says nothing.
   const isOpen = (statSync(directory).mode & 0o022) !== 0;
   const user = isOpen ? findPostgresUser() : chooseServiceUser(join(directory, 'postgres'));
   const postgres = own === 0 ? user?.uid : undefined;
