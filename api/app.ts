@@ -1,11 +1,11 @@
 import express, { type Express, Router } from 'express';
 import type { ApiContext } from './context.ts';
 import { addressTooLong, MAX_ADDRESS_LENGTH } from './http/client-errors.ts';
-import { contentPolicy } from './http/content-policy.ts';
 import { locateBelow, publicPath } from './http/public-url.ts';
 import { refuseAmbiguous } from './http/refuse-ambiguous.ts';
 import { requestIdOf } from './http/request-id.ts';
 import { createRouters, type RouteFile } from './http/routes.ts';
+import { SECURITY_HEADERS } from './http/security-headers.ts';
 import { allowOrigins } from './middleware/allow-origins.ts';
 import { authenticate, authenticateLateBody } from './middleware/authenticate.ts';
 import { closePipelinedResponses } from './middleware/close-pipelined-responses.ts';
@@ -30,12 +30,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   locateBelow(app, publicPath(api.config));
   app.use((req, res, next) => {
     res.locals.requestId = requestIdOf(req);
-    res
-      .set('X-Request-Id', res.locals.requestId)
-      .set('X-Content-Type-Options', 'nosniff')
-      .set('Content-Security-Policy', contentPolicy())
-      // Not `no-referrer`: with it a form of our own page sends `Origin: null` (Fetch, 3.2), and no Referer.
-      .set('Referrer-Policy', 'same-origin');
+    res.set({ 'X-Request-Id': res.locals.requestId, ...SECURITY_HEADERS });
     next();
   });
   app.use(takeLink());

@@ -15,7 +15,7 @@ import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError, errnoOf } from './command-error.ts';
-import { translateError } from './data-dir.ts';
+import { translateError } from './data-dir-errors.ts';
 
 /** Longest address of a Unix socket, in bytes: 108 with the final zero on Linux, 104 on macOS. */
 const LONGEST_ADDRESS = 103;
@@ -31,8 +31,8 @@ export interface DataDirLock {
 /**
  * Makes this process the only owner of a data directory until it releases the lock or dies.
  *
- * The lock is the folder `lock` with one file, a Unix socket on which the owner listens. The kernel tells whether the
- * owner is alive, across containers too, which a pid cannot. A rename replaces an empty folder, but never one with a
+ * The lock is the directory `lock` with one file, a Unix socket on which the owner listens. The kernel tells whether the
+ * owner is alive, across containers too, which a pid cannot. A rename replaces an empty directory, but never one with a
  * file, and one of several renames succeeds. So a rename acquires the lock, and removing a dead owner's socket, whose
  * name is unique, breaks it.
  *
@@ -70,7 +70,7 @@ export async function lockDataDir({
     throw translateError(error, own);
   }
   server.unref();
-  removeStaleFolders(dataDir);
+  removeStaleDirectories(dataDir);
   return {
     announceStop() {
       stopping = true;
@@ -101,7 +101,7 @@ async function acquire(dataDir: string, own: string, signal?: AbortSignal): Prom
       if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error;
     }
     let waits = false;
-    for (const owner of listFolder(path)) {
+    for (const owner of listDirectory(path)) {
       const state = await askOwner(path, owner);
       if (state === 'dead') removeSocket(path, owner);
       else if (state === 'running' || Date.now() > deadline) throw refuse(dataDir, owner);
@@ -114,7 +114,8 @@ async function acquire(dataDir: string, own: string, signal?: AbortSignal): Prom
 /** Whether a process has the lock at this moment. */
 export async function isDataDirInUse(dataDir: string): Promise<boolean> {
   const path = join(dataDir, 'lock');
-  for (const owner of listFolder(path)) if ((await askOwner(path, owner)) !== 'dead') return true;
+  for (const owner of listDirectory(path))
+    if ((await askOwner(path, owner)) !== 'dead') return true;
   return false;
 }
 
@@ -129,9 +130,9 @@ function refuse(dataDir: string, owner: string): DataDirInUse {
 }
 
 /** Asks the owner of a socket for its state. An owner that does not answer within 2 s is running. */
-function askOwner(folder: string, name: string): Promise<'running' | 'stopping' | 'dead'> {
+function askOwner(directory: string, name: string): Promise<'running' | 'stopping' | 'dead'> {
   return new Promise((resolve, reject) => {
-    const address = openAddress(folder, name);
+    const address = openAddress(directory, name);
     const socket = createConnection(address.path);
     let answer = '';
     let failure: string | undefined;
@@ -148,20 +149,20 @@ function askOwner(folder: string, name: string): Promise<'running' | 'stopping' 
       if (answer === 'stopping') resolve('stopping');
       // An owner that dies before it answers resets the connection.
       else if (failure && /^(ECONNREFUSED|ENOENT|ECONNRESET|EPIPE)$/.test(failure)) resolve('dead');
-      else if (failure === 'EACCES') reject(foreignLockError(folder));
+      else if (failure === 'EACCES') reject(foreignLockError(directory));
       else resolve('running');
     });
   });
 }
 
-function foreignLockError(folder: string): CommandError {
-  return new CommandError(`${folder} belongs to another user.`, {
+function foreignLockError(directory: string): CommandError {
+  return new CommandError(`${directory} belongs to another user.`, {
     hint: 'Start Windlass as the user who started it there before, or set another DATA_DIR.',
   });
 }
 
-async function listen(server: Server, folder: string, name: string): Promise<void> {
-  const address = openAddress(folder, name);
+async function listen(server: Server, directory: string, name: string): Promise<void> {
+  const address = openAddress(directory, name);
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -172,15 +173,15 @@ async function listen(server: Server, folder: string, name: string): Promise<voi
   }
 }
 
-/** A path of the socket that fits into an address: if it is too long, by the descriptor of its folder. */
-function openAddress(folder: string, name: string): { path: string; close(): void } {
-  const direct = join(folder, name);
+/** A path of the socket that fits into an address: if it is too long, by the descriptor of its directory. */
+function openAddress(directory: string, name: string): { path: string; close(): void } {
+  const direct = join(directory, name);
   if (Buffer.byteLength(direct) <= LONGEST_ADDRESS || !existsSync('/proc/self/fd')) {
     return { path: direct, close() {} };
   }
   let descriptor: number;
   try {
-    descriptor = openSync(folder, 'r');
+    descriptor = openSync(directory, 'r');
   } catch (error) {
     // The lock was released meanwhile: connecting fails.
     if (errnoOf(error) === 'ENOENT') return { path: '/proc/self/fd/none', close() {} };
@@ -189,7 +190,7 @@ function openAddress(folder: string, name: string): { path: string; close(): voi
   return { path: `/proc/self/fd/${descriptor}/${name}`, close: () => closeSync(descriptor) };
 }
 
-function listFolder(path: string): string[] {
+function listDirectory(path: string): string[] {
   try {
     return readdirSync(path);
   } catch (error) {
@@ -199,16 +200,16 @@ function listFolder(path: string): string[] {
   }
 }
 
-function removeSocket(folder: string, name: string): void {
+function removeSocket(directory: string, name: string): void {
   try {
-    unlinkSync(join(folder, name));
+    unlinkSync(join(directory, name));
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error;
   }
 }
 
-/** Removes the folders of processes that were killed while they waited for the lock. */
-function removeStaleFolders(dataDir: string): void {
+/** Removes the directories of processes that were killed while they waited for the lock. */
+function removeStaleDirectories(dataDir: string): void {
   for (const name of readdirSync(dataDir)) {
     if (!/^lock\.\d+\.[0-9a-f]+$/.test(name)) continue;
     const found = statSync(join(dataDir, name), { throwIfNoEntry: false });

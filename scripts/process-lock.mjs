@@ -15,10 +15,8 @@ import { setTimeout as delay } from 'node:timers/promises';
  * Acquires a lock between processes of one machine and returns a function that releases it. Calls `onWait` once if
  * another process owns it.
  *
- * The lock is a folder with one file, named after its owner (pid and start time). A rename replaces an empty folder,
- * but never one with a file, and one of several renames succeeds. So a rename acquires the lock, and removing the
- * owner's file releases it, or breaks that of a dead owner. The name is unique, so nobody breaks the lock of a later
- * owner. Written by hand: it runs before any package is installed.
+ * It is acquired, released and broken as that of cli/data-dir-lock.ts, which says why; its file is named after its owner
+ * (pid and start time). Written by hand: it runs before any package is installed.
  */
 export async function acquireLock(path, onWait) {
   const owner = `${process.pid}.${readStartTime(process.pid)}`;

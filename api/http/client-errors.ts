@@ -3,9 +3,9 @@ import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Logger } from '../../shared/process/log.ts';
-import { contentPolicy } from './content-policy.ts';
 import { describeProblem, headerText } from './problem.ts';
 import { wasRefused } from './refuse-ambiguous.ts';
+import { SECURITY_HEADERS } from './security-headers.ts';
 
 /** Answers what Node's parser refuses before it makes a request: too slow, head too large, or not HTTP. */
 export function answerClientErrors(
@@ -26,8 +26,7 @@ export function answerClientErrors(
         'Content-Type: application/problem+json; charset=utf-8',
         `Content-Length: ${Buffer.byteLength(body)}`,
         `X-Request-Id: ${requestId}`,
-        'X-Content-Type-Options: nosniff',
-        `Content-Security-Policy: ${contentPolicy()}`,
+        ...Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`),
         `X-Service-Message: ${headerText(problem.message)}`,
         ...(problem.hint ? [`X-Service-Hint: ${headerText(problem.hint)}`] : []),
         'Cache-Control: no-store',

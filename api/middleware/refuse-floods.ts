@@ -2,13 +2,13 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Express, Request } from 'express';
 import type { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
-import { contentPolicy } from '../http/content-policy.ts';
 import { describeProblem, headerText } from '../http/problem.ts';
 import { requestIdOf } from '../http/request-id.ts';
+import { SECURITY_HEADERS } from '../http/security-headers.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { basicCredentials } from '../identity/identify-sender.ts';
 import { tooManyChanges } from '../identity/own-password-changes.ts';
-import { tooManyRefused } from '../identity/password-verifier.ts';
+import { tooManyRefused } from '../identity/password-floods.ts';
 import { sentCredential } from '../identity/sent-credential.ts';
 import { tooManyRequests } from './limit-requests.ts';
 
@@ -40,7 +40,8 @@ export function refuseFloods(app: Express, context: Context): RequestListener {
   const refuseChange = prepareRefusal(tooManyChanges());
   const refuseRequest = prepareRefusal(tooManyRequests(config.LIMIT_REQUESTS));
   return (req, res) => {
-    const hasFlood = passwords.seesFloods || requestRates.hasRefused || passwordChanges.seesFloods;
+    const hasFlood =
+      !passwords.floods.isEmpty || requestRates.hasRefused || passwordChanges.seesFloods;
     const refuse = hasFlood && isPlain(req, res) && findRefusal(req as Request);
     if (!refuse) return void app(req, res);
     const began = performance.now();
@@ -56,7 +57,7 @@ export function refuseFloods(app: Express, context: Context): RequestListener {
   function findRefusal(req: Request) {
     const { method, url, headers } = req;
     if (method === 'POST' && LOGIN.test(url))
-      return passwords.isFlood(clientAddress(req)) && refusePassword;
+      return passwords.floods.isFlood(clientAddress(req)) && refusePassword;
     if (!WITH_CREDENTIALS.test(url) || MAYBE_LINK.test(url)) return undefined;
     // A page of an origin that may ask is told so by allow-origins.ts.
     const credential = headers.origin === undefined ? sentCredential(req) : undefined;
@@ -65,7 +66,8 @@ export function refuseFloods(app: Express, context: Context): RequestListener {
     if (method === 'PUT' && USER.test(url) && passwordChanges.isFlood(credential))
       return refuseChange;
     const pair = basicCredentials(headers.authorization ?? '');
-    return pair && passwords.isBasicFlood(clientAddress(req), pair) && refusePassword;
+    const sent = pair && { ...pair, address: clientAddress(req) };
+    return sent && passwords.floods.isBasicFlood(sent) && refusePassword;
   }
 }
 
@@ -84,9 +86,7 @@ function isPlain({ headers, socket }: IncomingMessage, res: ServerResponse): boo
 function prepareRefusal(error: WindlassError) {
   const same = Object.entries({
     'Content-Type': 'application/problem+json; charset=utf-8',
-    'Content-Security-Policy': contentPolicy(),
-    'X-Content-Type-Options': 'nosniff',
-    'Referrer-Policy': 'same-origin',
+    ...SECURITY_HEADERS,
     'Cache-Control': 'no-store',
     'X-Service-Message': headerText(error.message),
     'X-Service-Hint': headerText(error.hint ?? ''),

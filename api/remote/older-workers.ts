@@ -5,7 +5,7 @@ import { conflict } from '../../shared/errors/errors.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { versionsOf } from '../../shared/jobs/payload-versions.ts';
 
-/** Throws `conflict` while a worker of the release before is alive, which would end the sessions on a host that has this. */
+/** Throws `conflict` while a worker of the previous release is alive, which would end the sessions on a host that has this. */
 export async function refuseOlderWorkers(tx: Tx, what: string): Promise<void> {
   const needed = versionsOf('connect').newer;
   const [older] = await tx.execute<{ id: string }>(sql`select id from ${workers}

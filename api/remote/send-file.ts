@@ -12,9 +12,9 @@ interface FileHead {
   size: number;
   start: number;
   end: number;
-  /** Of the file's state; a worker of an earlier release tells none. */
+  /** Of the file's state; a worker of the previous release tells none. */
   tag?: string;
-  /** All of the file; a worker of an earlier release does not say it. */
+  /** All of the file; a worker of the previous release does not say it. */
   whole?: boolean;
 }
 

@@ -6,6 +6,7 @@ import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditAs } from '../identity/audit.ts';
+import { AuditedRefusals } from '../identity/audited-refusals.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { beginLogin } from '../identity/logins.ts';
@@ -15,7 +16,6 @@ import { signIn } from '../identity/oidc/sign-in.ts';
 import { spendState } from '../identity/oidc/spend-state.ts';
 import type { User } from '../identity/password-verifier.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
-import { RefusedLogins } from '../identity/refused-logins.ts';
 import { operation } from '../openapi/operation.ts';
 
 const target = z.strictObject({ target: z.string().optional() });
@@ -30,7 +30,7 @@ const callback = z.object({
 /** Logins at the identity provider of OIDC_ISSUER: there with a redirect, and back here with a code. */
 export default routes('login', (router, api) => {
   const { config, database } = api;
-  const refused = new RefusedLogins(database);
+  const refused = new AuditedRefusals(database);
   const home = `${publicPath(config)}/`;
 
   resource(router, '/login/oidc', {

@@ -9,7 +9,7 @@ import { decodeCredentials } from '../identity/encoded-credentials.ts';
 import { wrongPassword } from '../identity/identify-sender.ts';
 import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
 import { beginLogin } from '../identity/logins.ts';
-import { tooManyRefused } from '../identity/password-verifier.ts';
+import { tooManyRefused } from '../identity/password-floods.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
 import { tooManyRequests } from '../middleware/limit-requests.ts';
@@ -61,7 +61,7 @@ export default routes('login', (router, api) => {
         const { username, password, target } = body();
         const address = clientAddress(req);
         // Most are refused earlier: see refuse-floods.ts.
-        if (passwords.isFlood(address)) throw tooManyRefused();
+        if (passwords.floods.isFlood(address)) throw tooManyRefused();
         const { requestId } = res.locals;
         const user = await passwords.check({ username, password, address, requestId });
         if (!user) throw wrongPassword();

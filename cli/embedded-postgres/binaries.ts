@@ -16,8 +16,8 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { SYSTEM_DIR } from '../choose-data-dir.ts';
 import { CommandError, errnoOf, ifMissing } from '../command-error.ts';
-import { SYSTEM_DIR } from '../data-dir.ts';
 import { type ServiceUser, translateSwitchError } from './service-user.ts';
 
 const STALE_AFTER_MS = 3_600_000;

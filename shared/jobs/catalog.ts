@@ -32,8 +32,8 @@ interface Definition {
    */
   version?: number;
   /**
-   * The same in a session that the release before would use wrongly: with a jump host or an authority, variables of its
-   * own, or start-up files that each command reads. Every kind with a session has it, until the release before knows
+   * The same in a session that the previous release would use wrongly: with a jump host or an authority, variables of its
+   * own, or start-up files that each command reads. Every kind with a session has it, until the previous release knows
    * these.
    */
   versionInNewerSessions?: number;
@@ -229,9 +229,9 @@ export const JOBS = {
       artifacts: z.array(
         z.object({ aid: z.string(), kind: z.enum(ARTIFACT_KINDS), size: z.number().int() }),
       ),
-      /** Of all artifacts. A worker of an earlier release lists them all, and does not tell. */
+      /** Of all artifacts. A worker of the previous release lists them all, and does not tell. */
       count: z.number().int().optional(),
-      /** What was sent. A worker of an earlier release does not tell. */
+      /** What was sent. A worker of the previous release does not tell. */
       files: z
         .array(
           z.object({

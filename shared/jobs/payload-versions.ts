@@ -8,13 +8,13 @@ import { IS_ALIVE } from './lease.ts';
 /** By kind of job: the newest version of its payload that a program understands, and with it all versions before. */
 export type Understood = Record<string, number>;
 
-/** The versions that the jobs of a kind have: usually, and in a session that the release before would use wrongly. */
+/** The versions that the jobs of a kind have: usually, and in a session that the previous release would use wrongly. */
 export function versionsOf(kind: JobKind): { usual: number; newer: number } {
   const { version: usual = 1, versionInNewerSessions: newer = usual } = jobDefinition(kind);
   return { usual, newer };
 }
 
-/** SQL: the release before would use a row of `sessions` wrongly. */
+/** SQL: the previous release would use a row of `sessions` wrongly. */
 export const IS_NEWER_SESSION = `(sessions.startup <> 'once' or sessions.env_names is not null
   or exists (select from hosts where hosts.name = sessions.hostname
     and (hosts.jump is not null or exists (select from unnest(hosts.keys) as pin where pin like '@%'))))`;
@@ -29,7 +29,7 @@ export function versionIn(kind: JobKind, sid: string): SQL<number> {
 export const UNDERSTOOD: Understood = Object.fromEntries(
   JOB_KINDS.map(kind => [kind, Math.max(...Object.values(versionsOf(kind)))]),
 );
-/** A worker of the release before does not say what it understands: it has the same kinds, in their first version. */
+/** A worker of the previous release does not say what it understands: it has the same kinds, in their first version. */
 const UNDERSTOOD_BEFORE = JSON.stringify(Object.fromEntries(JOB_KINDS.map(kind => [kind, 1])));
 
 /** Waiting jobs that are looked at, at most. */

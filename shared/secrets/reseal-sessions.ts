@@ -13,7 +13,7 @@ export interface Resealed {
 
 /**
  * Seals anew every credential that is not sealed with the first private key, except of sessions that change meanwhile.
- * What the release before sealed names no place: it gets the present one of its host's entry (decision 35).
+ * What the previous release sealed names no place: it gets the present one of its host's entry (decision 35).
  */
 export async function resealSessions({ db }: Database, privateKeys: string): Promise<Resealed> {
   const publicKey = publicKeyOf(privateKeys);

@@ -43,7 +43,7 @@ test('detects any changed byte, and shows nothing of the secret', async () => {
   expect((await seal(publicKey, context, secret)).equals(sealed)).toBe(false);
 });
 
-test('what the release before sealed opens, and is no sealing of now', async () => {
+test('what the previous release sealed opens, and is no sealing of now', async () => {
   const { publicKey, privateKey } = await generateSealKeys();
   const before = await sealAsBefore(publicKey, context, 'old');
   expect(await unseal(privateKey, context, before)).toEqual({ secret: 'old' });

@@ -9,7 +9,7 @@ const suite = new CipherSuite({
   aead: new Aes256Gcm(),
 });
 /**
- * Version 2 has the secret and the place that it may be sent to. Version 1, of the release before, has the secret
+ * Version 2 has the secret and the place that it may be sent to. Version 1, of the previous release, has the secret
  * alone: this release opens it for the sessions that are open when it is installed (decision 35).
  */
 const VERSION = 2;

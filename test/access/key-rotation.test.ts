@@ -123,7 +123,7 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
     expect(receiver.refused).toEqual([]);
   });
 
-  test('a credential of the release before gets the place that its host has now', async () => {
+  test('a credential of the previous release gets the place that its host has now', async () => {
     const [session] = await sql<{ owner: string; hostname: string }[]>`
       select owner, hostname from sessions where sid = ${sid}`;
     const { SEAL_PUBLIC_KEY = '' } = readStored();

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { type Description, findBreakingChanges } from './breaking-changes.ts';
 import { readDocument } from './read-document.ts';
 
-/** What the release before served at /api/openapi.json. */
+/** What the previous release served at /api/openapi.json. */
 const PREVIOUS = join(import.meta.dirname, '../../docs/openapi/previous.json');
 
 let previous: Description;
@@ -15,13 +15,13 @@ beforeAll(async () => {
   current = (await readDocument()) as unknown as Description;
 });
 
-/** What was decided nevertheless, and why; until the release before has it, too. */
+/** What was decided nevertheless, and why; until the previous release has it, too. */
 const DECIDED = [
   // Browsers are sent to the console.
   'GET /: answer 200 is not text/html any more',
 ];
 
-test('a client of the release before can go on', () => {
+test('a client of the previous release can go on', () => {
   expect(findBreakingChanges(previous, current)).toEqual(DECIDED);
 });
 

@@ -286,7 +286,7 @@ test.each([
   }
 });
 
-test('a worker of the release before, which renews each of its jobs, is lost when it renews none', async () => {
+test('a worker of the previous release, which renews each of its jobs, is lost when it renews none', async () => {
   const [alive, dead] = [await insertDispatched(), await insertDispatched()];
   for (const id of [alive, dead])
     await database.sql`update jobs set lease_token = ${newId()}, worker = ${`older ${id}`},

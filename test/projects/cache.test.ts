@@ -193,7 +193,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
       ),
     );
     expect(await keysOf(pid)).toEqual(['contested', 'key']);
-    // As the release before replaces an object, which leaves what is known of the one before.
+    // As the previous release replaces an object, which leaves what is known of the one before.
     await database`update cache_entries set object = 'videos/other' where project = ${pid} and key = 'contested'`;
     expect((await entry()).map(({ frames }) => frames)).toEqual([null, 10]);
 

@@ -67,7 +67,7 @@ describeStack(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', for
       keys: [pin(authority)],
       fingerprints: [fingerprintOf(authority.public)],
     });
-    // A worker of the release before would take the line for a key that nobody has.
+    // A worker of the previous release would take the line for a key that nobody has.
     const { id } = await launchAsync(client, sid, 'true');
     const [row] = await sql`select payload_version from jobs where id = ${id}`;
     expect(row?.payload_version).toBe(3);

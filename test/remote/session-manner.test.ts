@@ -176,7 +176,7 @@ describeStack(skip, 'how the commands of a session are run', form => {
       );
     });
 
-    test('a worker of the release before runs nothing of such a session', async () => {
+    test('a worker of the previous release runs nothing of such a session', async () => {
       for (const [more, isNewer] of [
         [{ env: {}, startup: 'once' }, false],
         [{ startup: 'each' }, true],

@@ -6,7 +6,7 @@ import type { ApiContext } from '../../context.ts';
 
 /** A request whose answer depends on a job is refused where no worker had a heartbeat for so long. */
 const HEARTBEAT_AGE = sql`interval '30 seconds'`;
-/** Where all live workers are of the release before, which does such jobs in this queue. */
+/** Where all live workers are of the previous release, which does such jobs in this queue. */
 const FORMER_QUEUE = 'remote';
 
 /** The queue of such a job. Throws `unavailable` unless a worker that takes it is alive. */

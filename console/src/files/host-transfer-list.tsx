@@ -13,7 +13,7 @@ import { findEntry, type Listing } from './entries.ts';
 import { join } from './paths.ts';
 
 const WORDS: Record<HostFileTransfer['state'], string> = {
-  ...{ waits: 'waits', runs: 'is sent …', done: 'is there' },
+  ...{ waits: 'waits', sends: 'is sent …', done: 'is there' },
   ...{ exists: 'is there already', failed: 'was not sent' },
 };
 
@@ -29,7 +29,7 @@ export function HostTransferList({ sid, listing }: { sid: string; listing: Listi
       <div class="card-head">
         <h2>
           <span role="status">
-            {count('waits', 'runs') > 0
+            {count('waits', 'sends') > 0
               ? `${count('done')} of ${transfers.length} files are sent`
               : `${count('done')} ${count('done') === 1 ? 'file' : 'files'} sent`}
             {existing.length > 0 && `, ${existing.length} there already`}
@@ -58,7 +58,7 @@ export function HostTransferList({ sid, listing }: { sid: string; listing: Listi
       </div>
       <ul class="sendings">
         {transfers.map(transfer => (
-          <HostTransferRow key={transfer.id} transfer={transfer} listing={listing} />
+          <HostTransferRow key={transfer.key} transfer={transfer} listing={listing} />
         ))}
       </ul>
     </section>
@@ -104,7 +104,7 @@ function HostTransferRow({
             Send again
           </Button>
         )}
-        {(state === 'waits' || state === 'runs') && (
+        {(state === 'waits' || state === 'sends') && (
           <Button size="small" look="quiet" onClick={() => dropTransfer(transfer)}>
             Stop
           </Button>

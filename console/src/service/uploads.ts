@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
-import { useEffect, useReducer } from 'preact/hooks';
 import { queries, windlass } from './client.ts';
 import { readAll } from './pages.ts';
+import { useTransfers } from './transfer-queue.ts';
 import {
   abandonUpload,
   getUpload,
@@ -24,11 +24,8 @@ export const useParsers = () =>
   });
 
 /** The uploads of this page into a model. */
-export function useUploadTransfers(mid: string): UploadTransfer[] {
-  const [, redraw] = useReducer((n: number) => n + 1, 0);
-  useEffect(() => uploadTransfers.subscribe(() => redraw(undefined)), []);
-  return uploadTransfers.list.filter(each => each.mid === mid);
-}
+export const useUploadTransfers = (mid: string): UploadTransfer[] =>
+  useTransfers(uploadTransfers).filter(each => each.mid === mid);
 
 /** The user's uploads into a model that were begun, here or elsewhere, and not ended. */
 export const useOpenUploads = (mid: string) =>

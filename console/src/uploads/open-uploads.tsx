@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { rememberedFiles } from '../service/remembered-uploads.ts';
-import { uploadTransfers } from '../service/upload-transfers.ts';
+import { addUpload, uploadTransfers } from '../service/upload-transfers.ts';
 import {
   type Upload,
   type UploadTransfer,
@@ -58,7 +58,7 @@ function OpenUpload({ upload }: { upload: Upload }) {
     if (others.length > 0)
       return setProblem(`Another size than what was begun: ${others.join(', ')}.`);
     const given = files.flatMap(one => (one ? [one.file] : []));
-    uploadTransfers.add({ mid, parser, aids, files: given, parameters: {} }, id);
+    addUpload({ mid, parser, aids, files: given, parameters: {} }, id);
   };
   return (
     <li>

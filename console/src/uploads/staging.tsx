@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Artifact } from '../service/models.ts';
-import { uploadTransfers } from '../service/upload-transfers.ts';
+import { addUpload } from '../service/upload-transfers.ts';
 import { type Parser, useParsers } from '../service/uploads.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
@@ -46,7 +46,7 @@ export function Staging({ mid, files, known, onChange }: StagingProps) {
     for (const { named, parser, parameters } of ready)
       for (let from = 0; from < named.length; from += MOST_FILES) {
         const part = named.slice(from, from + MOST_FILES);
-        uploadTransfers.add({
+        addUpload({
           mid,
           parser,
           aids: part.map(({ name }) => name),

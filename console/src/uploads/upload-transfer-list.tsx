@@ -1,5 +1,5 @@
 import { RowErrors } from '../projects/row-errors.tsx';
-import { uploadTransfers } from '../service/upload-transfers.ts';
+import { pauseUpload, removeUpload, resumeUpload } from '../service/upload-transfers.ts';
 import type { UploadTransfer } from '../service/uploads.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
@@ -53,20 +53,12 @@ function UploadTransferItem({ transfer }: { transfer: UploadTransfer }) {
           {sent < total ? `${formatBytes(sent)} of ${formatBytes(total)}` : formatBytes(total)}
         </span>
         {(state === 'sends' || state === 'waits') && (
-          <Button
-            size="small"
-            aria-label={`Pause ${name}`}
-            onClick={() => uploadTransfers.pause(key)}
-          >
+          <Button size="small" aria-label={`Pause ${name}`} onClick={() => pauseUpload(key)}>
             Pause
           </Button>
         )}
         {canResume && (
-          <Button
-            size="small"
-            aria-label={`Go on with ${name}`}
-            onClick={() => uploadTransfers.resume(key)}
-          >
+          <Button size="small" aria-label={`Go on with ${name}`} onClick={() => resumeUpload(key)}>
             Go on
           </Button>
         )}
@@ -75,7 +67,7 @@ function UploadTransferItem({ transfer }: { transfer: UploadTransfer }) {
             size="small"
             repeats={state === 'done' || upload !== undefined}
             aria-label={`${state === 'done' || upload ? 'Clear' : 'Give up'} ${name}`}
-            onClick={() => uploadTransfers.remove(key)}
+            onClick={() => removeUpload(transfer)}
           >
             {state === 'done' || upload ? 'Clear' : 'Give up'}
           </Button>

@@ -85,6 +85,6 @@ export const failedLogins = pgTable('failed_logins', {
   key: text().primaryKey(),
   failures: integer().notNull(),
   began: time().notNull(),
-  /** When the audit was last told: see refused-logins.ts. */
+  /** When the audit was last told: see audited-refusals.ts. */
   audited: time(),
 });

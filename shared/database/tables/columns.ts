@@ -4,6 +4,6 @@ export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType
 export const time = () => timestamp({ withTimezone: true, mode: 'date' });
 export const count = () => bigint({ mode: 'number' }).notNull().default(0);
 /**
- * The user for whom these bytes count; null where that is unknown: for rows of the release before and of removed users.
+ * The user for whom these bytes count; null where that is unknown: for rows of the previous release and of removed users.
  */
 export const storedBy = () => text();

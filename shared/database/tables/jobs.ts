@@ -29,7 +29,7 @@ export const jobs = pgTable(
     session: text(),
     /** The session's host, or null. It stays when the session's row goes. */
     host: text(),
-    /** See labels.ts; null from an API of the release before. */
+    /** See labels.ts; null from an API of the previous release. */
     label: text(),
     /** The client's own. */
     name: text(),
@@ -42,7 +42,7 @@ export const jobs = pgTable(
     payload: jsonb().$type<unknown>().notNull(),
     /** The catalog's, when the job was started: see payload-versions.ts. */
     payloadVersion: smallint().notNull().default(1),
-    /** What it counts for its user: see payload-bytes.ts. Null where it is small, and from an API of the release before. */
+    /** What it counts for its user: see payload-bytes.ts. Null where it is small, and from an API of the previous release. */
     payloadBytes: integer(),
     state: text().$type<JobState>().notNull().default('queued'),
     progress: real(),
@@ -62,7 +62,7 @@ export const jobs = pgTable(
     notBefore: time(),
     /** The fencing token of the leased attempt; null without a lease. */
     leaseToken: text(),
-    /** Written by the release before, whose claims have leases of their own; see the table of leases. */
+    /** Written by the previous release, whose claims have leases of their own; see the table of leases. */
     leaseExpires: time(),
     worker: text(),
     /** Leases lost in a row without progress in between. */
@@ -99,7 +99,7 @@ export const jobs = pgTable(
     index('jobs_due')
       .on(table.queue, table.id)
       .where(sql`finished is null and lease_token is null`),
-    // This one and jobs_leased serve programs of the release before, until the next one.
+    // This one and jobs_leased serve programs of the previous release, until the next one.
     index('jobs_dispatched')
       .on(table.queue)
       .where(sql`finished is null and lease_token is null and dispatched is not null`),
@@ -221,7 +221,7 @@ export const chunks = pgTable(
     stream: smallint().notNull(),
     start: bigint({ mode: 'number' }).notNull(),
     bytes: bytea().notNull(),
-    /** Null in rows of the release before. */
+    /** Null in rows of the previous release. */
     at: time().defaultNow(),
   },
   table => [
@@ -239,7 +239,7 @@ export const segments = pgTable(
     start: bigint({ mode: 'number' }).notNull(),
     length: bigint({ mode: 'number' }).notNull(),
     object: text().notNull(),
-    /** When its bytes were stored, see output-times.ts; null from a worker of the release before. */
+    /** When its bytes were stored, see output-times.ts; null from a worker of the previous release. */
     times: jsonb().$type<StoredTimes>(),
   },
   table => [primaryKey({ columns: [table.job, table.stream, table.start] })],
@@ -278,13 +278,13 @@ export const workers = pgTable('workers', {
   host: text().notNull(),
   pid: integer().notNull(),
   slots: jsonb().$type<Record<string, number>>().notNull(),
-  /** See payload-versions.ts; null from a worker of the release before. */
+  /** See payload-versions.ts; null from a worker of the previous release. */
   understands: jsonb().$type<Record<string, number>>(),
   /** An administrator's wish: it takes no more jobs. */
   draining: boolean().notNull().default(false),
-  /** Of its program; null from the release before. */
+  /** Of its program; null from the previous release. */
   release: text(),
-  /** Ids of the keys that it opens credentials with; null where it opens none, and from a worker of the release before. */
+  /** Ids of the keys that it opens credentials with; null where it opens none, and from a worker of the previous release. */
   sealKeys: text().array(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),

@@ -60,7 +60,7 @@ export const videoResult = z.object({
   object: z.string(),
   type: z.enum(['video/mp4', 'video/webm']),
   bytes: z.number().int(),
-  /** What it and its stills have together. A worker of the release before does not tell. */
+  /** What it and its stills have together. A worker of the previous release does not tell. */
   stored: z.number().int().optional(),
   frames: z.number().int(),
   encoded: z.enum(['host', 'worker']),

@@ -4,7 +4,8 @@ import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { auditPending, failedLogins } from '../../shared/database/schema.ts';
 
-const MINUTE_MS = 60_000;
+/** More than the minute between two entries, which the database's clock measures. */
+const REMEMBERED_MS = 62_000;
 const MAX_RECORDED = 10_000;
 
 export interface RefusedLogin {
@@ -17,9 +18,9 @@ export interface RefusedLogin {
 }
 
 /** Writes an audit entry for refused logins, once a minute for each key in all processes: a flood writes few. */
-export class RefusedLogins {
+export class AuditedRefusals {
   readonly #database: Database;
-  readonly #recorded = new LRUCache<string, true>({ max: MAX_RECORDED, ttl: MINUTE_MS });
+  readonly #recorded = new LRUCache<string, true>({ max: MAX_RECORDED, ttl: REMEMBERED_MS });
 
   constructor(database: Database) {
     this.#database = database;
@@ -28,7 +29,8 @@ export class RefusedLogins {
   async record({ key, username, address, action, requestId }: RefusedLogin): Promise<void> {
     const each = `${action} ${key}`;
     if (this.#recorded.has(each)) return;
-    await this.#database.db.execute(sql`
+    this.#recorded.set(each, true);
+    const entry = this.#database.db.execute(sql`
       with due as (
         insert into ${failedLogins} (key, failures, began, audited) values (${key}, 0, now(), now())
         on conflict (key) do update set audited = now()
@@ -37,6 +39,9 @@ export class RefusedLogins {
       )
       insert into ${auditPending} (username, address, action, outcome, request_id)
       select ${username ?? null}, ${address}, ${action}, 'refused', ${requestId ?? null} from due`);
-    this.#recorded.set(each, true);
+    await entry.catch((error: unknown) => {
+      this.#recorded.delete(each);
+      throw error;
+    });
   }
 }

@@ -1,0 +1,55 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+
+/** Verified passwords that one process remembers, each of an address. */
+const MAX_REMEMBERED = 10_000;
+
+/** What a sender claims, and from where. */
+export interface SentPassword {
+  username: string;
+  password: string;
+  /** As clientAddress() gives it. */
+  address: string;
+}
+
+/**
+ * The passwords that were right: argon2id runs once for a pair and an address, which are then remembered as an HMAC under a key
+ * of this process. It is bound to the stored hash, so that a changed password or a new user of the name invalidates it. From
+ * other addresses a password is verified as any other: who guesses there would else be told at once, and as often as they like.
+ */
+export class RememberedPasswords {
+  readonly #key = randomBytes(32);
+  readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
+    max: MAX_REMEMBERED,
+  });
+
+  /** Whether a password of the user was right from this address. */
+  has(sent: SentPassword): boolean {
+    return this.#verified.has(placeOf(sent));
+  }
+
+  /** The hash for which this one was right from this address. */
+  findHash(sent: SentPassword): string | undefined {
+    const known = this.#verified.get(placeOf(sent));
+    if (!known) return undefined;
+    return this.#mac(known.passwordHash, sent) === known.mac ? known.passwordHash : undefined;
+  }
+
+  add(passwordHash: string, sent: SentPassword): void {
+    this.#verified.set(placeOf(sent), { passwordHash, mac: this.#mac(passwordHash, sent) });
+  }
+
+  /** Tells what was sent from everything else, without the password. */
+  identify(sent: SentPassword): string {
+    return `${sent.address} ${this.#mac('', sent)}`;
+  }
+
+  #mac(passwordHash: string, { username, password }: SentPassword): string {
+    return createHmac('sha256', this.#key)
+      .update(JSON.stringify([passwordHash, username, password]))
+      .digest('base64');
+  }
+}
+
+/** No user's name has a space. */
+const placeOf = ({ username, address }: SentPassword) => `${username} ${address}`;

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { CommandError } from './command-error.ts';
+import { translateError } from './data-dir-errors.ts';
+import { closeToOthers, requireClosed, requireOwn } from './data-dir-rights.ts';
+import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgres/service-user.ts';
+import { createDirectory } from './make-directory.ts';
+
+/** Where root puts data that an unprivileged Postgres must reach. */
+export const SYSTEM_DIR = '/var/lib/windlass';
+
+interface ChosenDataDir {
+  dataDir: string;
+  /** One line for people, if the directory is not the expected one. */
+  notice?: string;
+}
+
+interface DataDirOptions {
+  /** The setting DATA_DIR, relative to the current directory. */
+  given?: string;
+  /** The directory of package.json. */
+  checkout: string;
+  /** Replaces SYSTEM_DIR in tests. */
+  systemDir?: string;
+  /** Of the service, which takes its keys from there; not a command beside it, such as a backup that root makes. */
+  isStart?: boolean;
+}
+
+/**
+ * Chooses the data directory and creates it. As root it is created with mode 0711, so that the user of Postgres can enter
+ * it; call this before anything else is put there. Throws CommandError if a given directory cannot be used.
+ */
+export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
+  const { given, checkout } = options;
+  const wanted = given ? resolve(given) : join(resolve(checkout), 'data');
+  // Postgres writes it into a line of its lock file.
+  if (/[\n\r\0]/.test(wanted)) throw new CommandError('DATA_DIR must not contain a line break.');
+  try {
+    const chosen = choose(wanted, options);
+    if (options.isStart) requireOwn(chosen.dataDir);
+    closeToOthers(chosen.dataDir);
+    if (options.isStart) requireClosed(chosen.dataDir);
+    return chosen;
+  } catch (error) {
+    throw translateError(error, wanted);
+  }
+}
+
+/** Whether there is one of these that chooseDataDir() chooses, without making it. */
+export function hasDataDir({ given, checkout, systemDir = SYSTEM_DIR }: DataDirOptions): boolean {
+  if (given) return existsSync(given);
+  return existsSync(join(checkout, 'data')) || existsSync(join(systemDir, nameCheckout(checkout)));
+}
+
+function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
+  const { given, checkout, systemDir = SYSTEM_DIR } = options;
+  if (process.geteuid?.() !== 0) {
+    createDirectory(wanted, 0o700);
+    return { dataDir: wanted };
+  }
+  const user = chooseServiceUser(join(wanted, 'postgres'));
+  if (!user || makeEnterable(wanted, user)) return { dataDir: wanted };
+  if (given) {
+    throw new CommandError(
+      `DATA_DIR ${wanted} cannot be reached by ${user.name}, the user that Postgres runs as (it refuses root).`,
+      {
+        hint: `Name a directory below one that ${user.name} can enter, such as ${systemDir}/data.`,
+      },
+    );
+  }
+  const dataDir = join(systemDir, nameCheckout(checkout));
+  const other = chooseServiceUser(join(dataDir, 'postgres')) ?? user;
+  if (!makeEnterable(dataDir, other)) {
+    throw new CommandError(
+      `${dataDir} cannot be reached by ${other.name}, the user that Postgres runs as.`,
+      { hint: `Set DATA_DIR to a directory below one that ${other.name} can enter.` },
+    );
+  }
+  return {
+    dataDir,
+    notice: `Data is kept in ${dataDir}: Postgres runs as ${other.name}, who cannot reach ${wanted}.`,
+  };
+}
+
+/** Creates the directory if the user can reach its parent. False if the user cannot enter it. */
+function makeEnterable(directory: string, user: ServiceUser): boolean {
+  const existing = findExisting(directory);
+  if (existing !== directory) {
+    if (!canEnter(user, existing)) return false;
+    createDirectory(directory, 0o711);
+    return canEnter(user, directory);
+  }
+  createDirectory(directory, 0o711);
+  if (canEnter(user, directory)) return true;
+  // Only a directory of Windlass, or an empty one (`mktemp -d`), may be made accessible.
+  if (!canEnter(user, dirname(directory)) || !isOurs(directory)) return false;
+  chmodSync(directory, (statSync(directory).mode & 0o7777) | 0o011);
+  return canEnter(user, directory);
+}
+
+function isOurs(directory: string): boolean {
+  const names = readdirSync(directory);
+  return statSync(directory).uid === 0 && (names.length === 0 || names.includes('postgres'));
+}
+
+function findExisting(path: string): string {
+  return statSync(path, { throwIfNoEntry: false }) ? path : findExisting(dirname(path));
+}
+
+/** A name that is unique to the path of the checkout. */
+function nameCheckout(checkout: string): string {
+  const path = resolve(checkout);
+  const name = basename(path).replace(/[^\w.-]/g, '_') || 'root';
+  return `${name}-${createHash('sha256').update(path).digest('hex').slice(0, 8)}`;
+}
