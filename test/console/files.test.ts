@@ -99,7 +99,8 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await expectUsable();
     await list().getByText('study', { exact: true }).click();
     await eventually(names).toEqual(['run 1 ö#?%', 'run 2', 'read me.txt']);
-    expect(search()).toEqual({ session: sid, host: 'host', path: at('study') });
+    const place = { session: sid, host: 'host', user: sshd.username };
+    expect(search()).toEqual({ ...place, path: at('study') });
     // What was pressed has the focus, and what comes in its place takes it.
     await page.keyboard.press('Enter');
     await eventually(names).toEqual(['deep', 'notes.txt']);
@@ -492,17 +493,32 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
   test('a login that ends meanwhile is told, and another one goes on there', async () => {
     await go(at('study'));
     await list().waitFor();
-    // Another one on that host, which may be of another account, takes its place only where it is chosen.
     const other = await openSession(client, sshd);
     await page
       .getByLabel('Host')
       .locator(`option[value="${other}"]`)
       .waitFor({ state: 'attached' });
     await client.delete(`/api/remotes/${sid}`);
+    await eventually(() => search().session).toBe(other);
     await list().getByText('run 2').click();
-    await page.getByText('Not logged in to host').waitFor();
+    await page.getByText('An empty folder').waitFor();
+    // One of another account takes its place only where it is chosen, also after a reload.
+    const named = { session: sid, path: at('study'), user: 'another' };
+    await page.goto(
+      `${stack.url}/console/files?${new URLSearchParams({ ...named, host: 'host' })}`,
+    );
+    for (let loads = 0; loads < 2; loads++) {
+      await page.getByText('Not logged in to host').waitFor();
+      expect(search().user).toBe('another');
+      await page.reload();
+    }
     await expectUsable();
+    await page.getByLabel('Host').selectOption(other);
+    await list().waitFor();
+    expect(search()).toMatchObject({ session: other, user: sshd.username, path: at('study') });
     await client.delete(`/api/remotes/${other}`);
+    await page.getByText('Not logged in to host').waitFor();
+    await page.reload();
     await page.getByRole('button', { name: 'Log in to host' }).click();
     const dialog = page.locator('dialog');
     await dialog.getByLabel('User name there').fill(sshd.username);
@@ -511,8 +527,8 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
       ...{ name: 'id_ed25519', mimeType: '', buffer: Buffer.from(sshd.privateKey) },
     });
     await dialog.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('An empty folder').waitFor();
-    expect(search().path).toBe(at('study', 'run 2'));
+    await list().getByText('run 2').waitFor();
+    expect(search().path).toBe(at('study'));
   });
 
   test('looks at folders and files are not among the jobs, unless they are asked for', async () => {
