@@ -1,5 +1,3 @@
-import type { SessionRecord } from '../service/hosts.ts';
-
 /** What an address of files names. */
 export interface NamedLogin {
   sid: string | null;
@@ -8,7 +6,13 @@ export interface NamedLogin {
   user: string | null;
 }
 
-type Login = Pick<SessionRecord, 'sid' | 'hostname' | 'username' | 'state'>;
+interface Login {
+  sid: string;
+  hostname: string;
+  /** On the host. */
+  username: string;
+  state: string;
+}
 
 /**
  * The login through which files are looked at: the one that is named, else an open one of that account on that host. What was
