@@ -4,7 +4,10 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -388,6 +391,29 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await page.getByRole('button', { name: 'Keep it there' }).click();
     await page.getByText('Kept in the cache of study as again/second.').waitFor();
     expect(await cached()).toEqual(['again/second', 'first']);
+
+    // What is kept already is replaced once that is meant.
+    const entries = () => client.get(`/api/projects/${project}/cache`);
+    const before = await entries();
+    const made = page.url();
+    await page.getByLabel('Under the key').fill('first');
+    await page.getByRole('button', { name: 'Keep it there' }).click();
+    const question = page.getByRole('dialog', { name: 'Replace first?' });
+    await question.waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Keep' }).click();
+    await go(at('frames'), { make: 'frame_%03d.png' });
+    await chooseByName(maker, { label: 'Keep it in the cache of', name: 'study' });
+    expect(await maker.getByLabel('Under the key').inputValue()).toBe('frames-frame');
+    await maker.getByLabel('Under the key').fill('first');
+    await maker.getByRole('button', { name: 'Make the video' }).click();
+    await question.getByRole('button', { name: 'Keep' }).click();
+    expect(await entries()).toEqual(before);
+    await maker.getByRole('button', { name: 'Make the video' }).click();
+    await question.getByRole('button', { name: 'Replace it' }).click();
+    await page.waitForURL('**/console/jobs/*');
+    await eventually(async () => JSON.stringify(await entries())).not.toBe(JSON.stringify(before));
+    await page.goto(made);
   });
 
   test('the player steps, scrubs, plays and tells which frame it shows', async () => {
@@ -451,6 +477,22 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await eventually(() => page.evaluate('document.fullscreenElement?.ariaLabel')).toBe('Video');
     await page.keyboard.press('f');
     await eventually(() => page.evaluate('document.fullscreenElement')).toBe(null);
+  });
+
+  test('a video that is gone by now says so, and offers nothing to be done with it', async () => {
+    const id = page.url().split('/').pop();
+    const { result } = await client.get<{ result: { bytes: number } }>(`/api/jobs/${id}`);
+    const objects = join(stack.dataDir, 'objects/objects');
+    for (const entry of readdirSync(objects, { recursive: true, withFileTypes: true })) {
+      const file = join(entry.parentPath, entry.name);
+      if (entry.isFile() && statSync(file).size === result.bytes) rmSync(file);
+    }
+    await page.reload();
+    await page.getByText('The video is not there any more.').waitFor();
+    await expectUsable();
+    const panel = page.getByRole('region', { name: 'Result' });
+    expect(await panel.getByRole('link', { name: 'Download the video' }).count()).toBe(0);
+    expect(await panel.getByRole('button', { name: 'Keep it there' }).count()).toBe(0);
   });
 
   test('a folder that may not be read says so, and how to go on', async () => {
