@@ -2,10 +2,7 @@ import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
 import { describe } from './describe-error.ts';
 import { printable } from './printable.ts';
-
-/** 128 and the number of the signal, as shells tell it. */
-const STATUS = { SIGINT: 130, SIGTERM: 143 } as const;
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+import { SIGNALS, STATUS } from './signal-status.ts';
 
 export interface Interruption {
   /** To end with, once there was a signal. */

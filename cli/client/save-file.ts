@@ -1,23 +1,29 @@
 import { randomBytes } from 'node:crypto';
-import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { access, constants, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { errnoOf } from '../command-error.ts';
 
-/** Throws where there is no folder for the file, before the work whose result it is to be. */
-export const requireFolder = (path: string): Promise<void> => access(dirname(path));
+/** Throws where saveFile() could not write the file, before the work whose result it is to be. */
+export async function requireWritable(path: string): Promise<void> {
+  const { target, isSpecial } = await findTarget(path);
+  await access(isSpecial ? target : dirname(target), constants.W_OK);
+}
 
 /**
  * Writes the bytes to a local file, whole or not at all, with the mode that it had. A link is followed. What is no
  * regular file, such as /dev/stdout, gets the bytes as they come.
  */
-export async function saveFile(path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-  const present = await stat(path).catch(ignoreMissing);
-  if (present && !present.isFile()) {
-    const file = await open(path, 'w');
-    return pipeline(bytes, file.createWriteStream());
+export async function saveFile(
+  path: string,
+  bytes: AsyncIterable<Uint8Array>,
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<void> {
+  const { target, isSpecial, present } = await findTarget(path);
+  if (isSpecial) {
+    const file = await open(target, 'w');
+    return pipeline(bytes, file.createWriteStream(), { signal });
   }
-  const target = present ? await realpath(path) : path;
   // A name has at most 255 bytes.
   const begin = Buffer.from(basename(target)).subarray(0, 200).toString();
   const temporary = join(dirname(target), `.${begin}.${randomBytes(6).toString('hex')}`);
@@ -25,12 +31,21 @@ export async function saveFile(path: string, bytes: AsyncIterable<Uint8Array>): 
   try {
     // The umask is for files that are new.
     if (present) await file.chmod(present.mode & 0o777);
-    await pipeline(bytes, file.createWriteStream({ flush: true }));
+    await pipeline(bytes, file.createWriteStream({ flush: true }), { signal });
     await rename(temporary, target);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
   }
+}
+
+/** Where the bytes go: a link is followed. */
+async function findTarget(path: string) {
+  const present = await stat(path).catch(ignoreMissing);
+  const isSpecial = present !== undefined && !present.isFile();
+  // Of /dev/stdout there may be no path.
+  const target = present && !isSpecial ? await realpath(path) : path;
+  return { target, isSpecial, present };
 }
 
 function ignoreMissing(error: unknown): undefined {

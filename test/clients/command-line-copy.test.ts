@@ -141,13 +141,13 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
     const file = join(here, 'file');
     writeFileSync(file, bytes, { mode: 0o640 });
     const target = join(there, `it's "here"`);
-    writeFileSync(target, 'as before');
+    writeFileSync(target, 'as before', { mode: 0o600 });
     const args = [file, `host:${target}`];
     await killInTheMiddle(args, () => pieces() > 1);
     expect(readFileSync(target, 'utf8')).toBe('as before');
     expect(await copy(args, 'up')).toBeLessThan(bytes.length - 15 * MIB);
     expect(readFileSync(target).equals(bytes)).toBe(true);
-    expect(statSync(target).mode & 0o777).toBe(0o640);
+    expect(statSync(target).mode & 0o777).toBe(0o600);
     expect(partials(there)).toEqual([]);
   });
 
@@ -255,6 +255,15 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
       expect(statSync(join(there, 'file')).mode & 0o777).toBe(0o640);
       rmSync(join(there, 'file'));
     }
+    // One that is there keeps its own, and the account's umask is for one that is new.
+    chmodSync(file, 0o666);
+    writeFileSync(join(there, 'file'), 'secret', { mode: 0o600 });
+    await copy([file, `host:${there}`], 'up');
+    expect(readFileSync(join(there, 'file'), 'utf8')).toBe('small');
+    expect(statSync(join(there, 'file')).mode & 0o777).toBe(0o600);
+    const { stdout: umask } = await line.run(['run', 'host', ...login, '--', 'umask']);
+    await copy([file, `host:${join(there, 'new')}`], 'up');
+    expect(statSync(join(there, 'new')).mode & 0o777).toBe(0o666 & ~Number.parseInt(umask, 8));
     for (const mode of [0o600, 0o755]) {
       writeFileSync(join(there, 'back'), 'small');
       chmodSync(join(there, 'back'), mode);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { interruptUntilEnded } from '../harness/command-line.ts';
+import { interruptUntilEnded, PROGRAM } from '../harness/command-line.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { readLabels } from '../harness/read-labels.ts';
@@ -252,10 +252,65 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       stderr: expect.stringMatching(/^windlass: ENOENT: .*\.\n$/),
     });
     const full = `ulimit -f 1; windlass video host -o full.mp4 '${folder}/*.dat'`;
-    expect(await line.runInShell(full)).toEqual({
-      ...{ code: 1, stdout: '', stderr: 'windlass: EFBIG: file too large, write.\n' },
-    });
+    const [{ id: last }] = await printJson(['jobs', '--kind', 'video', '--limit', '1']);
+    const unsaved = await line.runInShell(full);
+    expect(unsaved).toMatchObject({ code: 1, stdout: '' });
+    const [{ id }] = await printJson(['jobs', '--kind', 'video', '--limit', '1']);
+    expect(id).not.toBe(last);
+    expect(unsaved.stderr).toBe(
+      `windlass: the video is kept for a day: windlass open ${id}\n` +
+        'windlass: EFBIG: file too large, write.\n',
+    );
     expect(readdirSync(line.home).filter(name => name.includes('full.mp4'))).toEqual([]);
+  });
+
+  test('a video that cannot be written here is not made', async () => {
+    // Everything may be written by root.
+    const [program = '', ...before] = [
+      ...(process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--clear-groups'] : []),
+      ...[process.execPath, PROGRAM],
+    ];
+    const args = ['video', 'host', '-o', '/video.mp4', '/nowhere/*.png'];
+    const { ended } = line.startProgram(program, [...before, ...args]);
+    expect(await ended).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: "windlass: EACCES: permission denied, access '/'.\n",
+    });
+  });
+
+  test('a video of a pattern is of one folder', async () => {
+    for (const run of ['run1', 'run2'])
+      await drawFrames({ folder: join(sshd.home, 'runs', run), count: 1 });
+    const name = 'of two folders';
+    const file = join(line.home, 'runs.mp4');
+    const given = ['-o', file, '--name', name, ...login(), 'runs/run*/frame %d.dat'];
+    const { code, stderr } = await windlass(['video', 'host', ...given]);
+    expect(code).toBe(1);
+    for (const run of ['run1', 'run2']) expect(stderr).toContain(join(sshd.home, 'runs', run));
+    expect(await statesOf(name)).toEqual([]);
+  });
+
+  test('Ctrl-C while a video is downloaded leaves no part of it, and says how to get it', async () => {
+    const folder = join(sshd.home, 'downloaded');
+    await drawFrames({ folder, count: 2 });
+    const named = ['--name', 'downloaded', ...login(), `${folder}/*.dat`];
+    let isAsked = false;
+    const answer: Answer = (request, ask) => {
+      if (!request.url.endsWith('/result')) return ask();
+      isAsked = true;
+      return new Promise(() => {});
+    };
+    await throughProxy(answer, async env => {
+      const args = ['video', 'host', '-o', join(line.home, 'cut.mp4'), ...named];
+      const { child, ended } = line.start(args, { env });
+      await waitFor(() => isAsked, { what: 'the request for the video' });
+      child.kill('SIGINT');
+      const { code, stderr } = await ended;
+      expect(code).toBe(130);
+      const [job] = await printJson(['jobs', '--kind', 'video', '--limit', '1']);
+      expect(stderr).toBe(`windlass: the video is kept for a day: windlass open ${job.id}\n`);
+      expect(readdirSync(line.home).filter(name => name.includes('cut.mp4'))).toEqual([]);
+    });
   });
 
   test('files are copied to a host and from it, whole, with their mode', async () => {
@@ -301,6 +356,9 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const { sid } = session;
     expect(await printJson(['close', sid])).toEqual([{ sid, closed: true }]);
     expect(await printJson(['sessions'])).toEqual([]);
+    const none = await windlass(['close', '--json', sid]);
+    expect(none).toMatchObject({ code: 1, stdout: `{"sid":"${sid}","closed":false}\n` });
+    expect(none.stderr).toContain(`There is no session ${sid}.`);
   });
 
   test('each of several jobs is cancelled, also after one that is not there', async () => {

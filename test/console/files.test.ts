@@ -4,7 +4,10 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -99,7 +102,8 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await expectUsable();
     await list().getByText('study', { exact: true }).click();
     await eventually(names).toEqual(['run 1 ö#?%', 'run 2', 'read me.txt']);
-    expect(search()).toEqual({ session: sid, host: 'host', path: at('study') });
+    const place = { session: sid, host: 'host', user: sshd.username };
+    expect(search()).toEqual({ ...place, path: at('study') });
     // What was pressed has the focus, and what comes in its place takes it.
     await page.keyboard.press('Enter');
     await eventually(names).toEqual(['deep', 'notes.txt']);
@@ -387,6 +391,29 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await page.getByRole('button', { name: 'Keep it there' }).click();
     await page.getByText('Kept in the cache of study as again/second.').waitFor();
     expect(await cached()).toEqual(['again/second', 'first']);
+
+    // What is kept already is replaced once that is meant.
+    const entries = () => client.get(`/api/projects/${project}/cache`);
+    const before = await entries();
+    const made = page.url();
+    await page.getByLabel('Under the key').fill('first');
+    await page.getByRole('button', { name: 'Keep it there' }).click();
+    const question = page.getByRole('dialog', { name: 'Replace first?' });
+    await question.waitFor();
+    await expectAccessible(page);
+    await question.getByRole('button', { name: 'Keep' }).click();
+    await go(at('frames'), { make: 'frame_%03d.png' });
+    await chooseByName(maker, { label: 'Keep it in the cache of', name: 'study' });
+    expect(await maker.getByLabel('Under the key').inputValue()).toBe('frames-frame');
+    await maker.getByLabel('Under the key').fill('first');
+    await maker.getByRole('button', { name: 'Make the video' }).click();
+    await question.getByRole('button', { name: 'Keep' }).click();
+    expect(await entries()).toEqual(before);
+    await maker.getByRole('button', { name: 'Make the video' }).click();
+    await question.getByRole('button', { name: 'Replace it' }).click();
+    await page.waitForURL('**/console/jobs/*');
+    await eventually(async () => JSON.stringify(await entries())).not.toBe(JSON.stringify(before));
+    await page.goto(made);
   });
 
   test('the player steps, scrubs, plays and tells which frame it shows', async () => {
@@ -452,6 +479,22 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await eventually(() => page.evaluate('document.fullscreenElement')).toBe(null);
   });
 
+  test('a video that is gone by now says so, and offers nothing to be done with it', async () => {
+    const id = page.url().split('/').pop();
+    const { result } = await client.get<{ result: { bytes: number } }>(`/api/jobs/${id}`);
+    const objects = join(stack.dataDir, 'objects/objects');
+    for (const entry of readdirSync(objects, { recursive: true, withFileTypes: true })) {
+      const file = join(entry.parentPath, entry.name);
+      if (entry.isFile() && statSync(file).size === result.bytes) rmSync(file);
+    }
+    await page.reload();
+    await page.getByText('The video is not there any more.').waitFor();
+    await expectUsable();
+    const panel = page.getByRole('region', { name: 'Result' });
+    expect(await panel.getByRole('link', { name: 'Download the video' }).count()).toBe(0);
+    expect(await panel.getByRole('button', { name: 'Keep it there' }).count()).toBe(0);
+  });
+
   test('a folder that may not be read says so, and how to go on', async () => {
     // Nothing is closed to root.
     const account = process.getuid?.() === 0 ? await makeAccount() : undefined;
@@ -492,17 +535,32 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
   test('a login that ends meanwhile is told, and another one goes on there', async () => {
     await go(at('study'));
     await list().waitFor();
-    // Another one on that host, which may be of another account, takes its place only where it is chosen.
     const other = await openSession(client, sshd);
     await page
       .getByLabel('Host')
       .locator(`option[value="${other}"]`)
       .waitFor({ state: 'attached' });
     await client.delete(`/api/remotes/${sid}`);
+    await eventually(() => search().session).toBe(other);
     await list().getByText('run 2').click();
-    await page.getByText('Not logged in to host').waitFor();
+    await page.getByText('An empty folder').waitFor();
+    // One of another account takes its place only where it is chosen, also after a reload.
+    const named = { session: sid, path: at('study'), user: 'another' };
+    await page.goto(
+      `${stack.url}/console/files?${new URLSearchParams({ ...named, host: 'host' })}`,
+    );
+    for (let loads = 0; loads < 2; loads++) {
+      await page.getByText('Not logged in to host').waitFor();
+      expect(search().user).toBe('another');
+      await page.reload();
+    }
     await expectUsable();
+    await page.getByLabel('Host').selectOption(other);
+    await list().waitFor();
+    expect(search()).toMatchObject({ session: other, user: sshd.username, path: at('study') });
     await client.delete(`/api/remotes/${other}`);
+    await page.getByText('Not logged in to host').waitFor();
+    await page.reload();
     await page.getByRole('button', { name: 'Log in to host' }).click();
     const dialog = page.locator('dialog');
     await dialog.getByLabel('User name there').fill(sshd.username);
@@ -511,8 +569,8 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
       ...{ name: 'id_ed25519', mimeType: '', buffer: Buffer.from(sshd.privateKey) },
     });
     await dialog.getByRole('button', { name: 'Log in' }).click();
-    await page.getByText('An empty folder').waitFor();
-    expect(search().path).toBe(at('study', 'run 2'));
+    await list().getByText('run 2').waitFor();
+    expect(search().path).toBe(at('study'));
   });
 
   test('looks at folders and files are not among the jobs, unless they are asked for', async () => {

@@ -219,6 +219,33 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await page.locator('.command > textarea').fill('');
   });
 
+  test('a way back to the page leads no command to another login', async () => {
+    const chosen = await openSession(client, sshd, { hostname: 'lab' });
+    const area = page.locator('.command > textarea');
+    await page.goto(`${stack.url}/console/run?session=${chosen}`);
+    await area.fill('rm -r results');
+    for (const link of ['Run', 'Windlass', 'Jobs', 'Run']) {
+      await page.getByRole('link', { name: link, exact: true }).click();
+      if (link === 'Jobs') await page.locator('.jobs').waitFor();
+      else await expect.poll(() => new URL(page.url()).search).toBe(`?session=${chosen}`);
+    }
+    expect(await page.getByLabel('Host').inputValue()).toBe(chosen);
+    expect(await area.inputValue()).toBe('rm -r results');
+    // In a new tab none was chosen yet.
+    const context = page.context();
+    const other = await context.newPage();
+    await other.goto(`${stack.url}/console/run`);
+    await other.getByText('Choose a login', { exact: true }).waitFor();
+    expect(await other.locator('.command').count()).toBe(0);
+    await other.close();
+    await client.delete(`/api/remotes/${chosen}`);
+    await page.getByText('The login that was used here has ended.').waitFor();
+    await page.getByRole('link', { name: 'Run', exact: true }).click();
+    await page.getByText('The login that was used here has ended.').waitFor();
+    await page.getByLabel('Host').selectOption({ index: 1 });
+    await area.fill('');
+  });
+
   test('the keyboard alone is enough', async () => {
     const tabTo = async (element: Locator) => {
       for (let tabs = 0; tabs < 40; tabs++) {

@@ -106,6 +106,17 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await other.page.context().close();
     await role.selectOption('writer');
     await expect.poll(async () => (await listed())[0]?.role).toBe('writer');
+    await role.selectOption('administrator');
+    await expect.poll(async () => (await listed())[0]?.role).toBe('administrator');
+    await page.getByLabel('Role of grace').focus();
+    await page.keyboard.press('ArrowUp');
+    await dialog().getByText('you cannot give it to yourself again').waitFor();
+    await expectAccessible(page);
+    await dialog().getByRole('button', { name: 'Keep' }).click();
+    await dialog().waitFor({ state: 'detached' });
+    expect(await page.getByLabel('Role of grace').inputValue()).toBe('administrator');
+    const ofGrace = await grace.get<{ items: { role: string }[] }>('/api/projects');
+    expect(ofGrace.items).toMatchObject([{ role: 'administrator' }]);
     await page.getByRole('button', { name: 'Remove ada' }).click();
     await rowOf('ada').waitFor({ state: 'detached' });
     expect(await listed()).toEqual([]);

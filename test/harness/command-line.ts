@@ -4,7 +4,7 @@ import { endWithThisProcess } from '../../servers/processes.ts';
 import { readOwnEnvironment } from './stack.ts';
 import { makeTempDir } from './temp-dir.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 export interface Ended {
   code: number | null;

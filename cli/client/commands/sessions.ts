@@ -1,3 +1,4 @@
+import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
 import { doEach } from '../do-each.ts';
 import { listSessions } from '../find-session.ts';
@@ -25,7 +26,9 @@ export async function showSessions({ json }: { json?: boolean }): Promise<void> 
 export async function closeSessions(sids: string[], { json }: { json?: boolean }): Promise<void> {
   const windlass = await connect();
   await doEach(sids, async sid => {
-    await windlass.session(sid).close();
-    await printDone({ sid, closed: true }, { json });
+    const closed = await windlass.session(sid).close();
+    await printDone({ sid, closed }, { json });
+    if (!closed)
+      throw new CommandError(`There is no session ${sid}.`, { hint: 'See: windlass sessions.' });
   });
 }

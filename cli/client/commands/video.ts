@@ -2,13 +2,16 @@ import { posix } from 'node:path';
 import { errorOfJob } from '../../../clients/typescript/src/jobs.ts';
 import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
+import type { Video } from '../../../clients/typescript/src/video.ts';
 import { CommandError } from '../../command-error.ts';
+import { abortWhenInterrupted } from '../abort-when-interrupted.ts';
 import { cancelWhenInterrupted } from '../cancel-when-interrupted.ts';
 import { connect } from '../connect.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { printRecord } from '../print-records.ts';
+import { printable } from '../printable.ts';
 import { ProgressLine } from '../progress.ts';
-import { requireFolder, saveFile } from '../save-file.ts';
+import { requireWritable, saveFile } from '../save-file.ts';
 
 export interface VideoOptions extends LoginChoice {
   output: string;
@@ -27,7 +30,7 @@ export async function makeVideo(
   { output, user, key, jumpUser, jumpKey, json, ...options }: VideoOptions,
 ): Promise<void> {
   const contentType = typeOf(output);
-  await requireFolder(output);
+  await requireWritable(output);
   const windlass = await connect();
   const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
   const frames = await findFrames(session, words);
@@ -49,9 +52,31 @@ export async function makeVideo(
     return;
   }
   if (job.state !== 'succeeded') throw errorOfJob(job);
-  await saveFile(output, video.chunks());
+  const status = await download(video, output);
+  if (status !== undefined) {
+    process.exitCode = status;
+    return;
+  }
   const { frames: count } = job.result as { frames: number };
   await printRecord(job, { sentence: `${output}: ${count} frames`, json });
+}
+
+/** Where it fails, the work is not lost: it says how to get the video. The status to end with where a signal ended it. */
+async function download(video: Video, output: string): Promise<number | undefined> {
+  const interruption = abortWhenInterrupted();
+  const { signal } = interruption;
+  try {
+    await saveFile(output, video.chunks({ signal }), { signal });
+    return undefined;
+  } catch (error) {
+    process.stderr.write(
+      `windlass: the video is kept for a day: windlass open ${printable(video.job)}\n`,
+    );
+    if (signal.aborted) return interruption.status;
+    throw error;
+  } finally {
+    interruption.stop();
+  }
 }
 
 function typeOf(output: string): 'video/mp4' | 'video/webm' {
@@ -73,7 +98,12 @@ async function findFrames(
   const [word = ''] = words;
   if (words.length > 1 || !NUMBERED.test(word))
     return { images: await expandOnHost(session, words) };
-  const [folder = ''] = await expandOnHost(session, [posix.dirname(word)]);
+  const folders = await expandOnHost(session, [posix.dirname(word)]);
+  const [folder = ''] = folders;
+  if (folders.length > 1)
+    throw new CommandError(`The frames of ${word} are in several folders: ${folders.join(', ')}.`, {
+      hint: 'Name one of them, or give a pattern with * instead of %d to take the frames of all.',
+    });
   return { pattern: posix.join(folder, posix.basename(word)) };
 }
 

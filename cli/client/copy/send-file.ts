@@ -5,6 +5,7 @@ import { openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import type { ProgressLine } from '../progress.ts';
+import type { Place } from './place-on-host.ts';
 import { shortHash } from './short-hash.ts';
 import { startOver } from './start-over.ts';
 
@@ -12,8 +13,8 @@ export interface Sending {
   session: Session;
   /** Here. */
   file: string;
-  /** Absolute, there. */
-  target: string;
+  /** There. */
+  target: Place;
   /** Makes the folders that are missing. */
   parents: boolean;
   line: ProgressLine;
@@ -30,9 +31,10 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
       throw new CommandError(`${file} cannot be read.`, { cause });
     });
     try {
-      const what = JSON.stringify([hostname(), realpathSync(file), target]);
-      const { size } = await session.writeFile(target, source, {
-        ...{ parents, mode: statSync(file).mode & 0o777, attempts: Infinity },
+      const { path } = target;
+      const what = JSON.stringify([hostname(), realpathSync(file), path]);
+      const { size } = await session.writeFile(path, source, {
+        ...{ parents, mode: modeOf(file, target), attempts: Infinity },
         resume: { what: shortHash(what), state: shortHash(source.state) },
         onProgress: ({ sent, total }) =>
           line.show(total === 0 ? 1 : sent / total, `of ${total} bytes sent`),
@@ -47,6 +49,10 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
     }
   });
 }
+
+/** As of cp: a file that is there keeps its permissions, a new one has those of this one without the account's umask. */
+const modeOf = (file: string, { mode, umask }: Place): number | undefined =>
+  mode === undefined ? statSync(file).mode & 0o777 & ~umask : undefined;
 
 const isWithoutFolder = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'not_found';

@@ -40,6 +40,15 @@ def test_a_notebook_shows_the_video(session: Session, frames: List[str], tmp_pat
     path = video.save(tmp_path / "out.mp4")
     assert path.read_bytes() == content
     assert [one.name for one in tmp_path.iterdir()] == ["out.mp4"]
+    # A file that is replaced keeps its permissions, and a link stays one.
+    path.write_bytes(b"before")
+    path.chmod(0o600)
+    link = tmp_path / "link.mp4"
+    link.symlink_to("out.mp4")
+    assert video.save(link) == link
+    assert link.is_symlink()
+    assert path.read_bytes() == content
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_download_that_is_cut_goes_on(service: Service, proxied: Client, session: Session, frames: List[str]) -> None:

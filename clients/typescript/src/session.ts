@@ -119,15 +119,17 @@ export class Session {
     );
   }
 
-  /** Ends it, and cancels its jobs. One that is gone already is no error. */
-  async close({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+  /** Ends it, and cancels its jobs. False where there is none, as where it has ended already. */
+  async close({ signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
     const params = { path: { sid: this.sid } };
     try {
       await unwrap(
         this.#connection.api.DELETE('/api/remotes/{sid}', { params, signal, timeoutMs: ANSWER_MS }),
       );
+      return true;
     } catch (error) {
-      if (!(error instanceof WindlassError && error.code === 'session_not_found')) throw error;
+      if (error instanceof WindlassError && error.code === 'session_not_found') return false;
+      throw error;
     }
   }
 }

@@ -43,17 +43,13 @@ export function Folder({ session }: { session: SessionRecord }) {
   if (path === undefined) return <Wait>Asking where your home is …</Wait>;
   const goTo = (next: string) => {
     left.current = nameOf(path);
-    const place = { session: sid, host: hostname, path: next };
-    change({ ...place, file: '', find: '', make: '' }, { step: true });
+    change({ path: next, file: '', find: '', make: '' }, { step: true });
   };
   const chosen = search.get('file') ?? undefined;
   const pattern = search.get('make') ?? undefined;
   const entry = data && findEntry(data, chosen);
   const show = (changes: { file?: string; make?: string }) =>
-    change(
-      { ...{ session: sid, host: hostname, path, file: '', make: '' }, ...changes },
-      { step: true },
-    );
+    change({ ...{ path, file: '', make: '' }, ...changes }, { step: true });
   const onOpen = ({ name, isFolder }: Entry) =>
     isFolder ? goTo(join(path, name)) : show({ file: name });
   const send = (files: Dropped[]) =>

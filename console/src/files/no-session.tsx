@@ -62,5 +62,5 @@ function wordsOf(found: Pick<NoSessionProps, 'host' | 'again'> & { isKnown: bool
       : 'There is no such host, or it is not for you.';
   if (found.host === undefined)
     return 'The files are on the machines on which you run commands. Log in to one, and look around here.';
-  return 'The login has ended, or is somebody else’s. With one of your own you see what is there.';
+  return 'The login has ended, or is of another account. With one of your own you see what is there: choose it above, or log in.';
 }

@@ -7,10 +7,11 @@ import { Button } from '../ui/button.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { CacheFields, readCacheFields } from '../video/cache-fields.tsx';
+import { useReplaceQuestion } from '../video/replace-question.tsx';
 import type { Listing } from './entries.ts';
 import { expandPattern, isPattern } from './frame-pattern.ts';
 import { FrameSamples } from './frame-samples.tsx';
-import { join } from './paths.ts';
+import { join, nameOf } from './paths.ts';
 
 interface VideoFormProps {
   sid: string;
@@ -29,6 +30,7 @@ const FORMATS = [
 /** Makes a video of the frames that a pattern takes, which are seen before it is made. */
 export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFormProps) {
   const make = useMakeVideo(sid);
+  const replacing = useReplaceQuestion();
   const [, navigate] = useLocation();
   const [range, setRange] = useState<Record<'first' | 'last' | 'step', string>>({
     ...{ first: '', last: '', step: '1' },
@@ -45,6 +47,7 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
     const fields = new FormData(event.currentTarget);
     const text = (name: string) => String(fields.get(name) ?? '').trim();
     const { contentType, codec } = FORMATS[Number(text('format'))] ?? FORMATS[0];
+    const place = readCacheFields(fields);
     const options: VideoOptions = {
       ...{ pattern: join(listing.path, pattern), first, last, step, fps: Number(fps) },
       ...{ contentType, codec, background: text('background') },
@@ -53,9 +56,11 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
       'on-bad-frame': fields.has('skip') ? 'skip' : 'fail',
       ...(text('label') !== '' && { label: text('label') as 'frame' | 'name' }),
       ...(text('name') !== '' && { name: text('name') }),
-      ...readCacheFields(fields),
+      ...place,
     };
-    make.mutate(options, { onSuccess: job => navigate(`/jobs/${job}`) });
+    replacing.ask(place, () =>
+      make.mutate(options, { onSuccess: job => navigate(`/jobs/${job}`) }),
+    );
   };
   const field = (name: keyof typeof range) => ({
     ...{ class: 'input', type: 'number', value: range[name], min: name === 'step' ? 1 : 0 },
@@ -133,7 +138,7 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
           <input type="checkbox" name="skip" />
           <span>Leave out frames that are missing or broken; else it fails and names them</span>
         </label>
-        <CacheFields suggestion={keyOf(pattern)} />
+        <CacheFields suggestion={keyOf(listing.path, pattern)} />
         <details>
           <summary>Options</summary>
           <div class="form">
@@ -181,12 +186,15 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
             </div>
           </div>
         </details>
-        {make.error && <Problem error={make.error} />}
+        {(make.error ?? replacing.error) && <Problem error={make.error ?? replacing.error} />}
+        {replacing.question}
         <div class="dialog-end">
           <Button
             type="submit"
             look="primary"
-            disabled={make.isPending || !isPattern(pattern) || frames.length === 0}
+            disabled={
+              make.isPending || replacing.isPending || !isPattern(pattern) || frames.length === 0
+            }
           >
             {make.isPending ? 'Asking for it …' : 'Make the video'}
           </Button>
@@ -201,9 +209,9 @@ const readNumber = (text: string): number | undefined => {
   return text === '' || !Number.isInteger(number) || number < 0 ? undefined : number;
 };
 
-/** What the frames are called without their number. */
-const keyOf = (pattern: string) =>
-  pattern
-    .replace(/(%0?\d*d|\*).*$/, '')
-    .replace(/[^\w.-]+|[_.-]+$/g, '')
-    .slice(0, 100) || 'video';
+/** Their folder, and what the frames are called without their number: those of two runs are often called alike. */
+const keyOf = (folder: string, pattern: string) =>
+  `${nameOf(folder)}-${pattern.replace(/(%0?\d*d|\*).*$/, '')}`
+    .replace(/[^\w.-]+/g, '-')
+    .replace(/^[_.-]+|[_.-]+$/g, '')
+    .slice(-100) || 'video';

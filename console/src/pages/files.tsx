@@ -1,8 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
+import { findSession } from '../files/find-session.ts';
 import { Folder } from '../files/folder.tsx';
 import { NoSession } from '../files/no-session.tsx';
 import { SessionBar } from '../run/session-bar.tsx';
-import { useSessions } from '../service/hosts.ts';
+import { type SessionRecord, useSessions } from '../service/hosts.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Problem } from '../ui/problem.tsx';
 import { useAddress } from '../ui/use-address.ts';
@@ -10,31 +11,23 @@ import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
 import '../styles/files.css';
 
-/** The files of a host. An address names the login, and the host for those who have another one there. */
-export function FilesPage({ user }: { user: CurrentUser }) {
+/** The files of a host. An address names the login, and its host and account for when it is not there. */
+export function FilesPage({ user: self }: { user: CurrentUser }) {
   const { data, error } = useSessions();
   const sessions = data ?? [];
   const [search, change] = useAddress();
   const path = search.get('path');
   useTitle(path === null ? 'Files' : `${path}, files`);
   const sid = search.get('session');
-  const host = search.get('host') ?? sessions.find(one => one.sid === sid)?.hostname;
-  const isElsewhere = sid !== null || host !== undefined;
-  const address = `${sid} ${search.get('host')}`;
-  const [shown, setShown] = useState<{ address: string; sid: string; host: string }>();
-  const named = sessions.find(one => one.sid === sid);
-  const session =
-    named ??
-    // What was seen as one account is never read or written as another one unasked.
-    (shown?.address === address
-      ? sessions.find(one => one.sid === shown.sid)
-      : (sessions.find(({ hostname, state }) => hostname === host && state === 'open') ??
-        (isElsewhere
-          ? undefined
-          : (sessions.find(({ state }) => state === 'open') ?? sessions[0]))));
+  const user = search.get('user');
+  const host = search.get('host') ?? sessions.find(one => one.sid === sid)?.hostname ?? null;
+  const session = findSession(sessions, { sid, host, user });
   useEffect(() => {
-    if (session) setShown({ address, sid: session.sid, host: session.hostname });
-  }, [address, session?.sid]);
+    if (!session) return;
+    const place = placeOf(session);
+    const isNamed = Object.entries(place).every(([name, value]) => search.get(name) === value);
+    if (!isNamed) change(place);
+  }, [session, search, change]);
   return (
     <>
       <div class="page-head">
@@ -43,9 +36,12 @@ export function FilesPage({ user }: { user: CurrentUser }) {
           sessions={sessions}
           session={session}
           onChoose={chosen => {
-            const hostname = sessions.find(one => one.sid === chosen)?.hostname;
-            const rest = { path: '', file: '', find: '', make: '' };
-            change({ session: chosen, host: hostname, ...rest }, { step: true });
+            const next = sessions.find(one => one.sid === chosen);
+            if (!next) return;
+            // Who has another account than the address names goes on where it leads to.
+            const isThere = session === undefined && next.hostname === host;
+            const rest = isThere ? {} : { path: '', file: '', find: '', make: '' };
+            change({ ...placeOf(next), ...rest }, { step: true });
           }}
         />
       </div>
@@ -54,8 +50,8 @@ export function FilesPage({ user }: { user: CurrentUser }) {
       {session?.state === 'open' && <Folder key={session.sid} session={session} />}
       {data && session?.state !== 'open' && (
         <NoSession
-          user={user}
-          host={session?.hostname ?? host ?? shown?.host}
+          user={self}
+          host={session?.hostname ?? host ?? undefined}
           again={session?.state === 'reconnect' ? session : undefined}
           onOpened={opened => change({ session: opened })}
         />
@@ -63,3 +59,7 @@ export function FilesPage({ user }: { user: CurrentUser }) {
     </>
   );
 }
+
+const placeOf = ({ sid, hostname, username }: SessionRecord) => ({
+  ...{ session: sid, host: hostname, user: username },
+});

@@ -6,6 +6,7 @@ import { LatestJobs } from '../run/latest-jobs.tsx';
 import { LogInDialog } from '../run/log-in-dialog.tsx';
 import { RunOutput } from '../run/run-output.tsx';
 import { SessionBar } from '../run/session-bar.tsx';
+import { keepLogin, readLogin } from '../service/command-history.ts';
 import { useHosts, useSessions } from '../service/hosts.ts';
 import { itemsOf } from '../service/pages.ts';
 import type { CurrentUser } from '../service/user.ts';
@@ -25,13 +26,15 @@ export function RunPage({ user }: { user: CurrentUser }) {
   const [dialog, setDialog] = useState<'host' | 'login' | 'again'>();
   const [banner, setBanner] = useState<string>();
   const error = hostList.error ?? sessions.error;
-  const first = sessions.data?.[0]?.sid;
-  const wanted = search.get('session') ?? first;
-  // It stays in the address: a login that is made or ends elsewhere never redirects commands to another host.
-  const isNamed = search.has('session');
+  const named = search.get('session') ?? undefined;
+  const only = sessions.data?.length === 1 ? sessions.data[0]?.sid : undefined;
+  const wanted = named ?? readLogin() ?? only;
+  // It stays in the address, and for the links that name none: a login that is made elsewhere, or ends, never leads commands
+  // to another host.
   useEffect(() => {
-    if (!isNamed && first !== undefined) change({ session: first });
-  }, [isNamed, first, change]);
+    if (named !== undefined) keepLogin(named);
+    else if (wanted !== undefined) change({ session: wanted });
+  }, [named, wanted, change]);
   if (!hosts || !sessions.data)
     return (
       <>
@@ -68,11 +71,20 @@ export function RunPage({ user }: { user: CurrentUser }) {
       )}
       {!session && sessions.data.length > 0 && (
         <div class="notice" role="status">
-          <strong>The login that was used here has ended.</strong>
-          <p>
-            Choose another one above, or log in again: nothing runs on another host unasked. What
-            you typed is kept.
-          </p>
+          {wanted === undefined ? (
+            <>
+              <strong>Choose a login</strong>
+              <p>You have several: commands run on the host that you choose above.</p>
+            </>
+          ) : (
+            <>
+              <strong>The login that was used here has ended.</strong>
+              <p>
+                Choose another one above, or log in again: nothing runs on another host unasked.
+                What you typed is kept.
+              </p>
+            </>
+          )}
         </div>
       )}
       {session && (

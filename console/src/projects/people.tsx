@@ -1,7 +1,9 @@
 import type { TargetedSubmitEvent } from 'preact';
+import { useState } from 'preact/hooks';
 import { type Project, type Role, useChangePeople } from '../service/projects.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Table } from '../ui/table.tsx';
 import { type Member, membersOf, ROLE_NAMES, ROLES, withRole } from './roles.ts';
@@ -20,6 +22,8 @@ export function People({ project, tag, user }: PeopleProps) {
     change.mutate(withRole(project.acl, name, role), { onSuccess });
   const canChange = isAdministrator && !change.isPending;
   const isSelf = (member: Member) => member.user === user.username;
+  const [asked, ask] = useState<Role>();
+  const done = () => ask(undefined);
   return (
     <>
       <h2>People</h2>
@@ -45,7 +49,11 @@ export function People({ project, tag, user }: PeopleProps) {
               name: 'Role',
               cell: member =>
                 canChange ? (
-                  <RoleField member={member} onGive={role => give(member.user, role)} />
+                  <RoleField
+                    member={member}
+                    // A single key changes it, and one cannot give oneself the administration again.
+                    onGive={role => (isSelf(member) ? ask(role) : give(member.user, role))}
+                  />
                 ) : (
                   ROLES[member.role].name
                 ),
@@ -66,6 +74,21 @@ export function People({ project, tag, user }: PeopleProps) {
         />
         {isAdministrator && <AddPerson isPending={change.isPending} onAdd={give} />}
       </div>
+      {asked && (
+        <ConfirmDialog
+          title="Give up the administration?"
+          action={`Become a ${ROLES[asked].name.toLowerCase()}`}
+          isPending={change.isPending}
+          error={change.error}
+          onConfirm={() => give(user.username, asked, done)}
+          onClose={done}
+        >
+          <p>
+            As a {ROLES[asked].name.toLowerCase()} you cannot give it to yourself again: another
+            administrator of the project has to.
+          </p>
+        </ConfirmDialog>
+      )}
       <dl class="roles">
         {ROLE_NAMES.map(role => (
           <div key={role}>

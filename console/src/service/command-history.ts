@@ -3,6 +3,7 @@ import { forgetSent } from './once.ts';
 const KEY = 'windlass.commands';
 const OWNER_KEY = 'windlass.user';
 const DRAFT_KEY = 'windlass.command';
+const LOGIN_KEY = 'windlass.login';
 const MOST = 100;
 
 /** The commands of this browser's user, the latest first. They are forgotten at the logout. */
@@ -59,6 +60,23 @@ export function keepDraft(draft: Draft): void {
   }
 }
 
+/** The login on a host for which commands are typed on this page. */
+export function readLogin(): string | undefined {
+  try {
+    return sessionStorage.getItem(LOGIN_KEY) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function keepLogin(sid: string): void {
+  try {
+    sessionStorage.setItem(LOGIN_KEY, sid);
+  } catch {
+    // It is chosen again, where there are several.
+  }
+}
+
 /**
  * From now on the history is this user's: a login may end without a logout, and another user log in, also in another
  * tab. Returns whether it was another's.
@@ -91,7 +109,7 @@ export function forgetCommands(): void {
 function forgetTyped(): void {
   forgetSent();
   try {
-    for (const key of [DRAFT_KEY, OWNER_KEY]) sessionStorage.removeItem(key);
+    for (const key of [DRAFT_KEY, LOGIN_KEY, OWNER_KEY]) sessionStorage.removeItem(key);
   } catch {
     // There is none.
   }

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/preact-query';
-import { unwrap, type VideoOptions } from '@windlass/client';
-import { queries, windlass } from './client.ts';
+import { unwrap, type VideoOptions, WindlassError } from '@windlass/client';
+import { AT_ONCE, queries, windlass } from './client.ts';
 import { sendOnce } from './once.ts';
 
 /** Asks for a video; the id of its job. */
@@ -15,9 +15,39 @@ export const useMakeVideo = (sid: string) =>
     onSuccess: () => queries.invalidateQueries({ queryKey: ['jobs'] }),
   });
 
+const ONE_BYTE = {
+  Range: 'bytes=0-0',
+  // Such a request is never sent on to the object store, from which the page may read nothing.
+  'If-Match': '*',
+};
+
 export interface CachePlace {
   project: string;
   key: string;
+}
+
+/** Why the bytes of a video do not come; undefined where they do. */
+export async function findLoss(address: string): Promise<'gone' | 'logged out' | undefined> {
+  const answer = await fetch(address, { headers: ONE_BYTE }).catch(() => undefined);
+  await answer?.body?.cancel();
+  if (answer?.status === 404) return 'gone';
+  if (answer?.status !== 401) return undefined;
+  await queries.invalidateQueries({ queryKey: ['user'] });
+  return 'logged out';
+}
+
+/** Whether there is a video in that place. */
+export async function isKept({ project: pid, key }: CachePlace): Promise<boolean> {
+  const params = { path: { pid, key }, header: ONE_BYTE };
+  try {
+    await unwrap(
+      windlass.api.GET('/api/projects/{pid}/cache/{key}', { params, parseAs: 'blob', ...AT_ONCE }),
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof WindlassError && error.status === 404) return false;
+    throw error;
+  }
 }
 
 /** Keeps a video in the cache of a project. */
@@ -29,11 +59,7 @@ export const useCacheVideo = (sid: string, vsid: string) =>
           path: { sid, vsid },
           query: { cache: 'project', ...place },
           // It is kept before the first byte is sent: no more of them is needed.
-          header: {
-            Range: 'bytes=0-0',
-            // Such a request is never sent on to the object store, from which the page may read nothing.
-            'If-Match': '*',
-          },
+          header: ONE_BYTE,
         },
         parseAs: 'blob',
       });

@@ -7,17 +7,19 @@ import { useCacheVideo } from '../service/videos.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { CacheFields, readCacheFields } from './cache-fields.tsx';
+import { useReplaceQuestion } from './replace-question.tsx';
 
 /** Keeps a video for the people of a project: without it the bytes go with the job. */
 export function KeepVideo({ job }: { job: Job }) {
   const keep = useCacheVideo(job.session ?? '', job.id);
   const projects = itemsOf(useProjects().data);
   const keptIn = useProjectName(keep.data?.project ?? job.project ?? undefined);
+  const replacing = useReplaceQuestion();
   const { data: sessions } = useSessions();
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const place = readCacheFields(new FormData(event.currentTarget));
-    if (place) keep.mutate(place);
+    replacing.ask(place, () => place && keep.mutate(place));
   };
   const kept = job.project !== null && <p>It is in the cache of {keptIn ?? job.project}.</p>;
   if (!sessions || !projects) return null;
@@ -37,12 +39,13 @@ export function KeepVideo({ job }: { job: Job }) {
     <form class="card-body" onSubmit={send}>
       {kept}
       <CacheFields suggestion={suggestKey(job)} required />
-      {keep.error && <Problem error={keep.error} />}
+      {(keep.error ?? replacing.error) && <Problem error={keep.error ?? replacing.error} />}
+      {replacing.question}
       <div class="dialog-end">
         <span class="grow muted" role="status">
           {keep.data && `Kept in the cache of ${keptIn ?? keep.data.project} as ${keep.data.key}.`}
         </span>
-        <Button type="submit" disabled={keep.isPending}>
+        <Button type="submit" disabled={keep.isPending || replacing.isPending}>
           {keep.isPending ? 'Keeping it …' : 'Keep it there'}
         </Button>
       </div>

@@ -1,5 +1,6 @@
 import type { TargetedKeyboardEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { findLoss } from '../service/videos.ts';
 import { frameFrom, timeOf } from './frames.ts';
 import { PlayerControls, SPEEDS } from './player-controls.tsx';
 import { Scrubber } from './scrubber.tsx';
@@ -11,6 +12,21 @@ const MANY = 10;
 /** What a slider does with these is its own. */
 const OF_SLIDERS = ['ArrowLeft', 'ArrowRight', 'Home', 'End'];
 
+const FAILURES = {
+  gone: {
+    what: 'The video is not there any more.',
+    next: 'It was kept for a day; in a project, videos are kept longer.',
+  },
+  'logged out': {
+    what: 'Your login has ended.',
+    next: 'Load this page again once you are logged in.',
+  },
+  'not played': {
+    what: 'This browser cannot play it.',
+    next: 'Download it, or make it as MP4 with H.264.',
+  },
+};
+
 export interface PlayerProps {
   address: string;
   frames: number;
@@ -19,14 +35,16 @@ export interface PlayerProps {
   /** How the small pictures lie in the sprite. */
   tiles?: Tiles | undefined;
   autoPlay?: boolean;
+  /** Called where the video is not there any more. */
+  onGone?: () => void;
 }
 
 /** Plays a video of frames, and shows each of them alone. */
-export function Player({ address, frames, poster, sprite, tiles, autoPlay }: PlayerProps) {
+export function Player({ address, frames, poster, sprite, tiles, autoPlay, onGone }: PlayerProps) {
   const video = useRef<HTMLVideoElement>(null);
   const box = useRef<HTMLElement>(null);
   const [isPlaying, setPlaying] = useState(false);
-  const [isBroken, setBroken] = useState(false);
+  const [failure, setFailure] = useState<keyof typeof FAILURES>();
   const [isReady, setReady] = useState(false);
   const [duration, setDuration] = useState(tiles?.duration ?? 0);
   const [frame, setFrame] = useState(0);
@@ -53,10 +71,15 @@ export function Player({ address, frames, poster, sprite, tiles, autoPlay }: Pla
     element.currentTime = timeOf(wanted, timing);
     setFrame(wanted);
   };
+  const fail = async () => {
+    const loss = await findLoss(address);
+    setFailure(loss ?? 'not played');
+    if (loss === 'gone') onGone?.();
+  };
   const toggle = () => {
     const element = video.current;
     if (!element || !isReady) return;
-    if (element.paused) void element.play().catch(() => setBroken(element.error !== null));
+    if (element.paused) void element.play().catch(() => element.error && fail());
     else element.pause();
   };
   const fill = () => {
@@ -104,11 +127,11 @@ export function Player({ address, frames, poster, sprite, tiles, autoPlay }: Pla
           setDuration(before => before || told);
           setReady(true);
         }}
-        onError={() => setBroken(true)}
+        onError={fail}
       />
-      {isBroken && (
+      {failure && (
         <p class="notice" data-look="error" role="alert">
-          <strong>This browser cannot play it.</strong> Download it, or make it as MP4 with H.264.
+          <strong>{FAILURES[failure].what}</strong> {FAILURES[failure].next}
         </p>
       )}
       <div class="player-controls">

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import type { Job } from '../service/jobs.ts';
 import { apiPath, downloadPath } from '../service/place.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
@@ -10,6 +11,7 @@ import type { VideoResult } from './result.ts';
 /** A video that is there: it is played, and what else can be done with it. */
 export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
   const { type, bytes, frames, encoded, tiles, skipped = [], skippedCount = 0 } = result;
+  const [isGone, setGone] = useState(false);
   const facts = [
     type === 'video/webm' ? 'WebM' : 'MP4',
     formatBytes(bytes),
@@ -30,19 +32,22 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
         tiles={tiles}
         poster={still('poster')}
         sprite={still('sprite')}
+        onGone={() => setGone(true)}
       />
       <section class="card" aria-label="Result">
         <div class="card-head">
           <span class="muted">{facts.join(', ')}</span>
-          <a
-            class="button"
-            data-size="small"
-            href={downloadPath(`jobs/${encodeURIComponent(job.id)}/result`, nameOf(job, type))}
-            download
-          >
-            <DownloadIcon />
-            Download the video
-          </a>
+          {!isGone && (
+            <a
+              class="button"
+              data-size="small"
+              href={downloadPath(`jobs/${encodeURIComponent(job.id)}/result`, nameOf(job, type))}
+              download
+            >
+              <DownloadIcon />
+              Download the video
+            </a>
+          )}
         </div>
         {skippedCount > 0 && (
           <details class="card-body">
@@ -59,7 +64,7 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
             </ul>
           </details>
         )}
-        <KeepVideo job={job} />
+        {!isGone && <KeepVideo job={job} />}
       </section>
     </>
   );

@@ -4,6 +4,7 @@ import base64
 import io
 import os
 import secrets
+import stat
 from html import escape as escape_html
 from pathlib import Path
 from typing import IO, Any, Mapping, Optional, Sequence, Union
@@ -40,19 +41,26 @@ async def fetch_video(api: Api, job: str) -> bytes:
 
 
 async def save_video(api: Api, job: str, path: Union[str, os.PathLike[str]]) -> Path:
-    """Writes it beside the file, then renames it: the file is there when it is whole."""
-    target = Path(path).expanduser()
+    """Writes it beside the file, then renames it: the file is there when it is whole, with the permissions that it had.
+
+    A link is followed.
+    """
+    given = Path(path).expanduser()
+    target = given.resolve()
+    present = target.stat() if target.exists() else None
     # A name has at most 255 bytes; those of two long names differ.
     begin = target.name.encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
     partial = target.with_name(f".{begin}.{secrets.token_hex(6)}.part")
     try:
         file: IO[bytes]
         with open(partial, "wb") as file:
+            if present:
+                partial.chmod(stat.S_IMODE(present.st_mode))
             await download(api, f"/jobs/{escape(job)}/result", file.write)
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
-    return target
+    return given
 
 
 async def render(api: Api, job: str) -> str:
