@@ -15,10 +15,11 @@ start_heartbeat() {
 
 # heartbeat NAME LIMIT FILE_LIMIT TOOL FORKING SHELL FLAG: touches the supervisor's file of each live run of that serve every
 # 10 s, which other nodes of this home watch (watch_remote_run), and replaces a killed supervisor. It continues after its
-# serve has ended, and exits with the last run. Until then it touches the agent file too, which a successor is started
+# serve has ended, as nothing would start it again for its runs, and exits when two looks find none. Until then it touches the agent file too, which a successor is started
 # from: another version's sweep would remove it.
 heartbeat() {
-  name=$1 limit=$2 file_limit=$3 tool=$4 forking=$5 interp=$6 flag=$7 beat=0
+  name=$1 limit=$2 file_limit=$3 tool=$4 forking=$5 interp=$6 flag=$7 beat=0 outage=0 idle=''
+  exec 3<"$agent" # tells is_removed
   identify_host
   if read_process $$; then echo "$$ $start" >"$base/serve/$name/heartbeat"; fi
   while :; do
@@ -33,9 +34,20 @@ heartbeat() {
         keep_supervised
       fi
     done
-    if [ $# -eq 0 ]; then break; fi
-    if [ $((beat % 5)) -eq 0 ]; then touch -c "$@" "$agent"; fi
-    beat=$((beat + 1))
+    dir=$base/runs
+    if [ $# -gt 0 ]; then
+      outage=0 idle=''
+      if [ $((beat % 5)) -eq 0 ]; then touch -c "$@" "$agent"; fi
+      beat=$((beat + 1))
+    elif [ ! -d "$dir/." ]; then
+      if is_removed; then break; fi
+      await_home
+      continue
+    elif [ -n "$idle" ]; then
+      break
+    else
+      idle=y
+    fi
     sleep 2
   done
   rm -f "$base/serve/$name/heartbeat"
