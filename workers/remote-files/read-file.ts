@@ -19,6 +19,8 @@ import {
 
 interface ReadFileOptions extends FileRange {
   signal?: AbortSignal;
+  /** How long the host may send nothing. Default 300,000. */
+  silenceMs?: number;
 }
 
 interface RemoteFile {
@@ -37,6 +39,8 @@ interface RemoteFile {
 const MAX_PRINTED_BYTES = 1 << 20;
 /** How long a script may take to end after its last byte, which takes it one call of stat, or its bytes to come after its end. */
 const END_MS = 20_000;
+/** As long as its SFTP server may take for an answer: a disk that hangs answers neither. */
+const SILENCE_MS = 300_000;
 /** ssh2 closes the channels of a lost connection at once. */
 const LOST_MS = 1_000;
 /** Read before the size is told, which a short file may belie. */
@@ -45,13 +49,14 @@ const AHEAD_BYTES = 65_536;
 /**
  * Opens a file on the session's host and streams it over an exec channel, without the agent. Throws `not_found`,
  * `invalid_input` if it is no regular file or its host does not tell its size, `forbidden` if the account may not read it,
- * `conflict` if it is changed meanwhile or shorter than its host tells, and `remote_connection_failed`; each error names the path.
+ * `conflict` if it is changed meanwhile or shorter than its host tells, `time_limit` if the host sends nothing for long, as of a
+ * disk that hangs, and `remote_connection_failed`; each error names the path.
  */
 export async function openRemoteFile(
   session: RemoteExec,
   options: ReadFileOptions,
 ): Promise<RemoteFile> {
-  const { path, signal } = options;
+  const { path, signal, silenceMs = SILENCE_MS } = options;
   const mark = randomBytes(16).toString('hex');
   const opening = session.exec(READ_COMMAND, signal);
   const channel = signal
@@ -60,7 +65,10 @@ export async function openRemoteFile(
   const ending = awaitEnding(channel, mark);
   channel.stdin.on('error', () => {});
   channel.stdin.end(readScript(mark, options));
-  const reader = new ByteReader(channel.stdout, signal);
+  const reader = new ByteReader(channel.stdout, signal, {
+    ms: silenceMs,
+    toError: () => tooSilent(path, silenceMs),
+  });
   try {
     const found = await readHeader(reader, mark);
     // Numbers of fifteen digits are exact, and larger than any file.
@@ -291,6 +299,12 @@ const neverEnds = (path: string) =>
   new WindlassError('time_limit', {
     detail: `Time limit reached: the host did not end the reading of ${path} within ${END_MS / 1_000} s.`,
     hint: "Have the account's start-up files leave nothing running that holds its standard output, or read it by a command.",
+  });
+
+const tooSilent = (path: string, ms: number) =>
+  new WindlassError('time_limit', {
+    detail: `Time limit reached: the host sent nothing of ${path} for ${ms / 1_000} s.`,
+    hint: 'Check that the disk of the path answers on the host, then try again.',
   });
 
 function connectionLost(path: string, cause?: unknown): WindlassError {
