@@ -7,6 +7,7 @@ import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { openAgent } from '../host-agent/bootstrap.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
+import { NoAnswer } from '../host-agent/no-answer.ts';
 import type { CommandDefaults } from '../runs/command-defaults.ts';
 import { channelRefused, channelRefusedBesideAgent, RefusalGrace } from './channel-refusals.ts';
 import type { Connection } from './log-in.ts';
@@ -238,7 +239,8 @@ export class RemoteSession implements RemoteExec {
           return;
         }
         const waited = `within ${(periods * openMs) / 1_000} s`;
-        settle(new SshError(`The host opened no channel ${waited}.`, { sent }));
+        const cause = new NoAnswer();
+        settle(new SshError(`The host opened no channel ${waited}.`, { sent, cause }));
         this.close();
       };
       let timer = setTimeout(check, openMs);
