@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { describeStack } from '../harness/forms.ts';
@@ -14,6 +14,7 @@ import {
 import { missingPrograms } from '../harness/skip.ts';
 import { startTestSshd } from '../harness/sshd.ts';
 import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'a host that is away', form => {
   const good = useStarted(() => startTestSshd());
@@ -45,5 +46,34 @@ describeStack(missingPrograms('sshd'), 'a host that is away', form => {
     expect(new Set(away)).toEqual(
       new Set(['queued claimed host_unreachable reconnected sent ended']),
     );
+  });
+});
+
+describeStack(missingPrograms('sshd'), 'a host whose shell hangs after the login', form => {
+  const good = useStarted(() => startTestSshd());
+  const { client, sshd } = useRemoteStack(form, { env: { REMOTE_SLOTS: '1' } });
+  beforeAll(async () => {
+    await addHost(client, good, { name: 'good' });
+  });
+
+  test('its command gives its slot to others, and runs once when the shell goes on', async () => {
+    const hung = join(sshd.home, 'hung');
+    const hang = 'while test -e "$HOME/hung"; do sleep 0.1; done\n';
+    for (const file of ['.bashrc', '.profile']) writeFileSync(join(sshd.home, file), hang);
+    const sid = await openSession(client, sshd);
+    const other = await openSession(client, good, { hostname: 'good' });
+    await sshd.down();
+    writeFileSync(hung, '');
+    await sshd.up();
+    const waiting = await launchAsync(client, sid, 'echo 1 >>"$HOME/ran"');
+    await waitFor(
+      async () => (await client.get<Job>(`/api/jobs/${waiting.id}`)).state === 'running',
+      { what: 'the attempt' },
+    );
+    const { id } = await launchAsync(client, other, 'echo here');
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'succeeded' });
+    rmSync(hung);
+    expect(await waitForEnd(client, waiting.id)).toMatchObject({ state: 'succeeded' });
+    expect(readFileSync(join(sshd.home, 'ran'), 'utf8')).toBe('1\n');
   });
 });

@@ -124,6 +124,15 @@ describe('cancelling', () => {
     expect(type({ ...its, phase: 'stopped' })).toBe('stopped');
     expect(type({ ...its, id: null })).toBe('find');
   });
+
+  test('one whose id was never learnt is looked for no longer than one that is wanted', () => {
+    const its = { isUnwanted: true, id: null, phase: 'absent' } as const;
+    const lookedFor = (overFor: number, go: 'begun' | 'void') =>
+      next({ ...its, overFor, submission: { go } });
+    expect(lookedFor(23, 'begun')).toEqual({ type: 'find' });
+    expect(lookedFor(24, 'begun')).toEqual({ type: 'fail', why: 'forgotten' });
+    expect(lookedFor(24, 'void')).toEqual({ type: 'stopped' });
+  });
 });
 
 test('a directory that is gone is no reason to submit anything', () => {

@@ -80,7 +80,10 @@ function decideEnd({ id, phase, overFor, isUnwanted }: Known, end: ExitRecord): 
 function decideUnwanted({ submission, id, phase, overFor }: Known): Action {
   if (submission.ask === 'ask' || submission.go === 'go') return { type: 'withdraw' };
   if (submission.ask === 'withdrawn') return { type: 'stopped' };
-  if (id === null) return { type: 'find' };
+  if (id === null) {
+    if (overFor < UNFOUND) return { type: 'find' };
+    return submission.go === 'void' ? { type: 'stopped' } : { type: 'fail', why: 'forgotten' };
+  }
   const isOver =
     phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED_ANSWERS);
   return isOver ? { type: 'stopped' } : { type: 'cancel' };

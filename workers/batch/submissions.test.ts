@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -236,4 +237,21 @@ test('without Perl on the node a job runs to its end, and no file of it has its 
   expect(await submit(request, { env, limit: 'PATH=$PATH' })).toMatchObject({
     ...{ code: 5, out: 'out\n' },
   });
+});
+
+test('a home that comes back between two looks does not make a job gone, nor its files removed', async () => {
+  const home = join(directory.path, 'flapping');
+  const base = join(home, '.windlass/batch');
+  mkdirSync(join(base, 'job-1'), { recursive: true });
+  const script = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
+  // The first of its conditions is of a home that is away: nothing is found.
+  const flap = '[() { unset -f "["; test "$1" = !; }';
+  const run = (call: string) =>
+    execFileSync('bash', ['-c', `${script}\n${flap}\n${call}`], {
+      env: { ...process.env, HOME: home },
+      encoding: 'utf8',
+    });
+  expect(run('look job-1')).toBe('');
+  expect(run('remove job; say_home')).toBe('home\n');
+  expect(existsSync(join(base, 'job-1'))).toBe(true);
 });

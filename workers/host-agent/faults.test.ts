@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -42,6 +43,27 @@ afterAll(() => harness.clean());
 
 const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 const DASH = findProgram('dash') ?? '/bin/sh';
+
+test('attempts that died before they were asked for anything do not keep old fences', async () => {
+  const host = harness.makeHost(DASH);
+  const { name, content } = loadAgentFile();
+  const isAlive = '2>/dev/null && is_alive "$pid" "$its_start"\n}\n\n# find_process_limit';
+  expect(content.toString().split(isAlive).length).toBe(2);
+  const base = join(host.account.home, '.windlass');
+  mkdirSync(base, { mode: 0o700 });
+  const dead = content
+    .toString()
+    .replace(isAlive, () => isAlive.replace('is_alive "$pid" "$its_start"', 'false'));
+  writeFileSync(join(base, name), dead);
+  const client = await harness.connect(host, { shell: DASH });
+  await expect(harness.run(client, 'echo never')).rejects.toMatchObject({
+    code: expect.any(String),
+  });
+  await client.ping();
+  const [serve = ''] = readdirSync(join(base, 'serve'));
+  const renewed = join(base, 'serve', serve, 'renewed');
+  await waitFor(() => existsSync(renewed), { what: 'the renewed birth', timeoutMs: 5_000 });
+});
 
 describe.each(SHELLS)('runs under %s', shell => {
   test('a command whose run is removed while its spool is full goes on to its end', async () => {
@@ -252,6 +274,33 @@ describe.each(SHELLS)('runs under %s', shell => {
     expect(outcome.stderr.toString()).toBe('e\n');
     expect(existsSync(join(host.account.home, 'ran'))).toBe(true);
     expect((await follow(client, id)).last).toEqual(outcome.last);
+  });
+
+  test('a supervisor whose waiter was killed reads what it is told, which would block who tells it', async () => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    const command = 'exec >log 2>&1; until test -e go; do sleep 0.02; done';
+    const events = client.run({ id, token: harness.newName(), command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const run = runDirectory(host, id);
+    const copies = () => processesOf(host).filter(line => /of=.*\/runs\//.test(line));
+    await waitFor(() => copies().length === 2, { what: 'what copies both streams' });
+    process.kill(Number.parseInt(readFileSync(join(run, 'waiter'), 'utf8'), 10), 'SIGKILL');
+    await waitFor(() => copies().length === 0, { what: 'the end of both streams' });
+    // Of itself: without its children.
+    const supervisor = `${supervisorOf(run)}/task/${supervisorOf(run)}`;
+    const readBytes = () => Number(/^rchar: (\d+)/.exec(readProc(supervisor, 'io'))?.[1]);
+    const before = readBytes();
+    const told = 'x\n'.repeat(5_000);
+    writeFileSync(join(run, 'note'), told, { flag: 'r+' });
+    await waitFor(() => readBytes() >= before + told.length, {
+      what: 'its reading',
+      timeoutMs: 15_000,
+    });
+    writeFileSync(join(host.account.home, 'go'), '');
+    const { last } = await collect({ client, id, events });
+    expect(last).toMatchObject({ type: 'lost', unsure: { isCut: false } });
   });
 
   test.each([

@@ -3,11 +3,13 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import {
@@ -121,6 +123,27 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
       what: 'the end of the heartbeat',
       timeoutMs: 30_000,
     });
+  });
+
+  test('a heartbeat outlasts an outage of the home', async () => {
+    const host = makeFastHost(shell);
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    await client.run({ id, token: 'one', command: 'exec /bin/sleep 300' }).next();
+    const run = runDirectory(host, id);
+    const isBeating = () => processesOf(host).some(line => / heartbeat /.test(line));
+    await waitFor(isBeating, { what: 'a heartbeat' });
+    client.close();
+    await client.closed;
+    const base = join(host.account.home, '.windlass');
+    renameSync(join(base, 'runs'), join(base, 'away'));
+    await delay(500); // several of its looks
+    renameSync(join(base, 'away'), join(base, 'runs'));
+    const before = statSync(join(run, 'supervisor')).mtimeMs;
+    await waitFor(() => statSync(join(run, 'supervisor')).mtimeMs > before, {
+      what: 'a heartbeat',
+    });
+    expect(await (await harness.connect(host)).stop(id)).toEqual({ result: 'killed' });
   });
 
   test('a heartbeat process that was killed is started again', async () => {

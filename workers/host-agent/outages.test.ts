@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -8,6 +17,7 @@ import {
   collect,
   FAMILY,
   follow,
+  processesOf,
   runDirectory,
 } from '../../test/harness/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
@@ -23,17 +33,40 @@ const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== und
 const baseOf = (host: LocalExec) => join(host.account.home, '.windlass');
 
 /** A run that is going on until there is a file `go`. */
-async function startWaiting(host: LocalExec) {
-  const client = await harness.connect(host);
+async function startWaiting(host: LocalExec, then = 'echo done', spoolLimitBytes = 2 ** 30) {
+  const client = await harness.connect(host, { spoolLimitBytes });
   const id = harness.newName();
-  const command = 'while ! test -e go; do sleep 0.02; done; echo done; exit 3';
+  const command = `while ! test -e go; do sleep 0.02; done; ${then}; exit 3`;
   const events = client.run({ id, token: 'one', command });
   expect(await events.next()).toMatchObject({ value: { type: 'running' } });
   return { client, id, run: runDirectory(host, id) };
 }
 
+/** The same, with nobody who follows it. */
+async function leaveWaiting(host: LocalExec, then?: string, spoolLimitBytes?: number) {
+  const { client, id, run } = await startWaiting(host, then, spoolLimitBytes);
+  client.close();
+  await client.closed;
+  return { id, run };
+}
+
 /** How long the home is away, in milliseconds. */
 const OUTAGE_MS = 400;
+
+/** Until the returned function is called. */
+function takeAway(host: LocalExec, folder: string): () => void {
+  const away = join(baseOf(host), 'away');
+  renameSync(join(baseOf(host), folder), away);
+  return () => renameSync(away, join(baseOf(host), folder));
+}
+
+/** Whether a process copies what the command prints. */
+const copies = (host: LocalExec) => processesOf(host).some(line => /of=.*\/o\.1/.test(line));
+
+const spooledIn = (run: string) =>
+  readdirSync(run)
+    .filter(name => name.startsWith('o.1'))
+    .reduce((sum, name) => sum + statSync(join(run, name)).size, 0);
 
 const letEnd = (host: LocalExec) => writeFileSync(join(host.account.home, 'go'), '');
 
@@ -53,18 +86,68 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     expect((await follow(await harness.connect(host), id)).last).toMatchObject({ code: 3 });
   });
 
-  test('a command that ends meanwhile has its end recorded, and keeps its output', async () => {
+  test.each(['started', 'runs'])(
+    'a command that ends while `%s` is away has its end recorded, and keeps its output',
+    async folder => {
+      const host = harness.makeHost(shell);
+      const { id, run } = await leaveWaiting(host);
+      const child = readFileSync(join(run, 'child'), 'utf8').split(' ')[0];
+      const comesBack = takeAway(host, folder);
+      letEnd(host);
+      const isEnded = () => !processesOf(host).some(line => line.startsWith(`${child} `));
+      await waitFor(isEnded, { what: 'the end of the command' });
+      await delay(OUTAGE_MS);
+      comesBack();
+      const { stdout, last } = await follow(await harness.connect(host), id);
+      expect([stdout.toString(), last]).toEqual(['done\n', expect.objectContaining({ code: 3 })]);
+    },
+  );
+
+  test('a command that fills a segment meanwhile goes on, and keeps its output', async () => {
     const host = harness.makeHost(shell);
-    const { client, id, run } = await startWaiting(host);
-    client.close();
-    await client.closed;
-    renameSync(join(baseOf(host), 'started'), join(baseOf(host), 'away'));
+    const { id } = await leaveWaiting(host, 'seq 150000', 2 ** 21);
+    const comesBack = takeAway(host, 'runs');
     letEnd(host);
-    await waitFor(() => existsSync(join(run, 'exit.3')), { what: 'the end of the command' });
+    await waitFor(() => !copies(host), { what: 'a full segment' });
     await delay(OUTAGE_MS);
-    renameSync(join(baseOf(host), 'away'), join(baseOf(host), 'started'));
+    comesBack();
+    const { stdout, last } = await follow(await harness.connect(host), id);
+    expect(stdout.toString()).toBe(
+      Array.from({ length: 150_000 }, (_, n) => `${n + 1}\n`).join(''),
+    );
+    expect(last).toMatchObject({ code: 3 });
+  });
+
+  test('a command whose segments cannot be made meanwhile is not stopped', async () => {
+    const host = harness.makeHost(shell);
+    const held = join(host.account.home, 'held');
+    const programs = harness.makePath({});
+    const dd = `#!/bin/sh\nwhile test -e '${held.replaceAll("'", "'\\''")}'; do sleep 0.02; done\nexec /bin/dd "$@"\n`;
+    writeFileSync(join(programs, 'dd'), dd, { mode: 0o755 });
+    host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
+    writeFileSync(held, '');
+    const { id } = await leaveWaiting(host);
+    const comesBack = takeAway(host, 'runs');
+    rmSync(held);
+    await waitFor(() => !copies(host), { what: 'the end of what copies its output' });
+    await delay(OUTAGE_MS);
+    comesBack();
+    letEnd(host);
     const { stdout, last } = await follow(await harness.connect(host), id);
     expect([stdout.toString(), last]).toEqual(['done\n', expect.objectContaining({ code: 3 })]);
+  });
+
+  test('a command that waits for its output to be read goes on', async () => {
+    const host = harness.makeHost(shell);
+    const bytes = 5_000_000;
+    const { id, run } = await leaveWaiting(host, `head -c ${bytes} /dev/zero`, 2 ** 20);
+    letEnd(host);
+    await waitFor(() => spooledIn(run) >= 2 ** 20, { what: 'a full spool' });
+    const comesBack = takeAway(host, 'runs');
+    await delay(OUTAGE_MS);
+    comesBack();
+    const { stdout, last } = await follow(await harness.connect(host), id);
+    expect([stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
   });
 
   test('a run whose directory comes back is not lost', async () => {

@@ -1,18 +1,26 @@
 import type { Readable } from 'node:stream';
 
+interface Silence {
+  /** How long a read waits for bytes. */
+  ms: number;
+  toError(): Error;
+}
+
 /** Reads a byte stream by length or up to a mark, at most one chunk ahead; node:stream has no reads by delimiter. */
 export class ByteReader {
   readonly #stream: Readable;
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #signal: AbortSignal | undefined;
+  readonly #silence: Silence | undefined;
   #rest: Buffer = Buffer.alloc(0);
   #abort: ((reason: unknown) => void) | undefined;
 
   /** The signal ends a pending read at once. Destroying an SSH stream may not, because the host must close it. */
-  constructor(stream: Readable, signal?: AbortSignal) {
+  constructor(stream: Readable, signal?: AbortSignal, silence?: Silence) {
     this.#stream = stream;
     this.#chunks = stream.iterator({ destroyOnReturn: false });
     this.#signal = signal;
+    this.#silence = silence;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
@@ -26,11 +34,14 @@ export class ByteReader {
       this.#rest = Buffer.alloc(0);
       return bytes;
     }
+    let timer: NodeJS.Timeout | undefined;
     // Not Promise.race(), which would retain every chunk as long as the signal exists.
     const { done, value } = await new Promise<IteratorResult<Buffer>>((resolve, reject) => {
       this.#abort = reject;
+      const silence = this.#silence;
+      if (silence) timer = setTimeout(() => reject(silence.toError()), silence.ms).unref();
       this.#chunks.next().then(resolve, reject);
-    });
+    }).finally(() => clearTimeout(timer));
     return done ? undefined : value;
   }
 

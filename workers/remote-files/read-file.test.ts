@@ -33,6 +33,24 @@ test.each(['9'.repeat(60), '9007199254740993'])(
   },
 );
 
+test('a file on a disk that does not answer is given up', { timeout: 10_000 }, async () => {
+  const host = harness.makeHost('/bin/sh');
+  const programs = join(host.account.home, 'bin');
+  mkdirSync(programs);
+  writeFileSync(join(programs, 'ls'), '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 });
+  const path = join(host.account.home, 'file');
+  writeFileSync(path, 'text');
+  host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
+  try {
+    await expect(openRemoteFile(host, { path, silenceMs: 200 })).rejects.toMatchObject({
+      code: 'time_limit',
+      message: expect.stringContaining(path),
+    });
+  } finally {
+    for (const pid of host.pids) signalProcess(-pid, 'SIGKILL');
+  }
+});
+
 test('the state of a file is another one after a change that keeps its size and its time', async () => {
   const host = harness.makeHost('/bin/sh');
   const path = join(host.account.home, 'file');

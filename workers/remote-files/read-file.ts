@@ -19,6 +19,8 @@ import {
 
 interface ReadFileOptions extends FileRange {
   signal?: AbortSignal;
+  /** How long the host may send nothing. Default 300,000. */
+  silenceMs?: number;
 }
 
 interface RemoteFile {
@@ -39,6 +41,8 @@ const MAX_PRINTED_BYTES = 1 << 20;
  * How long the script may take to end after its last byte, for one call of stat, or its bytes to come after its end.
  */
 const END_MS = 20_000;
+/** As long as its SFTP server may take for an answer: a disk that hangs answers neither. */
+const SILENCE_MS = 300_000;
 /** ssh2 closes the channels of a lost connection at once. */
 const LOST_MS = 1_000;
 /** Read before the size is told, which a short file may belie. */
@@ -47,13 +51,13 @@ const AHEAD_BYTES = 65_536;
 /**
  * Streams a file of the session's host over an exec channel, without the agent. Errors, which name the path:
  * `not_found`, `forbidden`, `invalid_input` (no regular file, or no size), `conflict` (changed, or shorter than its
- * size), `remote_connection_failed`.
+ * size), `time_limit` (nothing comes for long, as where a disk hangs), `remote_connection_failed`.
  */
 export async function openRemoteFile(
   session: RemoteExec,
   options: ReadFileOptions,
 ): Promise<RemoteFile> {
-  const { path, signal } = options;
+  const { path, signal, silenceMs = SILENCE_MS } = options;
   const mark = randomBytes(16).toString('hex');
   const opening = session.exec(READ_COMMAND, signal);
   const channel = signal
@@ -62,7 +66,10 @@ export async function openRemoteFile(
   const ending = awaitEnding(channel, mark);
   channel.stdin.on('error', () => {});
   channel.stdin.end(readScript(mark, options));
-  const reader = new ByteReader(channel.stdout, signal);
+  const reader = new ByteReader(channel.stdout, signal, {
+    ms: silenceMs,
+    toError: () => tooSilent(path, silenceMs),
+  });
   try {
     const found = await readHeader(reader, mark);
     // Numbers of fifteen digits are exact, and larger than any file.
@@ -290,6 +297,12 @@ const neverEnds = (path: string) =>
   new WindlassError('time_limit', {
     detail: `Time limit reached: the host did not end the reading of ${path} within ${END_MS / 1_000} s.`,
     hint: "Have the account's start-up files leave nothing running that holds its standard output, or read it by a command.",
+  });
+
+const tooSilent = (path: string, ms: number) =>
+  new WindlassError('time_limit', {
+    detail: `Time limit reached: the host sent nothing of ${path} for ${ms / 1_000} s.`,
+    hint: 'Check that the disk of the path answers on the host, then try again.',
   });
 
 function connectionLost(path: string, cause?: unknown): WindlassError {

@@ -2,6 +2,7 @@ import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
+import { isUnanswered } from '../host-agent/no-answer.ts';
 import type { LostCause, UnsureEnd } from '../host-agent/protocol/run-event.ts';
 import { isReconnectRequired } from '../ssh/reconnect.ts';
 import type { RunOutcome } from './run-state.ts';
@@ -41,7 +42,7 @@ export function awaySince(
   found?: Date | null,
 ): Date {
   if (isReconnectRequired(error)) return new Date();
-  const before = isAgentFailure(error) ? found : null;
+  const before = isAgentFailure(error) || isUnanswered(error) ? found : null;
   return unreachableSince ?? before ?? new Date();
 }
 

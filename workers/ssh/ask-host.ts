@@ -1,6 +1,7 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
+import { NoAnswer } from '../host-agent/no-answer.ts';
 import { readAll } from '../runs/read-all.ts';
 
 /** A command of a batch system may wait a minute for its controller, and then tries again. */
@@ -37,7 +38,9 @@ export async function askHost(
     };
     await abortable(readAll(channel.stdout, take), either).catch((error: unknown) => {
       if (signal.aborted) throw signal.reason;
-      throw lost(timeout.aborted ? 'The host did not answer in time.' : undefined, error);
+      throw timeout.aborted
+        ? lost('The host did not answer in time.', new NoAnswer())
+        : lost(undefined, error);
     });
     const answer = Buffer.concat(pieces);
     if (!answer.subarray(-WHOLE.length).equals(WHOLE)) throw lost();

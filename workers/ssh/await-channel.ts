@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type ssh2 from 'ssh2';
+import { NoAnswer } from '../host-agent/no-answer.ts';
 import { SshError } from './ssh-errors.ts';
 
 /**
@@ -39,7 +40,8 @@ export function awaitChannel<T>(
         return;
       }
       const waited = `within ${(periods * openMs) / 1_000} s`;
-      settle(new SshError(`The host opened no channel ${waited}.`, { sent }));
+      const cause = new NoAnswer();
+      settle(new SshError(`The host opened no channel ${waited}.`, { sent, cause }));
       client.end();
       client.destroy();
     };

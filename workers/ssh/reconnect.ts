@@ -3,6 +3,7 @@ import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
+import { isUnanswered } from '../host-agent/no-answer.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { placeOfLogin } from './session-logins.ts';
 
@@ -15,6 +16,8 @@ const CONNECT_FOR_MS = 60_000;
 const KEEP_SLOT_MS = 4_000;
 /** After a connection that lasted this long, work has the full time again to reconnect. */
 const STABLE_MS = 5_000;
+/** And that of a host which was away before and does not answer now: longer than any wait for an answer. */
+const ANSWERED_MS = 200_000;
 const LONGEST_PAUSE_MS = 4_000;
 /** A job waits for so long until its user has logged in again. */
 const RECONNECT_FOR_MS = 600_000;
@@ -44,6 +47,7 @@ export async function withSession<T>(
   let since = performance.now();
   /** For how long earlier attempts at the job tried before they yielded their slot. */
   let earlier = job.unreachableSince ? Date.now() - job.unreachableSince.getTime() : 0;
+  let wasSilent = false;
   for (let tries = 0; ; tries++) {
     let connected: number | undefined;
     try {
@@ -55,7 +59,10 @@ export async function withSession<T>(
     } catch (error) {
       signal().throwIfAborted();
       if (isReconnectRequired(error)) throw await awaitReconnect(context, error);
-      if (connected && performance.now() - connected > STABLE_MS) {
+      const isSilent = connected !== undefined && isUnanswered(error);
+      const stableMs = isSilent && (wasSilent || earlier > 0) ? ANSWERED_MS : STABLE_MS;
+      wasSilent = isSilent;
+      if (connected && performance.now() - connected > stableMs) {
         since = performance.now();
         tries = 0;
         earlier = 0;
@@ -65,7 +72,7 @@ export async function withSession<T>(
       if (!isTransient) throw error;
       if (earlier + tried > CONNECT_FOR_MS) {
         // From this, a follower of the run learns that the host is away.
-        if (!connected && isRunning(job) && !job.unreachableSince)
+        if ((!connected || isSilent) && isRunning(job) && !job.unreachableSince)
           await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
         throw error;
       }
@@ -73,7 +80,7 @@ export async function withSession<T>(
       const isFirst = tries === 0 && !job.unreachableSince;
       context.log[isFirst ? 'info' : 'debug']({ err: error, tries }, 'connecting again');
       // A video would lose what it has encoded, and videos of other hosts do not queue for few slots as commands do.
-      if (tried > KEEP_SLOT_MS && job.queue !== 'video') {
+      if ((isSilent || tried > KEEP_SLOT_MS) && job.queue !== 'video') {
         if (!job.unreachableSince)
           await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
         throw new ReleaseJob('the host cannot be reached', 2 + Math.random() * 4);

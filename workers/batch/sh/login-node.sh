@@ -75,8 +75,8 @@ refresh() { { true >"$windlass_base/$1/seen" && rm -f "$windlass_base/$1/seen"; 
 look() {
   windlass_dir=$windlass_base/$1
   if [ ! -d "$windlass_dir/." ]; then
-    # Only where the home itself is there does this say anything.
-    if [ -d "$windlass_base/." ]; then echo "at $1 gone - - - -"; fi
+    # Only where the home itself is there does this say anything; it may have come back since.
+    if [ -d "$windlass_base/." ] && [ ! -d "$windlass_dir/." ]; then echo "at $1 gone - - - -"; fi
     return
   fi
   ask=none go=none end=- answer=-
@@ -125,6 +125,7 @@ read_output() {
 # remove JOB [NAME]: removes all submissions of the job but NAME. A job that begins later finds no fence, and runs
 # nothing.
 remove() {
+  [ -d "$windlass_base/." ] || return # nothing is found where the home is away
   for windlass_dir in "$windlass_base/$1"-*; do
     if [ "$windlass_dir" != "$windlass_base/${2-}" ]; then rm -rf "$windlass_dir"; fi
   done

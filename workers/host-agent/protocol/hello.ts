@@ -1,4 +1,5 @@
 import { WindlassError } from '../../../shared/errors/errors.ts';
+import { NoAnswer } from '../no-answer.ts';
 
 export interface Hello {
   /** Of the protocol. */
@@ -60,7 +61,7 @@ export function toUnusableError(why: string, said: string): WindlassError {
 }
 
 /** The cause of `remote_connection_failed` where the connection was alive and the account's shell gave no answer. */
-export class ShellTimeout extends Error {
+export class ShellTimeout extends NoAnswer {
   readonly unusable: WindlassError;
 
   constructor(ms: number, said: string) {

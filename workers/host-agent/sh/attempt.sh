@@ -34,7 +34,10 @@ supervise() {
   code=$?
   if [ $code -gt 256 ]; then code=$((code - 128)); fi # ksh counts signals from 256
   # Before the streams end, so that who sees their end finds it.
-  if ! { true >"$dir/exit.$code"; } 2>/dev/null; then mv "$dir/spare.exit" "$dir/exit.$code"; fi
+  outage=0
+  until { true >"$dir/exit.$code"; } 2>/dev/null || mv "$dir/spare.exit" "$dir/exit.$code" || is_removed; do
+    await_home
+  done
   exec 4>&- 5>&-
   echo c >&3
   if ! is_alive $supervisor "$supervisor_start"; then respool "$attempt" "$limit" "$file_limit"; fi
@@ -103,9 +106,11 @@ end_copy() {
 
 # measure STREAM: sets at and at_STREAM to the end of what is stored of it.
 measure() {
+  await_directory
   find_segments "$1"
-  at=$newest
-  if [ -s "$dir/$1.$((BASE + at))" ]; then at=$((at + $(wc -c <"$dir/$1.$((BASE + at))"))); fi
+  segment=$dir/$1.$((BASE + newest))
+  measure_segment
+  at=$((newest + bytes))
   eval "at_$1=$at"
 }
 

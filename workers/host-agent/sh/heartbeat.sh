@@ -14,10 +14,11 @@ start_heartbeat() {
 }
 
 # heartbeat NAME LIMIT FILE_LIMIT TOOL FORKING SHELL FLAG: touches the supervisor's file of each live run of that serve
-# every 10 s, for other nodes, and replaces killed supervisors, until the last run has ended (decision 19). It touches
+# every 10 s, for other nodes, and replaces killed supervisors, until two looks find no run (decision 19). It touches
 # the agent file too: a successor starts from it, and another version's sweep would remove it.
 heartbeat() {
-  name=$1 limit=$2 file_limit=$3 tool=$4 forking=$5 interp=$6 flag=$7 beat=0
+  name=$1 limit=$2 file_limit=$3 tool=$4 forking=$5 interp=$6 flag=$7 beat=0 outage=0 idle=''
+  exec 3<"$agent" # tells is_removed
   identify_host
   if read_process $$; then echo "$$ $start" >"$base/serve/$name/heartbeat"; fi
   while :; do
@@ -32,9 +33,20 @@ heartbeat() {
         keep_supervised
       fi
     done
-    if [ $# -eq 0 ]; then break; fi
-    if [ $((beat % 5)) -eq 0 ]; then touch -c "$@" "$agent"; fi
-    beat=$((beat + 1))
+    dir=$base/runs
+    if [ $# -gt 0 ]; then
+      outage=0 idle=''
+      if [ $((beat % 5)) -eq 0 ]; then touch -c "$@" "$agent"; fi
+      beat=$((beat + 1))
+    elif [ ! -d "$dir/." ]; then
+      if is_removed; then break; fi
+      await_home
+      continue
+    elif [ -n "$idle" ]; then
+      break
+    else
+      idle=y
+    fi
     sleep 2
   done
   rm -f "$base/serve/$name/heartbeat"

@@ -187,6 +187,7 @@ start_run() {
     done
     prepare_attempt
     if ! await_attempt 6000; then
+      discard_attempt $last_used || skipped="$skipped $last_used"
       why=full
       if has_disk_space; then why=unprepared; fi
       answer "failed $1 $why"

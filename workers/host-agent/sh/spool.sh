@@ -43,24 +43,26 @@ start_dd() {
 end_dd() {
   eval "pid=\$dd_$1 at=\$at_$1 count=\$count_$1 drops=\$drops_$1 dd_$1=''"
   wait "$pid"
-  result=$? segment=$dir/$1.$((BASE + at)) bytes=0
-  if [ $result -le 128 ]; then ends=$((ends + 1)); fi
+  result=$? segment=$dir/$1.$((BASE + at)) made=y
   if [ -n "$drops" ] && [ $result -eq 0 ]; then
+    ends=$((ends + 1))
     eval "over_$1=y"
     return
   fi
-  if [ -s "$segment" ]; then bytes=$(($(wc -c <"$segment"))); fi
+  measure_segment || made=''
+  # A dd that made no segment has printed no line.
+  if [ $result -le 128 ] && [ -n "$made" ]; then ends=$((ends + 1)); fi
   at=$((at + bytes))
   eval "at_$1=$at"
   if [ $result -gt 128 ]; then
     true >"$dir/cut.$1.$at" # it may have held bytes that it had read
-  elif [ $result -ne 0 ]; then
+  elif [ $result -ne 0 ] && { [ -n "$made" ] || cannot_make_segment; }; then
     spool=full
     (exec >/dev/null 2>&1 3>&- 8<&- 9<&- && kill_tree) &
-  elif [ $bytes -lt "$count" ]; then
+  elif [ $result -eq 0 ] && [ $bytes -lt "$count" ]; then
     eval "over_$1=y"
     return
-  else
+  elif [ $result -eq 0 ]; then
     # About 8 MiB a segment: small segments cost forks, large ones are deleted late.
     count=$((8388608 * count / bytes))
     if [ $count -lt 16 ]; then count=16; fi
@@ -70,6 +72,19 @@ end_dd() {
   fi
   pending="$pending $1"
 }
+
+# measure_segment: sets bytes, the size of $segment, once the home is there; false if there is no such file.
+measure_segment() {
+  outage=0
+  until bytes=0 && [ -e "$segment" ] && { [ ! -s "$segment" ] || bytes=$(wc -c <"$segment"); } && [ -e "$segment" ]; do
+    if { [ -d "$dir/." ] && [ ! -e "$segment" ] && [ -d "$dir/." ]; } || is_removed; then return 1; fi
+    await_home
+  done
+}
+
+# cannot_make_segment: whether the disk is full for a new file. Otherwise the home was away when a dd was to make $segment,
+# and that dd has read nothing.
+cannot_make_segment() { ! { true >"$segment"; } 2>/dev/null && [ -d "$dir/." ]; }
 
 # has_room: whether both streams' spool is below $limit. Without room the supervisor pauses, which blocks the command.
 has_room() {
@@ -113,7 +128,7 @@ spool_streams() {
     fi
     if [ -n "$pending" ]; then
       sleep_fraction 1
-      if [ ! -d "$dir" ]; then spool=full; fi # nobody can read the run any more, nor make room
+      if is_removed; then spool=full; fi # nobody can read the run any more, nor make room
       drain_notes # a full fifo would block who writes to it
     else
       read -r line <&3 || exit 1
@@ -178,6 +193,12 @@ await_home() {
   sleep 1
 }
 
+# await_directory: waits until that of the attempt is there, or was removed.
+await_directory() {
+  outage=0
+  until [ -d "$dir/." ] || is_removed; do await_home; done
+}
+
 # has_started: whether this attempt created its run's fence, as far as its files can be read.
 has_started() {
   outage=0
@@ -204,10 +225,14 @@ record_end() {
     rm -rf "$dir"
     exit
   fi
+  await_directory
   if ! find_exit; then
     code=-
     { read -r pid its_start <"$dir/child"; } 2>/dev/null
-    while is_alive "$pid" "$its_start"; do sleep 1; done
+    while is_alive "$pid" "$its_start"; do
+      sleep 1
+      drain_notes # a full fifo would block who writes to it
+    done
   fi
   if [ $spool = full ]; then code=full; fi
   cut=''
