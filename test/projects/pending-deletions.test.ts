@@ -26,9 +26,10 @@ import { FileStore } from '../../shared/storage/file-store.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { S3Store } from '../../shared/storage/s3-store.ts';
+import { findReferenced } from '../../workers/upkeep/object-references.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
 import { DeletionSweep } from '../../workers/upkeep/pending-deletions.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 
 const given = withDatabase('objects');
 const log = createLog({ level: 'silent', name: 'test' });
@@ -158,6 +159,26 @@ test('an object that loses another reference during its deletion is checked agai
   expect(await listKeys()).toEqual([]);
   expect(await pending()).toEqual([]);
 });
+
+test.each(['upload_parts', 'artifacts', 'table_views'])(
+  'a video that moves into a cache while references to it are looked for is kept: in %s',
+  async table => {
+    const { db } = database;
+    const { project } = await makeProject();
+    const job = await makeJob({ state: 'succeeded', finished: new Date() });
+    const object = `videos/${job}/${newId()}`;
+    await db.update(jobs).set({ result: { object } }).where(eq(jobs.id, job));
+    const referenced = await db.transaction(async tx => {
+      await tx.execute(sql`lock table ${sql.identifier(table)}`);
+      const looking = findReferenced(db, [object]);
+      await untilLocked(db);
+      await db.insert(cacheEntries).values({ project, key: 'k', object, type: 't' });
+      await db.transaction(other => removeJobs(other, [job]));
+      return { looking };
+    });
+    expect(await referenced.looking).toEqual(new Set([object]));
+  },
+);
 
 const STUCK = 'videos/stuck/1';
 
