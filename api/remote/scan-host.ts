@@ -27,10 +27,11 @@ export async function scanHost(
   const queue = await requireWorker(api, 'scan-host');
   const payload = { address, port, private: isPrivate };
   let isRepeat = true;
-  const job = await startRequestedJob(api, req, res, async () => {
-    isRepeat = false;
-    return { kind: 'scan-host', queue, payload };
-  });
-  const ended = await awaitJob(api, res, job);
+  const start = () =>
+    startRequestedJob(api, req, res, async () => {
+      isRepeat = false;
+      return { kind: 'scan-host', queue, payload };
+    });
+  const ended = await awaitJob(api, res, start);
   return ended && { keys: (ended.result as Result<'scan-host'>).keys, isRepeat };
 }

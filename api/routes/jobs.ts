@@ -9,7 +9,7 @@ import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.t
 import type { JobSummary } from '../../shared/jobs/job-record.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { downloadQuery } from '../http/attachment.ts';
-import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -23,6 +23,7 @@ import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { findJobForOperation, findOwnJob, unknownJob } from '../jobs/views/find-job.ts';
+import { jobTag } from '../jobs/views/job-tag.ts';
 import { foreignRecord, foreignView, jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { type JobsQuery, jobsQuery, listJobs } from '../jobs/views/list-jobs.ts';
 import { answerWithLocation, operation, videoAnswers } from '../openapi/operation.ts';
@@ -240,8 +241,8 @@ export default routes('json-body', (router, api) => {
 });
 
 /** What an administrator sees of others' jobs is another record: a browser keeps answers from one login to the next. */
-const tagFor = ({ username }: User, { owner, version }: Pick<JobSummary, 'owner' | 'version'>) =>
-  entityTag(owner === username ? version : `${version}-foreign`);
+const tagFor = ({ username }: User, row: Pick<JobSummary, 'owner' | 'version' | 'state'>) =>
+  jobTag(row, row.owner === username ? '' : '-foreign');
 
 const viewFor = ({ username }: User, row: JobSummary) =>
   row.owner === username ? jobView(row) : foreignView(row);
@@ -294,6 +295,7 @@ async function lockUnchanged(
     .select({
       owner: jobs.owner,
       version: jobs.version,
+      state: jobs.state,
       cancelRequested: jobs.cancelRequested,
     })
     .from(jobs)

@@ -123,12 +123,13 @@ export default routes('raw-body', (router, api) => {
         req.body = { size, digest, ...options };
         const ended = await withObject(object, async () => {
           await identifyLateSender(api, req, res);
-          const job = await startRequestedJob(api, req, res, async tx => {
-            await lockSession(tx, key);
-            const payload = { path, object, size, digest, ...options };
-            return { kind: 'write-file', id, queue, session: key.sid, payload };
-          });
-          return awaitJob(api, res, job);
+          const start = () =>
+            startRequestedJob(api, req, res, async tx => {
+              await lockSession(tx, key);
+              const payload = { path, object, size, digest, ...options };
+              return { kind: 'write-file', id, queue, session: key.sid, payload };
+            });
+          return awaitJob(api, res, start);
         });
         if (!ended) return;
         const { created } = ended.result as Result<'write-file'>;
@@ -156,8 +157,8 @@ export default routes('raw-body', (router, api) => {
         // An Idempotency-Key is bound to it.
         if (payload.ifMatch) req.body = payload;
         const request = { kind: 'remove-file' as const, payload, session };
-        const job = await startSessionJob(api, { req, res }, request);
-        if (await awaitJob(api, res, job)) res.status(204).end();
+        const start = () => startSessionJob(api, { req, res }, request);
+        if (await awaitJob(api, res, start)) res.status(204).end();
       },
     }),
   });

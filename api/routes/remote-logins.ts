@@ -80,14 +80,15 @@ export default routes('json-body', (router, api) => {
           { ...key, hostname },
           { place: '', secret: given.answers },
         );
-        const job = await startRequestedJob(api, req, res, async tx => {
-          const { sid, challengeExpires } = await lockSession(tx, key, 'update');
-          if (!challengeExpires || challengeExpires < new Date()) throw challengeExpired();
-          await tx.update(sessions).set({ answers: sealed }).where(eq(sessions.sid, sid));
-          const payload = { challenge: given.challenge, address: clientAddress(req) };
-          return { kind: 'answer', queue, payload, session: sid, name: given.name };
-        });
-        const ended = await awaitJob(api, res, job);
+        const start = () =>
+          startRequestedJob(api, req, res, async tx => {
+            const { sid, challengeExpires } = await lockSession(tx, key, 'update');
+            if (!challengeExpires || challengeExpires < new Date()) throw challengeExpired();
+            await tx.update(sessions).set({ answers: sealed }).where(eq(sessions.sid, sid));
+            const payload = { challenge: given.challenge, address: clientAddress(req) };
+            return { kind: 'answer', queue, payload, session: sid, name: given.name };
+          });
+        const ended = await awaitJob(api, res, start);
         if (ended) sendLogin(res, ended);
       },
     }),
@@ -120,18 +121,19 @@ export default routes('json-body', (router, api) => {
           { ...key, hostname },
           { place, secret },
         );
-        const job = await startRequestedJob(api, req, res, async tx => {
-          const { sid, opened, interactive } = await lockSession(tx, key, 'update');
-          if (!opened || !interactive)
-            throw conflict(
-              opened ? 'the session logs in by itself.' : 'its first login is under way.',
-              opened ? 'Use it as it is.' : 'Answer its challenge, or open another session.',
-            );
-          await tx.update(sessions).set({ sealed }).where(eq(sessions.sid, sid));
-          const payload = { address: clientAddress(req) };
-          return { kind: 'connect', queue, payload, session: sid, name: given.name };
-        });
-        const ended = await awaitJob(api, res, job);
+        const start = () =>
+          startRequestedJob(api, req, res, async tx => {
+            const { sid, opened, interactive } = await lockSession(tx, key, 'update');
+            if (!opened || !interactive)
+              throw conflict(
+                opened ? 'the session logs in by itself.' : 'its first login is under way.',
+                opened ? 'Use it as it is.' : 'Answer its challenge, or open another session.',
+              );
+            await tx.update(sessions).set({ sealed }).where(eq(sessions.sid, sid));
+            const payload = { address: clientAddress(req) };
+            return { kind: 'connect', queue, payload, session: sid, name: given.name };
+          });
+        const ended = await awaitJob(api, res, start);
         if (ended) sendLogin(res, ended);
       },
     }),

@@ -130,25 +130,26 @@ export default routes('json-body', (router, api) => {
         const agent = given.agent ?? host.agent;
         checkStartup(given, agent);
         const env = await sealEnv(key, context, given);
-        const job = await startRequestedJob(api, req, res, async tx => {
-          await lockUnchangedUser(tx, currentUser(res));
-          await lockHost(tx, { name: host.name, place, owner });
-          await refuseTooMany(api, tx, owner);
-          await tx.insert(sessions).values({
-            sid,
-            owner,
-            hostname: host.name,
-            username: given.username,
-            agent,
-            startup: startupOf(given, agent),
-            sealed,
-            ...env,
+        const start = () =>
+          startRequestedJob(api, req, res, async tx => {
+            await lockUnchangedUser(tx, currentUser(res));
+            await lockHost(tx, { name: host.name, place, owner });
+            await refuseTooMany(api, tx, owner);
+            await tx.insert(sessions).values({
+              sid,
+              owner,
+              hostname: host.name,
+              username: given.username,
+              agent,
+              startup: startupOf(given, agent),
+              sealed,
+              ...env,
+            });
+            const label = `${given.username}@${host.name}`;
+            const payload = { address: clientAddress(req) };
+            return { kind: 'connect', queue, payload, session: sid, label, name: given.name };
           });
-          const label = `${given.username}@${host.name}`;
-          const payload = { address: clientAddress(req) };
-          return { kind: 'connect', queue, payload, session: sid, label, name: given.name };
-        });
-        const ended = await awaitJob(api, res, job);
+        const ended = await awaitJob(api, res, start);
         if (ended) sendLogin(res, ended);
       },
     }),

@@ -15,7 +15,7 @@ import type { Result } from '../../shared/jobs/catalog.ts';
 import { type JobSummary, summaryColumns } from '../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../context.ts';
 import { downloadQuery } from '../http/attachment.ts';
-import { entityTag, sendRecord } from '../http/conditional-requests.ts';
+import { sendRecord } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject, sendVideo } from '../http/send-object.ts';
@@ -23,6 +23,7 @@ import { currentUser } from '../identity/current-user.ts';
 import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
+import { jobTag } from '../jobs/views/job-tag.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
 import { writeCues } from '../jobs/views/sprite-cues.ts';
 import {
@@ -66,7 +67,7 @@ export default routes('json-body', (router, api) => {
 
   async function awaitVideo(req: Request, res: Response): Promise<PolledVideo> {
     const row = await findVideo(api, req, res);
-    const changed = await awaitChange(api, { req, res, row, tag: entityTag(row.version) });
+    const changed = await awaitChange(api, { req, res, row, tag: jobTag(row) });
     // The session may have ended meanwhile.
     return changed === row ? row : findVideo(api, req, res);
   }
@@ -148,7 +149,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const waits = req.headers.prefer !== undefined;
         const row = await (waits ? awaitVideo(req, res) : lookUpVideo(req, res));
-        sendRecord(req, res, { tag: entityTag(row.version), record: () => videoStatus(row) });
+        sendRecord(req, res, { tag: jobTag(row), record: () => videoStatus(row) });
       },
     }),
   });

@@ -71,7 +71,7 @@ export type ParseJob = Pick<JobRow, 'state' | 'version' | 'error'>;
 
 /** The validator of an upload: another one after each part that is stored. */
 export const tagOf = (version: number, job: ParseJob | null): string =>
-  entityTag(job ? `${version}.${job.version}` : version);
+  entityTag(job ? `${version}.${job.version}-${job.state}` : version);
 
 export const parseJobColumns = { state: jobs.state, version: jobs.version, error: jobs.error };
 

@@ -13,6 +13,9 @@ import { scheduleDeletion } from '../storage/pending-deletions.ts';
 import { anyOf, CLEAN_UP } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
 
+/** Chunk rows that one statement removes. */
+const CHUNKS = 10_000;
+
 /**
  * Removes those of these jobs that have ended and are not locked, and returns their ids. Call detachJobs() before, in
  * the same transaction.
@@ -36,7 +39,7 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
   const gone = [...new Set(removed.map(row => row.id))];
   if (gone.length === 0) return [];
   // Nothing is added any more: a writer of output locks the row of its job first.
-  await tx.delete(chunks).where(sql`${chunks.job} = ${anyOf(gone)}`);
+  await removeChunks(tx, gone);
   const rolledUp = await tx
     .delete(segments)
     .where(sql`${segments.job} = ${anyOf(gone)}`)
@@ -46,6 +49,23 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
     [...removed, ...rolledUp].map(row => row.object),
   );
   return gone;
+}
+
+/** In statements that end in time, however many rows there are. Each goes on by the key: the index has the removed rows still. */
+async function removeChunks(tx: Tx, ids: string[]): Promise<void> {
+  let from = sql`true`;
+  for (;;) {
+    const [last] = await tx.execute<{ job: string; seq: string; count: number }>(sql`
+      with found as materialized (
+        select ctid as place, job, seq from ${chunks} where job = ${anyOf(ids)} and ${from}
+        order by job, seq limit ${CHUNKS}
+      ), removed as (
+        delete from ${chunks} where ctid = any(array(select place from found))
+      )
+      select job, seq::text, (count(*) over ())::int as count from found order by job desc, seq desc limit 1`);
+    if (!last || last.count < CHUNKS) return;
+    from = sql`(job, seq) > (${last.job}, ${last.seq}::bigint)`;
+  }
 }
 
 /**

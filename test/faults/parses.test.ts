@@ -10,7 +10,7 @@ import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { findReferenced } from '../../workers/upkeep/object-references.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
-import { deletePendingObjects } from '../../workers/upkeep/pending-deletions.ts';
+import { DeletionSweep } from '../../workers/upkeep/pending-deletions.ts';
 import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
 import { missingMinio, startMinio, type TestMinio } from '../harness/minio.ts';
 import { connectClient } from '../harness/remote.ts';
@@ -180,7 +180,7 @@ describeUnless(missingMinio(), 'uploads of every format while something is kille
     try {
       await new OrphanCollector(context).markSome();
       await sql`update pending_deletions set due = now() - interval '1 minute'`;
-      await deletePendingObjects({ ...context, objects });
+      await new DeletionSweep({ ...context, objects }).run();
       const keys: string[] = [];
       for (const prefix of OBJECT_PREFIXES)
         for await (const { key } of objects.list(prefix)) keys.push(key);

@@ -9,7 +9,7 @@ import { createLog } from '../../shared/process/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import type { StoredObject } from '../../shared/storage/object-store.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
-import { deletePendingObjects } from '../../workers/upkeep/pending-deletions.ts';
+import { DeletionSweep } from '../../workers/upkeep/pending-deletions.ts';
 import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { watchMemory } from '../harness/memory.ts';
@@ -182,7 +182,7 @@ async function expectCleanStore({ stack }: RunningStack, jobs: Job[]): Promise<v
     };
     await new OrphanCollector(context).markSome();
     await sql`update pending_deletions set due = now() - interval '1 minute'`;
-    await deletePendingObjects({ ...context, objects: store });
+    await new DeletionSweep({ ...context, objects: store }).run();
     expect((await list()).sort()).toEqual(kept.sort());
   } finally {
     await sql.end();

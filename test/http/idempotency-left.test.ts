@@ -1,4 +1,7 @@
+import postgres from 'postgres';
 import { beforeAll, expect, test } from 'vitest';
+import { newId } from '../../shared/ids.ts';
+import { stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { type Job, openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -6,7 +9,7 @@ import { useProxiedStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'a request whose client left before the answer', form => {
-  const { client, sshd, proxy } = useProxiedStack(form);
+  const { stack, client, sshd, proxy } = useProxiedStack(form);
   let sid: string;
 
   beforeAll(async () => {
@@ -45,5 +48,56 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       client.fetch(`/api/remotes/${sid}/browse${sshd.home}`, { ...init, signal });
     await leave('browse', browse);
     expect((await browse()).status).toBe(200);
+  });
+
+  test('is done for a client that had sent it again before the first one was seen to leave', async () => {
+    const { username, privateKey } = sshd;
+    const key = newId();
+    const init = { method: 'POST', headers: { 'Idempotency-Key': key } };
+    const body = JSON.stringify({ hostname: 'host', username, privateKey });
+    const open = (signal?: AbortSignal) => client.fetch('/api/remotes', { ...init, body, signal });
+    const database = postgres(stackDatabaseUrl(stack), { max: 4 });
+    const lockKey = (tx: postgres.TransactionSql) =>
+      tx`select pg_advisory_xact_lock(hashtextextended(${`${stack.username}\nPOST /remotes\n${key}`}, 0))`;
+    const untilWaiting = (count: number) =>
+      waitFor(
+        async () => {
+          const [row] = await database`select count(*)::int as n from pg_locks where not granted`;
+          return row?.n >= count;
+        },
+        { what: `${count} that wait for a lock`, intervalMs: 20 },
+      );
+    const find = async () => {
+      const [row] = await database`select job from idempotency_keys join jobs on jobs.id = job
+        where key = ${key} and state = 'running'`;
+      return row?.job as string | undefined;
+    };
+    const left = new AbortController();
+    proxy.blackhole();
+    try {
+      const first = open(left.signal).catch(() => {});
+      const job = await waitFor(find, { what: 'the login to begin' });
+      const { second } = await database.begin(async tx => {
+        await tx`select from jobs where id = ${job} for update`;
+        left.abort();
+        await first;
+        await untilWaiting(1);
+        const sent = await database.begin(async other => {
+          await lockKey(other);
+          const second = open();
+          await untilWaiting(2);
+          return { second };
+        });
+        // It has the key before this does, and joins the job, whose cancellation waits.
+        await database.begin(lockKey);
+        return sent;
+      });
+      await waitFor(async () => (await find()) !== job, { what: 'the end of the first' });
+      proxy.heal();
+      expect((await second).status).toBe(200);
+    } finally {
+      proxy.heal();
+      await database.end();
+    }
   });
 });

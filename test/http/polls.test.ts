@@ -115,6 +115,14 @@ describeStack(undefined, 'polls that wait', form => {
           expect(answer.status).toBe('If-None-Match' in headers ? 304 : 200);
         }
       });
+
+      test('an end is told that has the number of the version before, as after a failover', async () => {
+        await begin();
+        const tag = tagOf(await poll({}));
+        await database`update jobs set state = 'succeeded', finished = now() where id = ${id}`;
+        const answer = await poll({ 'If-None-Match': tag });
+        expect([answer.status, tagOf(answer) === tag]).toEqual([200, false]);
+      });
     });
   }
 

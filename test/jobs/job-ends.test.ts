@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
 import { removeUser } from '../../api/identity/remove-user.ts';
+import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import {
@@ -15,8 +16,11 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
+import { summaryColumns } from '../../shared/jobs/job-record.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
+import { FileStore } from '../../shared/storage/file-store.ts';
+import { FreeSpace } from '../../shared/storage/free-space.ts';
 import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { finishJob } from '../../workers/engine/end-jobs.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
@@ -175,6 +179,36 @@ test('a job fails with whatever words: what jsonb cannot hold is replaced', asyn
   });
 });
 
+test('whoever waits for a job is told of its end with a lower version, as after a failover that lost some', async () => {
+  const { db } = database;
+  const notifications = silent();
+  const log = createLog({ level: 'silent', name: 'test' });
+  const watch = new JobWatch({ database, notifications, log });
+  const ended = { state: 'succeeded', finished: new Date(), leaseToken: null } as const;
+  try {
+    for (const version of [9, 10]) {
+      const { id } = await makeHeld({ version: 10 });
+      const [row] = await db.select(summaryColumns).from(jobs).where(eq(jobs.id, id));
+      if (!row) throw new Error('it was made');
+      const told: number[] = [];
+      const unsubscribe = watch.subscribe(row, next => void told.push(next?.version ?? 0));
+      await db
+        .update(jobs)
+        .set({ ...ended, version })
+        .where(eq(jobs.id, id));
+      const end = await watch.untilEnded(row, AbortSignal.timeout(5_000));
+      expect(end).toMatchObject({ state: 'succeeded', version });
+      // A read of its own, after which nothing is told again.
+      await watch.untilEnded(row, AbortSignal.timeout(5_000));
+      expect(told).toEqual([version]);
+      unsubscribe();
+    }
+  } finally {
+    watch.close();
+    await notifications.close();
+  }
+});
+
 test('a renewal that overtakes the answer of the write that ended its job does not take it for lost', async () => {
   const { db } = database;
   const lines: string[] = [];
@@ -207,6 +241,37 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   leases.stop();
   expect(await read({ id })).toMatchObject({ state: 'succeeded', leaseToken: null });
   expect(lines).toEqual([]);
+});
+
+test('a job whose last output a failover lost is taken back, though its worker holds it still', async () => {
+  const { db } = database;
+  const log = createLog({ level: 'silent', name: 'test' });
+  const notifications = new Notifications(database, log);
+  const metrics = new WorkerMetrics();
+  const leases = new LeaseRenewer({ id: 'w', database, notifications, log, metrics });
+  const objects = new FileStore(given.path);
+  const id = newId();
+  const payload = { command: 'true' };
+  await db.insert(jobs).values({ id, kind: 'command', queue: 'remote', owner: 'u', payload });
+  const worker = {
+    ...{ id: 'w', log, notifications, leases, metrics, database, objects },
+    ...{ stopping: new AbortController().signal, config: readConfig({}) },
+    freeSpace: new FreeSpace(objects, 0),
+    groups: new JobGroups({ id: 'w', database, notifications }),
+  } as unknown as WorkerContext;
+  const handler: Handler<'command'> = async context => {
+    const output = await context.output();
+    await output.append('stdout', Buffer.from('kept lost'));
+    await output.flush();
+    await db.update(jobs).set({ stdoutBytes: 5 }).where(eq(jobs.id, id));
+    await output.append('stdout', Buffer.from('more'));
+    await output.flush();
+    return { result: { returncode: 0 } };
+  };
+  await runJob(worker, { id, epoch: 0 }, new Map([['command', handler as Handler<JobKind>]]));
+  await leases.renew();
+  leases.stop();
+  expect(await read({ id })).toMatchObject({ state: 'running', leaseToken: null });
 });
 
 test('a copy that was cancelled while its worker stops ends, and is not given back', async () => {

@@ -45,10 +45,10 @@ afterAll(() => {
 });
 
 /** A worker that renews its lease. */
-function makeWorker(over = database) {
+function makeWorker(over = database, options: { lookMs?: number } = {}) {
   const id = newId();
   const metrics = new WorkerMetrics();
-  const renewer = new LeaseRenewer({ id, database: over, notifications, log, metrics });
+  const renewer = new LeaseRenewer({ id, database: over, notifications, log, metrics }, options);
   renewers.push(renewer);
   return { id, renewer, over };
 }
@@ -124,6 +124,19 @@ test('a renewal changes one narrow row in its page, however many jobs it is for'
   for (const claim of claims) expect(claim.signal.aborted).toBe(false);
   worker.renewer.stop();
   await one.close();
+});
+
+test('a job that a failover gave back to a worker which had ended it is taken back', async () => {
+  const worker = makeWorker(database, { lookMs: 0 });
+  const [kept, ended] = [await claimNew(worker), await claimNew(worker)];
+  // Its end was committed on the old server alone.
+  worker.renewer.untrack(ended);
+  await worker.renewer.renew();
+  // A claim whose answer is on its way looks the same.
+  expect(await tokenOf(ended)).toBe(ended.token);
+  await worker.renewer.renew();
+  expect([await tokenOf(ended), await tokenOf(kept)]).toEqual([null, kept.token]);
+  expect(kept.signal.aborted).toBe(false);
 });
 
 test('a job whose row is locked keeps no lease from being renewed', async () => {

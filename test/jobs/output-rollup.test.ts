@@ -4,6 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../shared/database/connect.ts';
 import { chunks, jobs, segments } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
+import { readOutputStream } from '../../shared/jobs/output.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { OutputWriter } from '../../workers/output/output-writer.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
@@ -13,11 +14,11 @@ const PART = Buffer.alloc(20_000, 'line ');
 /** More than one object is made of. */
 const PARTS = 300;
 
-const given = withDatabase('output-rollup');
+const folder = withDatabase('output-rollup');
 let database: Database;
 
 beforeAll(() => {
-  database = given.database();
+  database = folder.database();
 });
 
 test('a roll-up leaves no chunk row of the objects that it writes', async () => {
@@ -31,7 +32,7 @@ test('a roll-up leaves no chunk row of the objects that it writes', async () => 
   const writer = await OutputWriter.open(
     {
       database,
-      objects: new FileStore(join(given.path, 'objects')),
+      objects: new FileStore(join(folder.path, 'objects')),
       over: new AbortController().signal,
       onStored: () => {},
     },
@@ -64,4 +65,35 @@ test('a roll-up leaves no chunk row of the objects that it writes', async () => 
   }
   expect(end).toBe(PARTS * PART.length);
   expect(rows.filter(({ stream }) => stream === 2)).toEqual([{ stream: 2, start: 0, length: 19 }]);
+});
+
+test('many short rows are rolled up too, and the attempt that follows goes on with it', async () => {
+  const { db } = database;
+  const claim = { id: newId(), token: newId() };
+  const given = {
+    id: claim.id,
+    leaseToken: claim.token,
+    kind: 'command',
+    queue: 'remote',
+  } as const;
+  await db
+    .insert(jobs)
+    .values({ ...given, owner: 'u', payload: { command: 'true' }, state: 'running' });
+  // An earlier attempt left 2,500 lines of one byte each.
+  await db.execute(sql`insert into job_chunks (job, seq, stream, start, bytes)
+    select ${claim.id}, n, 1, n, 'x' from generate_series(0, 2499) n`);
+  await db.update(jobs).set({ stdoutBytes: 2_500 }).where(eq(jobs.id, claim.id));
+  const over = new AbortController().signal;
+  const objects = new FileStore(join(folder.path, 'objects'));
+  const context = { database, objects, over, onStored: () => {} };
+  const writer = await OutputWriter.open(context, claim, { stdout: 2_500, stderr: 0 });
+  await writer.append('stdout', Buffer.from('the end'));
+  await writer.flush();
+  const rolledUp = await db.select().from(segments).where(eq(segments.job, claim.id));
+  expect(rolledUp.map(({ length }) => length)).toEqual([1_000, 1_000]);
+  expect(await db.$count(chunks, eq(chunks.job, claim.id))).toBe(501);
+  const read: Buffer[] = [];
+  const range = { stream: 'stdout', from: 0, until: 2_507 } as const;
+  for await (const bytes of readOutputStream({ db, objects }, claim.id, range)) read.push(bytes);
+  expect(String(Buffer.concat(read))).toBe(`${'x'.repeat(2_500)}the end`);
 });

@@ -120,6 +120,16 @@ test('a transaction removes few jobs of much output', async () => {
   expect(await retain()).toEqual([1, 1, 1, 1, 1]);
 });
 
+test('output in very many short rows is removed a job at a time, in several statements', async () => {
+  await makeMany(3);
+  await database.db.execute(sql`
+    insert into job_chunks (job, seq, stream, start, bytes)
+    select 'many-' || job, n, 1, n, 'x' from generate_series(1, 3) job, generate_series(2, 25000) n`);
+  expect(await retain()).toEqual([1, 1, 1]);
+  expect(await idsOf()).toEqual([]);
+  expect(await database.db.$count(chunks)).toBe(0);
+});
+
 test('waits while many objects wait for their deletion', async () => {
   await makeMany(1);
   await database.db.execute(

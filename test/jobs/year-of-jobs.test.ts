@@ -159,7 +159,7 @@ async function expectFewPages(): Promise<void> {
     sql`select (pg_relation_size('jobs') / 8192)::int as pages`,
   );
   expect(size?.pages).toBeGreaterThan(1_000);
-  expect(pages).toBeLessThan(500);
+  expect(pages).toBeLessThan(600);
   const used: string[] = [];
   const remover = new FinishedRunRemover({
     ...{ database, limitSeconds: 0, log: createLog({ level: 'silent', name: 'test' }) },

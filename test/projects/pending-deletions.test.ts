@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { eq, sql } from 'drizzle-orm';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
@@ -16,6 +17,7 @@ import {
   uploads,
   views,
 } from '../../shared/database/schema.ts';
+import { unavailable } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import { MARKER } from '../../shared/installation/store-marker.ts';
 import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
@@ -24,27 +26,31 @@ import { FileStore } from '../../shared/storage/file-store.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { S3Store } from '../../shared/storage/s3-store.ts';
+import { findReferenced } from '../../workers/upkeep/object-references.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
-import { deletePendingObjects } from '../../workers/upkeep/pending-deletions.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { DeletionSweep } from '../../workers/upkeep/pending-deletions.ts';
+import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 
 const given = withDatabase('objects');
 const log = createLog({ level: 'silent', name: 'test' });
 const stopping = new AbortController().signal;
 let database: Database;
+let folder: string;
 let store: ObjectStore;
 
 beforeAll(() => {
   database = given.database();
 });
 beforeEach(async () => {
-  store = new FileStore(join(given.path, newId()));
+  folder = join(given.path, newId());
+  store = new FileStore(folder);
   const [own] = await database.db.select().from(installation);
   await store.put(MARKER, Buffer.from(own?.id ?? ''));
   await database.db.delete(pendingDeletions);
 });
 
 const context = () => ({ database, objects: store, log, stopping });
+const sweep = (objects = store) => new DeletionSweep({ ...context(), objects }).run();
 const listKeys = async (prefix = '') => {
   const found: string[] = [];
   for await (const { key } of store.list(prefix)) if (key !== MARKER) found.push(key);
@@ -125,7 +131,7 @@ test('deletes scheduled objects but those that a row still refers to', async () 
   const gone = Array.from({ length: 520 }, () => `uploads/${newId()}/${newId()}`);
   await put(...kept, ...gone);
   await database.db.transaction(tx => scheduleDeletion(tx, [...kept, null, ...gone, ...gone]));
-  await Promise.all([deletePendingObjects(context()), deletePendingObjects(context())]);
+  await Promise.all([sweep(), sweep()]);
   expect(await listKeys()).toEqual([...kept].sort());
   expect(await pending()).toEqual([]);
 });
@@ -147,11 +153,79 @@ test('an object that loses another reference during its deletion is checked agai
       await store.remove(key);
     },
   });
-  await deletePendingObjects({ ...context(), objects: slow });
+  await sweep(slow);
   expect(await pending()).toEqual([object]);
-  await deletePendingObjects(context());
+  await sweep();
   expect(await listKeys()).toEqual([]);
   expect(await pending()).toEqual([]);
+});
+
+test.each(['upload_parts', 'artifacts', 'table_views'])(
+  'a video that moves into a cache while references to it are looked for is kept: in %s',
+  async table => {
+    const { db } = database;
+    const { project } = await makeProject();
+    const job = await makeJob({ state: 'succeeded', finished: new Date() });
+    const object = `videos/${job}/${newId()}`;
+    await db.update(jobs).set({ result: { object } }).where(eq(jobs.id, job));
+    const referenced = await db.transaction(async tx => {
+      await tx.execute(sql`lock table ${sql.identifier(table)}`);
+      const looking = findReferenced(db, [object]);
+      await untilLocked(db);
+      await db.insert(cacheEntries).values({ project, key: 'k', object, type: 't' });
+      await db.transaction(other => removeJobs(other, [job]));
+      return { looking };
+    });
+    expect(await referenced.looking).toEqual(new Set([object]));
+  },
+);
+
+const STUCK = 'videos/stuck/1';
+
+test.each<{ what: string; reason: RegExp; objects: () => ObjectStore }>([
+  {
+    what: 'a path of the folder that is no file',
+    reason: /directory/,
+    objects: () => {
+      mkdirSync(join(folder, 'objects', STUCK, 'inner'), { recursive: true });
+      return store;
+    },
+  },
+  {
+    what: 'a key that the S3 server does not let go',
+    reason: /AccessDenied/,
+    objects: () =>
+      withOther({
+        async remove(key) {
+          if (key === STUCK) throw unavailable('refused (AccessDenied)', 'Ask.', 2);
+          await store.remove(key);
+        },
+      }),
+  },
+])('one object that cannot be removed keeps no other: $what', async ({ reason, objects }) => {
+  const { db } = database;
+  const others = Array.from({ length: 600 }, () => `uploads/${newId()}/${newId()}`);
+  await put(...others);
+  await scheduleDeletion(db, [STUCK, ...others]);
+  await db
+    .update(pendingDeletions)
+    .set({ due: sql`now() - interval '1 day'` })
+    .where(eq(pendingDeletions.object, STUCK));
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', name: 'test', write: line => void lines.push(line) });
+  const given = new DeletionSweep({ ...context(), objects: objects(), log });
+  await given.run();
+  expect(await listKeys('uploads/')).toEqual([]);
+  expect(await pending()).toEqual([STUCK]);
+  const due = sql<number>`extract(epoch from ${pendingDeletions.due} - now())::float8`;
+  const [row] = await db.select({ due }).from(pendingDeletions);
+  expect(row?.due).toBeGreaterThan(3_000);
+  await db.update(pendingDeletions).set({ due: sql`now()` });
+  await given.run();
+  expect(lines.map(line => JSON.parse(line))).toEqual([
+    expect.objectContaining({ level: 40, object: STUCK, msg: expect.stringMatching('removed') }),
+  ]);
+  expect(lines[0]).toMatch(reason);
 });
 
 test('pending deletions stay while the store is away', async () => {
@@ -160,7 +234,7 @@ test('pending deletions stay while the store is away', async () => {
     ...{ endpoint: 'http://127.0.0.1:1', region: 'us-east-1', bucket: 'windlass' },
     ...{ accessKey: 'a', secretKey: 'secret' },
   });
-  await deletePendingObjects({ ...context(), objects: away });
+  await sweep(away);
   await new OrphanCollector({ ...context(), objects: away }).markSome();
   expect(await pending()).toEqual(['videos/a/b']);
 });
@@ -189,10 +263,10 @@ test('nothing is deleted while a backup copies objects', async () => {
   await scheduleDeletion(database.db, ['videos/a/1']);
   await database.db.transaction(async tx => {
     await tx.execute(sql`select pg_advisory_xact_lock(${ADVISORY_LOCKS.deletions})`);
-    await deletePendingObjects(context());
+    await sweep();
     expect([await listKeys(), await pending()]).toEqual([['videos/a/1'], ['videos/a/1']]);
   });
-  await deletePendingObjects(context());
+  await sweep();
   expect([await listKeys(), await pending()]).toEqual([[], []]);
 });
 
@@ -224,10 +298,10 @@ test('marks objects without a reference or an open job, and deletes them an hour
   expect(await pending()).toEqual([]);
   await new OrphanCollector({ ...context(), objects: aged(1.1) }).markSome();
   expect((await pending()).sort()).toEqual([...old].sort());
-  await deletePendingObjects(context());
+  await sweep();
   expect(await listKeys()).toHaveLength(kept.length + old.length);
   await db.update(pendingDeletions).set({ due: sql`${pendingDeletions.due} - interval '1 hour'` });
-  await deletePendingObjects(context());
+  await sweep();
   expect(await listKeys()).toEqual([...kept].sort());
 });
 

@@ -102,7 +102,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'leases are taken from the living',
-    seed: 377,
+    seed: 427,
     where: new RegExp(`${RECLAIM.source}|${LOOK_AT_LEASES.source}`),
     change: [
       [/select "leases"\.xmin::text/, `select 'as before'`],

@@ -4,7 +4,7 @@ import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import type { JobSignals } from './job-signals.ts';
-import { renewLease } from './leases.ts';
+import { listClaims, renewLease } from './leases.ts';
 import { loseClaim } from './losses.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
@@ -28,6 +28,8 @@ interface RenewerContext {
 
 /** A claim whose answer was lost may still be committed, within the time-out of statements. */
 const ABANDONED_MS = 30_000;
+/** What is claimed or ended now is known, or gone, at the next look. */
+const LOOK_MS = 30_000;
 
 /**
  * Renews this process's lease every 3 s while it has jobs, and reports lost leases and cancels to them. One lease row
@@ -38,10 +40,15 @@ export class LeaseRenewer {
   readonly #leases = new Map<string, TrackedLease & { renewed: number }>();
   /** By token: performance.now() until which the claim may appear. */
   readonly #abandoned = new Map<string, Claim & { until: number }>();
+  /** Tokens of claims that nothing here worked at when they were last looked for. */
+  #strays = new Set<string>();
+  #lookedAt = performance.now();
+  readonly #lookMs: number;
   readonly #stop: () => void;
 
-  constructor(context: RenewerContext) {
+  constructor(context: RenewerContext, { lookMs = LOOK_MS }: { lookMs?: number } = {}) {
     this.#context = context;
+    this.#lookMs = lookMs;
     const timer = setInterval(() => this.renew(), RENEW_MS);
     const unsubscribe = context.notifications.on('cancel', id => {
       if (this.#leases.has(id)) void this.renew();
@@ -94,7 +101,10 @@ export class LeaseRenewer {
 
   async renew(): Promise<void> {
     try {
-      if (this.#leases.size > 0) await this.#renew([...this.#leases.values()]);
+      if (this.#leases.size > 0) {
+        await this.#renew([...this.#leases.values()]);
+        if (performance.now() - this.#lookedAt >= this.#lookMs) await this.#abandonStrays();
+      }
       for (const claim of this.#abandoned.values()) await this.#takeBack(claim);
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
@@ -126,6 +136,26 @@ export class LeaseRenewer {
       else if (!lease.isEnding) this.lose(lease);
       if (isCancelled) lease.signals.cancel();
     }
+  }
+
+  /**
+   * An asynchronous failover may lose the commit that gave a job up: then the job is this worker's again, which renews its lease
+   * for its other jobs.
+   */
+  async #abandonStrays(): Promise<void> {
+    const { database, id, log } = this.#context;
+    this.#lookedAt = performance.now();
+    const claims = await listClaims(database.db, id);
+    const strays = claims.filter(claim => this.#leases.get(claim.id)?.token !== claim.token);
+    for (const claim of strays) {
+      if (!this.#strays.has(claim.token)) continue;
+      log.warn(
+        { job: claim.id },
+        'the database gave a job back that had ended here; it is taken back',
+      );
+      this.abandon(claim);
+    }
+    this.#strays = new Set(strays.map(({ token }) => token));
   }
 
   async #takeBack(claim: Claim & { until: number }): Promise<void> {

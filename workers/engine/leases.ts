@@ -1,8 +1,8 @@
-import { and, type SQL, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leases, workers } from '../../shared/database/schema.ts';
-import { anyOf, isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { anyOf, isHeld, isNotEnded } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { Claim } from './fencing-token.ts';
 
@@ -68,4 +68,13 @@ export async function renewLease(
       .where(sql`${jobs.id} = any(array(${free}))`);
   }
   return new Map(rows.map(row => [row.id, row.cancel]));
+}
+
+/** All claims that hold by the database in this worker's name. */
+export async function listClaims(db: Db, worker: string): Promise<Claim[]> {
+  const rows = await db
+    .select({ id: jobs.id, token: jobs.leaseToken })
+    .from(jobs)
+    .where(and(isHeld, eq(jobs.worker, worker), isNotNull(jobs.leaseToken)));
+  return rows.flatMap(({ id, token }) => (token === null ? [] : { id, token }));
 }

@@ -167,6 +167,8 @@ class Attempt {
     const { log } = this.context;
     if (error instanceof LeaseLost) {
       this.#worker.leases.lose(this.#lease);
+      // Where a failover took stored output back, this attempt holds the job still.
+      this.#worker.leases.abandon(this.#lease);
       return log.warn('stopped: another worker may have the job');
     }
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);

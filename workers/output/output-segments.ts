@@ -6,9 +6,7 @@ import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { type OutputStream, readOutputStream, streamNumber } from '../../shared/jobs/output.ts';
 import { storedTimes } from '../../shared/jobs/output-times.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
-
-/** Chunk rows in one object at most: they may be small. */
-const MAX_CHUNKS = 1_000;
+import { ROLL_UP, ROLL_UP_ROWS } from './output-writer-state.ts';
 
 type SegmentsContext = { database: Database; objects: ObjectStore; over: AbortSignal };
 
@@ -32,15 +30,16 @@ export class OutputSegments {
     this.#job = job;
   }
 
-  /** Puts a stream's first chunk rows, `most` bytes or one row more, into an object; undefined if there are none. */
-  async putChunks(stream: OutputStream, most: number): Promise<Segment | undefined> {
+  /** Puts a stream's first chunk rows into an object; returns how many, and undefined where there are none. */
+  async putChunks(stream: OutputStream): Promise<{ segment: Segment; rows: number } | undefined> {
     const found = await this.#listChunks(stream);
     const start = found[0]?.start ?? 0;
     let length = 0;
-    for (const chunk of found) if (length < most) length += chunk.length;
+    let rows = 0;
+    for (; rows < found.length && length < ROLL_UP; rows++) length += found[rows]?.length ?? 0;
     if (length === 0) return undefined;
-    const segment = { stream, start, length, direct: start + length };
-    return this.#put(segment, this.#readChunks(stream, start, length));
+    const range = { stream, start, length, direct: start + length };
+    return { segment: await this.#put(range, this.#readChunks(stream, start, length)), rows };
   }
 
   /** Puts the bytes at offset `at`, and the chunk rows before them, into an object. */
@@ -98,7 +97,7 @@ export class OutputSegments {
       .from(chunks)
       .where(and(eq(chunks.job, this.#job), eq(chunks.stream, streamNumber(stream))))
       .orderBy(asc(chunks.start))
-      .limit(MAX_CHUNKS);
+      .limit(ROLL_UP_ROWS);
   }
 }
 

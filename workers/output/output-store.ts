@@ -22,31 +22,41 @@ export class OutputStore {
     this.#claim = claim;
   }
 
-  /** Continues an earlier attempt's numbers; returns the bytes that it left in chunk rows. */
-  async resume(): Promise<OutputOffsets> {
+  /** Continues an earlier attempt's numbers; returns the bytes that it left in chunk rows, and how many rows these are. */
+  async resume(): Promise<{ live: OutputOffsets; rows: OutputOffsets }> {
     const found = await this.#database.db
       .select({
         stream: chunks.stream,
         bytes: sql<number>`sum(octet_length(${chunks.bytes}))::int`,
+        rows: sql<number>`count(*)::int`,
         seq: sql<number>`max(${chunks.seq})::float8`,
       })
       .from(chunks)
       .where(eq(chunks.job, this.#claim.id))
       .groupBy(chunks.stream);
     this.#seq = Math.max(this.#seq, ...found.map(row => row.seq + 1));
-    const bytesOf = (stream: OutputStream) =>
-      found.find(row => row.stream === streamNumber(stream))?.bytes ?? 0;
-    return { stdout: bytesOf('stdout'), stderr: bytesOf('stderr') };
+    const each = (what: 'bytes' | 'rows'): OutputOffsets => {
+      const of = (stream: OutputStream) =>
+        found.find(row => row.stream === streamNumber(stream))?.[what] ?? 0;
+      return { stdout: of('stdout'), stderr: of('stderr') };
+    };
+    return { live: each('bytes'), rows: each('rows') };
   }
 
-  /** Commits a batch that begins at `from`: `segments`, and chunk rows for streams without one. */
-  async commit(from: OutputOffsets, parts: Part[], segments: Segment[]): Promise<void> {
+  /**
+   * Commits a batch that begins at `from`: `segments`, and chunk rows for streams without one. Returns how many rows.
+   */
+  async commit(from: OutputOffsets, parts: Part[], segments: Segment[]): Promise<OutputOffsets> {
     const isDirect = (stream: OutputStream) => segments.some(segment => segment.stream === stream);
     const rows: (typeof chunks.$inferInsert)[] = [];
     const end = { ...from };
+    const count = { stdout: 0, stderr: 0 };
     for (const { stream, bytes } of parts) {
       const row = { job: this.#claim.id, stream: streamNumber(stream), start: end[stream], bytes };
-      if (!isDirect(stream)) rows.push({ ...row, seq: this.#seq++ });
+      if (!isDirect(stream)) {
+        rows.push({ ...row, seq: this.#seq++ });
+        count[stream]++;
+      }
       end[stream] += bytes.length;
     }
     const write = async (tx: Tx) => {
@@ -63,20 +73,22 @@ export class OutputStore {
         if (!mayBeStored || !(await this.#isStored(end))) throw error;
       }
     }, DATABASE);
+    return count;
   }
 
   /**
-   * Moves a stream's first chunk rows, about `bytes`, into one object; returns how many bytes. At any moment a reader
-   * finds each byte in a row or in the object.
+   * Moves a stream's first chunk rows into one object; returns how many bytes and rows. At any moment a reader finds each
+   * byte in a row or in the object.
    */
-  async rollUp(stream: OutputStream, bytes: number): Promise<number> {
-    const segment = await this.#segments.putChunks(stream, bytes);
-    if (!segment) return 0;
+  async rollUp(stream: OutputStream): Promise<{ bytes: number; rows: number }> {
+    const put = await this.#segments.putChunks(stream);
+    if (!put) return { bytes: 0, rows: 0 };
+    const { segment, rows } = put;
     await this.#database.db.transaction(async tx => {
       await updateLeased(tx, this.#claim, {});
       await this.#segments.insert(tx, segment);
     });
-    return segment.length;
+    return { bytes: segment.length, rows };
   }
 
   /** By compare-and-set, so that a try after one that was committed changes nothing. */

@@ -16,6 +16,7 @@ const err = (stderr: number) => ({ stdout: 0, stderr });
 const idle = initialState(out(0));
 const NOW = 10_000;
 const APPENDED: OutputEvent = { type: 'appended' };
+const COMMITTED: OutputEvent = { type: 'committed', rows: out(0) };
 
 const failed = (effect: Effect['type'], isTransient: boolean): OutputEvent => ({
   ...{ type: 'failed', effect, error: 'why', isTransient },
@@ -49,7 +50,7 @@ const rows: Record<string, Row> = {
   'of a batch of both streams only the large one goes into an object': {
     given: { write: 'committing', batch: out(1) },
     buffered: { stdout: MiB, stderr: 5 },
-    event: { type: 'committed' },
+    event: COMMITTED,
     expected: {
       ...{ write: 'putting', stored: out(1), live: out(1) },
       ...{ batch: { stdout: MiB, stderr: 5 }, direct: ['stdout'] },
@@ -76,7 +77,7 @@ const rows: Record<string, Row> = {
   },
   'committed chunk rows are live': {
     given: { write: 'committing', batch: out(5), stored: out(7), live: out(2) },
-    event: { type: 'committed' },
+    event: COMMITTED,
     expected: { write: 'idle', batch: out(0), stored: out(12), live: out(7) },
   },
   'a committed object holds the chunk rows before it too': {
@@ -84,7 +85,7 @@ const rows: Record<string, Row> = {
       ...{ write: 'committing', batch: { stdout: MiB, stderr: 5 }, direct: ['stdout'] },
       ...{ stored: { stdout: 7, stderr: 1 }, live: { stdout: 7, stderr: 1 } },
     },
-    event: { type: 'committed' },
+    event: COMMITTED,
     expected: {
       ...{ write: 'idle', batch: out(0), direct: [] },
       ...{ stored: { stdout: MiB + 7, stderr: 6 }, live: err(6) },
@@ -93,18 +94,43 @@ const rows: Record<string, Row> = {
   'a commit is followed by the next batch': {
     given: { write: 'committing', batch: out(5) },
     buffered: out(6),
-    event: { type: 'committed' },
+    event: COMMITTED,
     expected: { batch: out(6), stored: out(5), live: out(5) },
     effects: [{ type: 'commit' }],
   },
   'chunk rows of 4 MiB are rolled up': {
     given: { write: 'committing', batch: out(1), live: out(4 * MiB - 1) },
-    event: { type: 'committed' },
+    event: COMMITTED,
     expected: {
       ...{ write: 'idle', batch: out(0), stored: out(1), live: out(4 * MiB) },
       rollingUp: 'stdout',
     },
     effects: [{ type: 'roll-up', stream: 'stdout' }],
+  },
+  'so are 1,000 of them, however short': {
+    given: { write: 'committing', batch: out(1), live: out(1_001), rows: out(999) },
+    event: { type: 'committed', rows: { stdout: 1, stderr: 2 } },
+    expected: {
+      ...{ write: 'idle', batch: out(0), stored: out(1), live: out(1_002) },
+      ...{ rows: { stdout: 1_000, stderr: 2 }, rollingUp: 'stdout' },
+    },
+    effects: [{ type: 'roll-up', stream: 'stdout' }],
+  },
+  'those that came meanwhile stay': {
+    given: { rollingUp: 'stdout', live: out(1_050), rows: { stdout: 1_020, stderr: 2 } },
+    event: { type: 'rolled-up', stream: 'stdout', bytes: 1_000, rows: 1_000 },
+    expected: { rollingUp: undefined, live: out(50), rows: { stdout: 20, stderr: 2 } },
+  },
+  'an object takes the chunk rows along': {
+    given: {
+      ...{ write: 'committing', batch: { stdout: MiB, stderr: 5 }, direct: ['stdout'] },
+      ...{ live: out(7), rows: out(7) },
+    },
+    event: { type: 'committed', rows: err(1) },
+    expected: {
+      ...{ write: 'idle', batch: out(0), direct: [], stored: { stdout: MiB, stderr: 5 } },
+      ...{ live: err(5), rows: err(1) },
+    },
   },
   'a small batch is committed beside a roll-up': {
     given: { rollingUp: 'stdout', live: out(4 * MiB) },
@@ -122,7 +148,7 @@ const rows: Record<string, Row> = {
   'and begins at its end': {
     given: { rollingUp: 'stdout', live: out(4 * MiB + 3) },
     buffered: out(MiB),
-    event: { type: 'rolled-up', stream: 'stdout', bytes: 4 * MiB },
+    event: { type: 'rolled-up', stream: 'stdout', bytes: 4 * MiB, rows: 0 },
     expected: {
       ...{ rollingUp: undefined, live: out(3) },
       ...{ write: 'putting', batch: out(MiB), direct: ['stdout'] },
@@ -131,14 +157,14 @@ const rows: Record<string, Row> = {
   },
   'a roll-up is followed by the next, of either stream': {
     given: { rollingUp: 'stdout', live: { stdout: 5 * MiB, stderr: 6 * MiB } },
-    event: { type: 'rolled-up', stream: 'stdout', bytes: 4 * MiB },
+    event: { type: 'rolled-up', stream: 'stdout', bytes: 4 * MiB, rows: 0 },
     expected: { rollingUp: 'stderr', live: { stdout: MiB, stderr: 6 * MiB } },
     effects: [{ type: 'roll-up', stream: 'stderr' }],
   },
   'a roll-up that finds nothing was done by an earlier try': {
-    given: { rollingUp: 'stdout', live: out(5 * MiB) },
-    event: { type: 'rolled-up', stream: 'stdout', bytes: 0 },
-    expected: { rollingUp: undefined, live: out(0) },
+    given: { rollingUp: 'stdout', live: out(5 * MiB), rows: out(7) },
+    event: { type: 'rolled-up', stream: 'stdout', bytes: 0, rows: 0 },
+    expected: { rollingUp: undefined, live: out(0), rows: out(0) },
   },
   'no roll-up begins while a batch goes into objects': {
     given: { write: 'committing', direct: ['stdout'], live: { stdout: 4, stderr: 5 * MiB } },
@@ -180,7 +206,7 @@ const rows: Record<string, Row> = {
   },
   'with 32 MiB in chunk rows the writer is blocked until the next try': {
     given: { write: 'committing', batch: out(MiB), live: out(31 * MiB), retryAt: 11_000 },
-    event: { type: 'committed' },
+    event: COMMITTED,
     expected: {
       ...{ write: 'blocked', batch: out(0), stored: out(MiB), live: out(32 * MiB) },
       isPausing: true,
@@ -214,7 +240,7 @@ const rows: Record<string, Row> = {
   'a roll-up unblocks it': {
     given: { write: 'blocked', live: out(32 * MiB), rollingUp: 'stdout' },
     buffered: out(5),
-    event: { type: 'rolled-up', stream: 'stdout', bytes: 4 * MiB },
+    event: { type: 'rolled-up', stream: 'stdout', bytes: 4 * MiB, rows: 0 },
     expected: {
       ...{ write: 'committing', batch: out(5) },
       live: out(28 * MiB),
@@ -258,7 +284,7 @@ const rows: Record<string, Row> = {
   'after a failure a commit under way still counts, and nothing begins': {
     given: { write: 'committing', batch: out(5), failure: { error: 'why' } },
     buffered: out(6),
-    event: { type: 'committed' },
+    event: COMMITTED,
     expected: { write: 'idle', batch: out(0), stored: out(5), live: out(5) },
   },
   'the first failure stays': {

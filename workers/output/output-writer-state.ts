@@ -6,6 +6,8 @@ const MAX_PENDING = 12 << 20;
 const DIRECT = 1 << 20;
 /** Chunk rows of a stream are rolled up into objects of this size. */
 export const ROLL_UP = 4 << 20;
+/** Or of so many rows, however short: a line a second for a year must not be millions of rows for one removal. */
+export const ROLL_UP_ROWS = 1_000;
 /** A stream's bytes in chunk rows that block the writer, and with it the run, while the object store is away. */
 const MAX_LIVE = 32 << 20;
 const RETRY_MS = 2_000;
@@ -31,6 +33,8 @@ export interface OutputWriterState {
   stored: OutputOffsets;
   /** Bytes committed that are in chunk rows. */
   live: OutputOffsets;
+  /** These chunk rows. */
+  rows: OutputOffsets;
   /** The object store or the database was away: no object is put before this time. */
   retryAt: number;
   /** A pause until retryAt was begun. */
@@ -48,8 +52,9 @@ export type Effect =
 export type OutputEvent =
   | { type: 'appended' }
   | { type: 'put' }
-  | { type: 'committed' }
-  | { type: 'rolled-up'; stream: OutputStream; bytes: number }
+  /** rows: the new chunk rows of each stream. */
+  | { type: 'committed'; rows: OutputOffsets }
+  | { type: 'rolled-up'; stream: OutputStream; bytes: number; rows: number }
   | { type: 'paused' }
   /** isTransient: the object store or the database is away. */
   | { type: 'failed'; effect: Effect['type']; error: unknown; isTransient: boolean };
@@ -66,10 +71,10 @@ interface Input {
 
 const NONE: OutputOffsets = { stdout: 0, stderr: 0 };
 
-export function initialState(stored: OutputOffsets, live = NONE): OutputWriterState {
+export function initialState(stored: OutputOffsets, live = NONE, rows = NONE): OutputWriterState {
   return {
     ...{ write: 'idle', rollingUp: undefined, batch: NONE, direct: [] },
-    ...{ stored, live, retryAt: 0, isPausing: false, failure: undefined },
+    ...{ stored, live, rows, retryAt: 0, isPausing: false, failure: undefined },
   };
 }
 
@@ -107,16 +112,19 @@ function apply(state: OutputWriterState, event: OutputEvent, input: Input): void
         const isDirect = state.direct.includes(stream);
         state.stored = add(state.stored, stream, bytes);
         state.live = add(state.live, stream, isDirect ? -state.live[stream] : bytes);
+        state.rows = add(state.rows, stream, isDirect ? -state.rows[stream] : event.rows[stream]);
       }
       state.write = 'idle';
       state.batch = NONE;
       state.direct = [];
       return;
     case 'rolled-up': {
-      const { stream, bytes } = event;
-      const live = state.live[stream];
+      const { stream, bytes, rows } = event;
       // 0: an earlier roll-up was committed after all, and its answer lost.
-      state.live = add(state.live, stream, bytes === 0 ? -live : -Math.min(bytes, live));
+      const without = (before: number, gone: number) =>
+        bytes === 0 ? 0 : Math.max(before - gone, 0);
+      state.live = { ...state.live, [stream]: without(state.live[stream], bytes) };
+      state.rows = { ...state.rows, [stream]: without(state.rows[stream], rows) };
       state.rollingUp = undefined;
       return;
     }
@@ -156,7 +164,9 @@ function begin(state: OutputWriterState, { now, isOver, buffered }: Input): Effe
   }
   const mayPut = !isOver && now >= state.retryAt;
   if (mayPut && !state.rollingUp && state.direct.length === 0) {
-    state.rollingUp = OUTPUT_STREAMS.find(stream => state.live[stream] >= ROLL_UP);
+    state.rollingUp = OUTPUT_STREAMS.find(
+      stream => state.live[stream] >= ROLL_UP || state.rows[stream] >= ROLL_UP_ROWS,
+    );
     if (state.rollingUp) effects.push({ type: 'roll-up', stream: state.rollingUp });
   }
   if (!isIdle()) return effects;

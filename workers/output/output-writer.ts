@@ -13,7 +13,6 @@ import {
   isSettled,
   type OutputEvent,
   type OutputWriterState,
-  ROLL_UP,
   step,
 } from './output-writer-state.ts';
 import { type Batch, WriteBuffer } from './write-buffer.ts';
@@ -64,7 +63,9 @@ export class OutputWriter {
   ): Promise<OutputWriter> {
     const writer = new OutputWriter(context, claim, stored);
     const hasOutput = stored.stdout + stored.stderr > 0;
-    if (hasOutput) writer.#state = initialState(stored, await writer.#store.resume());
+    if (!hasOutput) return writer;
+    const { live, rows } = await writer.#store.resume();
+    writer.#state = initialState(stored, live, rows);
     return writer;
   }
 
@@ -137,11 +138,10 @@ export class OutputWriter {
         this.#batchSegments = await this.#put(effect.streams);
         return { type: 'put' };
       case 'commit':
-        await this.#commit();
-        return { type: 'committed' };
+        return { type: 'committed', rows: await this.#commit() };
       case 'roll-up': {
         const { stream } = effect;
-        return { type: 'rolled-up', stream, bytes: await this.#store.rollUp(stream, ROLL_UP) };
+        return { type: 'rolled-up', stream, ...(await this.#store.rollUp(stream)) };
       }
       case 'pause':
         await sleep(this.#context.over, effect.ms);
@@ -162,12 +162,13 @@ export class OutputWriter {
     );
   }
 
-  async #commit(): Promise<void> {
+  async #commit(): Promise<OutputOffsets> {
     const batch = this.#takeBatch();
-    await this.#store.commit(this.#state.stored, batch.parts, this.#batchSegments);
+    const rows = await this.#store.commit(this.#state.stored, batch.parts, this.#batchSegments);
     batch.release();
     this.#batch = undefined;
     this.#batchSegments = [];
+    return rows;
   }
 
   /** The batch to store. Empties the buffer in the tick in which the state began the batch. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
-import { jobs, pendingDeletions } from '../../shared/database/schema.ts';
+import { chunks, jobs, pendingDeletions } from '../../shared/database/schema.ts';
 import { tryLock } from '../../shared/database/try-lock.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
 import { detachJobs, isOnItsHost, removeJobs } from '../../shared/jobs/remove-jobs.ts';
@@ -12,6 +12,8 @@ import { REST } from './remove-in-batches.ts';
 const BATCH = 1_000;
 /** A batch's output in bytes, unless its first job has more: large outputs take longest to remove. */
 const BATCH_BYTES = 64 << 20;
+/** And in chunk rows. */
+const BATCH_ROWS = 20_000;
 /** While so many objects wait for deletion no job is removed, because a user's own deletions would wait behind them. */
 const MAX_PENDING_DELETIONS = 5_000;
 
@@ -63,7 +65,20 @@ async function removeBatch(tx: Tx, due: ReturnType<typeof sql>): Promise<Batch> 
     .where(due)
     .orderBy(jobs.finished)
     .limit(BATCH);
-  const count = countFitting(found.map(job => job.bytes));
+  const rows = await countChunks(
+    tx,
+    found.map(job => job.id),
+  );
+  const count = Math.min(
+    countFitting(
+      found.map(job => job.bytes),
+      BATCH_BYTES,
+    ),
+    countFitting(
+      found.map(job => rows.get(job.id) ?? 0),
+      BATCH_ROWS,
+    ),
+  );
   const ids = found.slice(0, count).map(job => job.id);
   if (ids.length === 0) return { removed: 0, next: undefined };
   await detachJobs(tx, ids);
@@ -72,14 +87,26 @@ async function removeBatch(tx: Tx, due: ReturnType<typeof sql>): Promise<Batch> 
   return { removed: removed.length, next: isLast ? undefined : found[count - 1]?.end };
 }
 
-/** How many of these jobs, from the first on, one transaction removes. */
-function countFitting(bytes: number[]): number {
+/** How many of these sizes, from the first on, are no more than `most` together; the first one in any case. */
+function countFitting(sizes: number[], most: number): number {
   let sum = 0;
-  const tooMany = bytes.findIndex((each, i) => {
+  const tooMany = sizes.findIndex((each, i) => {
     sum += each;
-    return i > 0 && sum > BATCH_BYTES;
+    return i > 0 && sum > most;
   });
-  return tooMany < 0 ? bytes.length : tooMany;
+  return tooMany < 0 ? sizes.length : tooMany;
+}
+
+/** Chunk rows of these jobs, in their order, until there are more than a transaction removes: the rest is not counted. */
+async function countChunks(tx: Tx, ids: string[]): Promise<Map<string, number>> {
+  const most = BATCH_ROWS + 1;
+  const rows = await tx.execute<{ id: string; n: number }>(sql`
+    select id, count(*)::int as n from (
+      select given.id from unnest(${`{${ids.join(',')}}`}::text[]) with ordinality as given(id, place)
+      cross join lateral (select from ${chunks} where ${chunks.job} = given.id limit ${most}) found
+      limit ${most}
+    ) counted group by id`);
+  return new Map(rows.map(({ id, n }) => [id, n]));
 }
 
 async function hasManyPendingDeletions(tx: Tx): Promise<boolean> {

@@ -27,17 +27,18 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
       .from(column.table)
       .where(and(where, inArray(column, keys)));
   const found = [
-    // In the order in which references move: one that left a part before its query is found in the artifacts later.
+    // In the order in which references move, from a result into a cache and from a part into an artifact: one that left a
+    // row before its query is found in the other later.
+    await db
+      .select({ object: sql<string | null>`unnest(array[${resultObjects(sql`${jobs.result}`)}])` })
+      .from(jobs)
+      .where(and(inArray(jobs.id, ids), sql`${jobs.finished} > now() - ${RESULT_KEPT}`)),
     await find(parts.object),
     await find(artifacts.object),
     await find(cacheEntries.object),
     await find(views.object),
     // By the job id in the key, which is indexed.
     await find(segments.object, inArray(segments.job, ids)),
-    await db
-      .select({ object: sql<string | null>`unnest(array[${resultObjects(sql`${jobs.result}`)}])` })
-      .from(jobs)
-      .where(and(inArray(jobs.id, ids), sql`${jobs.finished} > now() - ${RESULT_KEPT}`)),
   ];
   return new Set(found.flat().flatMap(row => row.object ?? []));
 }

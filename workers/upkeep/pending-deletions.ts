@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { areDeletionsHeld } from '../../shared/database/deletion-hold.ts';
 import { pendingDeletions } from '../../shared/database/schema.ts';
 import type { WorkerContext } from '../context.ts';
@@ -9,48 +9,96 @@ const BATCH = 500;
 const CONCURRENCY = 8;
 /** Bounds one run: rows that another transaction has locked stay and are selected again. */
 const BATCHES = 10;
+/** An object that cannot be removed is due again after so long: it must not be selected before all others each time. */
+const POSTPONED = sql`interval '1 hour'`;
+const WARN_AGAIN_MS = 3_600_000;
 
 type Context = Pick<WorkerContext, 'database' | 'objects' | 'log' | 'stopping'>;
+
+interface Row {
+  object: string;
+  due: string;
+}
 
 /**
  * The sweep phase of garbage collection: removes the objects whose deletion is due unless a row refers to them
  * (decision 9). Removes each row after its object, so that an interrupted deletion is repeated.
  */
-export async function deletePendingObjects(context: Context): Promise<void> {
-  for (let batch = 0; batch < BATCHES && !context.stopping.aborted; batch++) {
+export class DeletionSweep {
+  readonly #context: Context;
+  #warnedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async run(): Promise<void> {
+    const { log, stopping } = this.#context;
     try {
-      if ((await deleteBatch(context)) < BATCH) return;
+      for (let batch = 0; batch < BATCHES && !stopping.aborted; batch++)
+        if ((await this.#deleteBatch()) < BATCH) return;
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      return context.log.debug({ err: error }, 'the object store is away: pending deletions wait');
+      log.debug({ err: error }, 'the object store is away: pending deletions wait');
     }
   }
-}
 
-async function deleteBatch({ database: { db }, objects }: Context): Promise<number> {
-  if (await areDeletionsHeld(db)) return 0;
-  const pending = await db
-    .select({ object: pendingDeletions.object, due: sql<string>`${pendingDeletions.due}::text` })
-    .from(pendingDeletions)
-    .where(sql`${pendingDeletions.due} <= now()`)
-    .orderBy(pendingDeletions.due)
-    .limit(BATCH);
-  if (pending.length === 0) return 0;
-  const keys = pending.map(row => row.object);
-  const referenced = await findReferenced(db, keys);
-  const left = keys.filter(key => !referenced.has(key)).values();
-  const deleteSome = async () => {
-    for (const key of left) await objects.remove(key);
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, deleteSome));
-  // A row with a new due time stands for a reference that was dropped after the query above: it stays. Skips locked
-  // rows to avoid deadlocks.
-  const pairs = pending.map(({ object, due }) => sql`(${object}, ${due})`);
-  const seen = sql.join(pairs, sql`, `);
-  await db.execute(sql`
-    delete from ${pendingDeletions} where object = any(array(
-      select object from ${pendingDeletions} where (object, due::text) in (${seen})
-      for update skip locked))
-    and (object, due::text) in (${seen})`);
-  return pending.length;
+  async #deleteBatch(): Promise<number> {
+    const { db } = this.#context.database;
+    if (await areDeletionsHeld(db)) return 0;
+    const pending = await db
+      .select({ object: pendingDeletions.object, due: sql<string>`${pendingDeletions.due}::text` })
+      .from(pendingDeletions)
+      .where(sql`${pendingDeletions.due} <= now()`)
+      .orderBy(pendingDeletions.due)
+      .limit(BATCH);
+    if (pending.length === 0) return 0;
+    const keys = pending.map(row => row.object);
+    const referenced = await findReferenced(db, keys);
+    const done = new Set(referenced);
+    const failed = new Set<string>();
+    const left = keys.filter(key => !referenced.has(key)).values();
+    const removeSome = async () => {
+      for (const key of left) (await this.#remove(key)) ? done.add(key) : failed.add(key);
+    };
+    const ends = await Promise.allSettled(Array.from({ length: CONCURRENCY }, removeSome));
+    await this.#change(
+      pending.filter(row => done.has(row.object)),
+      which => sql`delete from ${pendingDeletions} where ${which}`,
+    );
+    await this.#change(
+      pending.filter(row => failed.has(row.object)),
+      which => sql`update ${pendingDeletions} set due = now() + ${POSTPONED} where ${which}`,
+    );
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    return pending.length;
+  }
+
+  /** Returns false where the store works and does not remove this object. Throws where it is away. */
+  async #remove(object: string): Promise<boolean> {
+    const { log, objects } = this.#context;
+    try {
+      await objects.remove(object);
+      return true;
+    } catch (error) {
+      await objects.check();
+      const now = performance.now();
+      if (now - this.#warnedAt < WARN_AGAIN_MS) return false;
+      this.#warnedAt = now;
+      log.warn({ err: error, object }, 'an object cannot be removed: it is tried again each hour');
+      return false;
+    }
+  }
+
+  /**
+   * Changes these rows. One with a new due time stands for a reference dropped after it was read: it stays. Skips locked
+   * rows to avoid deadlocks.
+   */
+  async #change(rows: Row[], change: (which: SQL) => SQL): Promise<void> {
+    if (rows.length === 0) return;
+    const pairs = rows.map(({ object, due }) => sql`(${object}, ${due})`);
+    const seen = sql`(object, due::text) in (${sql.join(pairs, sql`, `)})`;
+    const free = sql`select object from ${pendingDeletions} where ${seen} for update skip locked`;
+    await this.#context.database.db.execute(change(sql`object = any(array(${free})) and ${seen}`));
+  }
 }

@@ -17,7 +17,7 @@ import { endIdleUploads } from './idle-uploads.ts';
 import { removeOldJobs } from './job-retention.ts';
 import { countJobs } from './job-statistics.ts';
 import { OrphanCollector } from './orphaned-objects.ts';
-import { deletePendingObjects } from './pending-deletions.ts';
+import { DeletionSweep } from './pending-deletions.ts';
 import { forgetLeftoverRuns, removeOldSessions } from './session-retention.ts';
 import {
   cancelJobsOfEndedSessions,
@@ -57,6 +57,7 @@ export async function runUpkeep(context: WorkerContext): Promise<void> {
 function listSteps(context: WorkerContext): UpkeepStep[] {
   const orphans = new OrphanCollector(context);
   const caches = new CacheLimiter(context);
+  const sweep = new DeletionSweep(context);
   return [
     { name: 'audit chain', every: AT_ONCE, everyFailed: OFTEN, run: () => appendAudit(context) },
     { name: 'idle sessions', every: OFTEN, run: () => endIdleSessions(context) },
@@ -66,7 +67,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'dead workers', every: OFTEN, run: () => removeDeadWorkers(context) },
     { name: 'deleted projects', every: OFTEN, run: () => purgeDeletedProjects(context) },
     { name: 'idle uploads', every: OFTEN, run: () => endIdleUploads(context) },
-    { name: 'pending deletions', every: OFTEN, run: () => deletePendingObjects(context) },
+    { name: 'pending deletions', every: OFTEN, run: () => sweep.run() },
     { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
     { name: 'caches', every: OFTEN, run: () => caches.limitSome() },
     { name: 'free space', every: OFTEN, run: warnOfFullDisk(context) },

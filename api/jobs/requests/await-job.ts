@@ -3,15 +3,34 @@ import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
+import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { jobError } from '../views/job-error.ts';
 import { identifyAfterEnd } from './identify-after-end.ts';
 import { limitWait } from './limit-wait.ts';
+import type { StartedJob } from './start-requested-job.ts';
 
 /**
- * Waits for a job of an AwaitedKind. Throws the job's error. Undefined where the client has disconnected. Throws
- * `unauthorized` where the sender's credentials were revoked meanwhile: what the job has done stays.
+ * Starts a job of an AwaitedKind and waits for it. Throws the job's error. Undefined where the client has disconnected.
+ * Throws `unauthorized` where the sender's credentials were revoked meanwhile: what the job has done stays.
  */
 export async function awaitJob(
+  api: ApiContext,
+  res: Response,
+  start: () => Promise<StartedJob>,
+): Promise<JobSummary | undefined> {
+  const job = await start();
+  let ended = await untilEnded(api, res, job);
+  // Cancelled because the client of the request that started it disconnected; this one waits.
+  if (job.isJoined && ended?.state === 'cancelled') {
+    // Nothing is begun for a sender of whom nobody can tell.
+    await identifyAfterWait(api, res.req, res);
+    ended = await untilEnded(api, res, await start());
+  }
+  if (ended && ended.state !== 'succeeded') throw jobError(ended);
+  return ended;
+}
+
+async function untilEnded(
   api: ApiContext,
   res: Response,
   job: JobSummary,
@@ -21,9 +40,7 @@ export async function awaitJob(
     if (row.finished) return row;
     throw signal.reason ?? serviceStopping();
   });
-  if (!ended) return undefined;
-  await identifyAfterEnd(api, res.req, res);
-  if (ended.state !== 'succeeded') throw jobError(ended);
+  if (ended) await identifyAfterEnd(api, res.req, res);
   return ended;
 }
 

@@ -46,7 +46,7 @@ export async function awaitChange(
   if (!isNew) api.longPolls.add(currentUser(res).username, res);
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNew) return row;
-  const changed = await api.jobs.nextChange(row.id, row.version, limitWait(api, res, wait).signal);
+  const changed = await api.jobs.nextChange(row, limitWait(api, res, wait).signal);
   await identifyAfterWait(api, req, res);
   return changed ?? row;
 }

@@ -49,6 +49,12 @@ export type RequestedJob = {
   >;
 }[JobKind];
 
+/** A job that answers a request. */
+export interface StartedJob extends JobSummary {
+  /** An earlier request started it, with the same Idempotency-Key. */
+  isJoined: boolean;
+}
+
 /**
  * Starts the job that `prepare` returns, in the transaction of what `prepare` writes, and adds it to the queue. Where
  * the request repeats an Idempotency-Key, the job of the earlier request is returned instead.
@@ -58,7 +64,7 @@ export function startRequestedJob(
   req: Request,
   res: Response,
   prepare: (tx: Tx) => Promise<RequestedJob>,
-): Promise<JobSummary> {
+): Promise<StartedJob> {
   return startJobUnder(api, { req, res, key: readIdempotencyKey(api, req) }, prepare);
 }
 
@@ -67,7 +73,7 @@ export async function startJobUnder(
   api: ApiContext,
   { req, res, key }: { req: Request; res: Response; key: IdempotencyKey | undefined },
   prepare: (tx: Tx) => Promise<RequestedJob>,
-): Promise<JobSummary> {
+): Promise<StartedJob> {
   const owner = currentUser(res).username;
   const { job, isNew } = await api.database.db.transaction(async tx => {
     const found = key && (await findJobByIdempotencyKey(tx, owner, key));
@@ -89,7 +95,7 @@ export async function startJobUnder(
   if (isNew) enqueue(api, job);
   // LIMIT_OPEN_JOBS bounds how many requests wait for new ones.
   else api.longPolls.add(owner, res);
-  return job;
+  return { ...job, isJoined: !isNew };
 }
 
 /**
@@ -100,7 +106,7 @@ export async function startSessionJob<K extends SessionKind>(
   api: ApiContext,
   { req, res }: { req: Request; res: Response },
   request: { kind: K; payload: Payload<K>; session: string },
-): Promise<JobSummary> {
+): Promise<StartedJob> {
   const { session: sid, kind } = request;
   const queue = isAwaitedKind(kind) ? await requireWorker(api, kind) : undefined;
   const owner = currentUser(res).username;
@@ -114,7 +120,7 @@ export async function startSessionJob<K extends SessionKind>(
     const job = await startJobInSession(api.database, all, idleSeconds);
     if (job) {
       enqueue(api, job);
-      return job;
+      return { ...job, isJoined: false };
     }
   }
   let session: SessionRecord | undefined;

@@ -15,8 +15,10 @@ const POLL_MS = 1_000;
  */
 const CATCH_UP_MS = 100;
 
+type Known = Pick<JobSummary, 'id' | 'version' | 'finished'>;
+
 interface Waiter {
-  version: number;
+  known: Known;
   resolve(row: JobSummary | undefined): void;
 }
 
@@ -50,43 +52,34 @@ export class JobWatch {
     };
   }
 
-  /**
-   * The job's row as soon as its version is not `version`; undefined when the signal is aborted first or the row is gone.
-   */
-  async nextChange(
-    id: string,
-    version: number,
-    signal: AbortSignal,
-  ): Promise<JobSummary | undefined> {
+  /** The job's row as soon as it is newer than this one; undefined when the signal is aborted first or the row is gone. */
+  async nextChange(known: Known, signal: AbortSignal): Promise<JobSummary | undefined> {
     if (signal.aborted) return undefined;
     return new Promise(resolve => {
       const settle = (row: JobSummary | undefined) => {
-        this.#remove(id, waiter);
+        this.#remove(known.id, waiter);
         signal.removeEventListener('abort', abort);
         resolve(row);
       };
       const abort = () => settle(undefined);
-      const waiter = { version, resolve: settle };
+      const waiter = { known, resolve: settle };
       signal.addEventListener('abort', abort, { once: true });
-      this.#add(id, waiter);
+      this.#add(waiter);
     });
   }
 
   /** Calls back with the row at each change after this one, and with undefined once it was removed; until unsubscribed. */
-  subscribe(
-    { id, version }: JobSummary,
-    onChange: (row: JobSummary | undefined) => void,
-  ): () => void {
+  subscribe(known: Known, onChange: (row: JobSummary | undefined) => void): () => void {
     const waiter = {
-      version,
+      known,
       resolve: (row: JobSummary | undefined) => {
-        if (row) waiter.version = row.version;
+        if (row) waiter.known = row;
         else unsubscribe();
         onChange(row);
       },
     };
-    const unsubscribe = () => this.#remove(id, waiter);
-    this.#add(id, waiter);
+    const unsubscribe = () => this.#remove(known.id, waiter);
+    this.#add(waiter);
     return unsubscribe;
   }
 
@@ -94,7 +87,7 @@ export class JobWatch {
   async untilEnded(row: JobSummary, signal: AbortSignal): Promise<JobSummary> {
     let current = row;
     while (!current.finished) {
-      const next = await this.nextChange(current.id, current.version, signal);
+      const next = await this.nextChange(current, signal);
       if (!next) return current;
       current = next;
     }
@@ -105,7 +98,8 @@ export class JobWatch {
     this.#stop();
   }
 
-  #add(id: string, waiter: Waiter): void {
+  #add(waiter: Waiter): void {
+    const { id } = waiter.known;
     const waiters = this.#waiters.get(id) ?? new Set<Waiter>();
     this.#waiters.set(id, waiters.add(waiter));
     this.#added.add(id);
@@ -154,12 +148,18 @@ export class JobWatch {
     for (const id of ids) {
       const row = found.get(id);
       for (const waiter of [...(this.#waiters.get(id) ?? [])]) {
-        // A query that began before the caller's own read may return an older row.
-        if (!row || row.version > waiter.version) waiter.resolve(row);
+        if (!row || isNewer(row, waiter.known)) waiter.resolve(row);
       }
     }
   }
 }
+
+/**
+ * A query that began before the caller's own read may return an older row. An end is never older, though an asynchronous
+ * failover may give it a lower version.
+ */
+const isNewer = (row: JobSummary, known: Known) =>
+  row.version > known.version || (row.finished !== null && known.finished === null);
 
 /** The ids are one array in text form: a list of parameters would make a statement for each length. */
 const selectJobs = prepareOnce(db =>
