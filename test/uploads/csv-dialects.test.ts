@@ -430,6 +430,26 @@ test('what is irregular only in its later megabytes is read as it would be in th
   });
 });
 
+test('values of lines that look like rows', async () => {
+  const note = (n: number) =>
+    Array.from(
+      { length: 8 },
+      (_, k) => `2020-01-01 10:00:0${k},INFO start of step ${k} of run ${n}`,
+    );
+  const check = async (rows: number, first: number, lineBreak: string) => {
+    const texts = Array.from({ length: rows }, (_, n) =>
+      n < first ? 'of one line' : note(n).join(lineBreak),
+    );
+    const { json } = await read(`id,note\n${texts.map((text, n) => `${n},"${text}"\n`).join('')}`);
+    expect(json[0]?.every((id, n) => id === String(n))).toBe(true);
+    expect(json[1]?.findIndex((text, n) => text !== JSON.stringify(texts[n]))).toBe(-1);
+    expect(json[1]?.length).toBe(rows);
+  };
+  for (const lineBreak of ['\n', '\r\n']) await check(5_000, 0, lineBreak);
+  // A table is begun after 4 MiB.
+  await check(305_000, 300_000, '\n');
+});
+
 test('a thousand columns', async () => {
   const names = Array.from({ length: 1_000 }, (_, i) => `c${i}`);
   const rows = Array.from({ length: 3 }, (_, r) => names.map((_, i) => (i % 10 ? r + i : `t${i}`)));

@@ -160,23 +160,33 @@ async function scanText(
       if (early) return;
       onProgress((bytes / size) * SCANNED);
       if (bytes < EARLY_BYTES || bytes === size || !isRegular(source, soFar)) return;
-      early = new EarlyTable(connection, asItIs(source, bytes / soFar.records), {
+      early = new EarlyTable(connection, asItIs(source, soFar, bytes / soFar.records), {
         sample,
         onProgress: share => onProgress(SCANNED + share * (1 - SCANNED)),
       });
     },
   });
-  if (isRegular(source, scan) && size / scan.records <= MUCH_LONGER * (early?.bytesPerRow ?? 0))
+  if (
+    early &&
+    isRegular(source, scan) &&
+    scan.hasLineBreaksInValues === early.hasLineBreaksInValues &&
+    size / scan.records <= MUCH_LONGER * early.bytesPerRow
+  )
     return { scan, early };
   await early?.drop();
   return { scan, early: undefined };
 }
 
-const asItIs = ({ request, dialect, text, size }: Source, bytesPerRow: number): CsvTable => ({
+const asItIs = (
+  { request, dialect, text, size }: Source,
+  { hasLineBreaksInValues }: Scan,
+  bytesPerRow: number,
+): CsvTable => ({
   ...{ request, dialect, text, bytesPerRow },
   rows: size / bytesPerRow,
   records: text,
   lineBreak: dialect.lineBreak,
+  hasLineBreaksInValues,
 });
 
 /** Writes the table of a text whose records are all known, from a copy of these where the text is not regular. */
@@ -185,7 +195,7 @@ async function writeScanned(
   { source, scan, conversion }: { source: Source; scan: Scan; conversion: Conversion },
 ): Promise<WrittenTable> {
   const { request, dialect, text, size } = source;
-  let table = asItIs(source, size / scan.records);
+  let table = asItIs(source, scan, size / scan.records);
   if (!isRegular(source, scan)) {
     const records = recordsIn(request.scratch);
     await copyRecords(dialect, {
