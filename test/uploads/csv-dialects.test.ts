@@ -141,6 +141,33 @@ test('decimal commas are no delimiters', async () => {
   ]);
 });
 
+test('commas in texts are no delimiters where others take all lines apart', async () => {
+  expect(await look('City, State\tpop\nAustin, TX\t5\nDallas, TX\t7\n')).toEqual([
+    'City, State text "Austin, TX" "Dallas, TX"',
+    'pop integer 5 7',
+  ]);
+  for (const end of ['\n', ''])
+    expect(await look(`Berlin, Mitte\t5\nParis, Nord\t7${end}`)).toEqual([
+      'column0 text "Berlin, Mitte" "Paris, Nord"',
+      'column1 integer 5 7',
+    ]);
+  expect(await look('Name, Vorname;Alter\nMüller, Hans;5\nCher;70\n')).toEqual([
+    'Name, Vorname text "Müller, Hans" "Cher"',
+    'Alter integer 5 70',
+  ]);
+  expect(await look('Zeit, s;Druck\n1;2\n3;4\n')).toEqual([
+    'Zeit, s integer 1 3',
+    'Druck integer 2 4',
+  ]);
+  // These commas are delimiters.
+  expect(await look('n,\tx\n1,\t2\n3,\t4\n')).toEqual(['n integer 1 3', 'x text "\\t2" "\\t4"']);
+  expect(await look('"a\tb",n\n"c\td",1\n')).toEqual(['a\tb text "c\\td"', 'n integer 1']);
+  expect(await look('1, a;b\n2, c;d\n')).toEqual([
+    'column0 integer 1 2',
+    'column1 text " a;b" " c;d"',
+  ]);
+});
+
 test('a first row without a text is data', async () => {
   expect(await look('2026-01-01,1.5\n2026-01-01T01:00:00,1.6\n2026-01-01T02:00:00,1.7\n')).toEqual([
     'column0 text "2026-01-01" "2026-01-01T01:00:00" "2026-01-01T02:00:00"',
