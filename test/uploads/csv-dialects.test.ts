@@ -91,6 +91,16 @@ test('blank lines before a column without a name are missing values', async () =
   expect(await look('\n\nx\n1\n')).toEqual(['x integer 1']);
 });
 
+test('errors in a column without a name are placed in the lines of the file', async () => {
+  const given = { types: { column0: 'integer' }, nulls: ['NA'] };
+  await expect(read('\n\n5\n6\n', given)).rejects.toMatchObject({
+    problems: [{ row: 1 }, { row: 2 }],
+  });
+  await expect(read('# x\n\n5\n6\n', { ...given, comment: '#' })).rejects.toMatchObject({
+    problems: [{ row: 2 }],
+  });
+});
+
 test('every character of an encoding is the one that it stands for', async () => {
   const bytes = Buffer.from(Array.from({ length: 96 }, (_, i) => 0xa0 + i));
   const text = String.fromCodePoint(...bytes);

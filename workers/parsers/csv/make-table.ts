@@ -46,19 +46,17 @@ export async function makeTable(
 ): Promise<MadeTable> {
   refuseInNulls(request, 'quote', request.parameters.quote ?? '"');
   const text = await prepareText(request, request.parameters);
-  try {
-    const made = await convert(request, { text, onProgress, sample });
-    if (text.hasBlankValues && made.dialect?.header === false) {
-      await removeMade(request);
-      const parameters = { ...request.parameters, header: false };
-      return await makeTable({ ...request, parameters }, onProgress, sample);
-    }
-    moveDown(made.skipped?.problems, text.lines);
-    return made;
-  } catch (error) {
+  const made = await convert(request, { text, onProgress, sample }).catch((error: unknown) => {
     if (error instanceof TableError) moveDown(error.problems, text.lines);
     throw error;
+  });
+  if (text.hasBlankValues && made.dialect?.header === false) {
+    await removeMade(request);
+    const parameters = { ...request.parameters, header: false };
+    return makeTable({ ...request, parameters }, onProgress, sample);
   }
+  moveDown(made.skipped?.problems, text.lines);
+  return made;
 }
 
 const recordsIn = (scratch: string) => join(scratch, 'records.csv');
