@@ -359,6 +359,14 @@ test('a row of units', async () => {
   expect(PARSERS.csv.parameters.safeParse({ units: true, header: false }).success).toBe(false);
 });
 
+test('blank lines are no row of units', async () => {
+  expect(await look('a\n\n\nm\n1\n\n2\n', { units: true })).toEqual(['a integer m 1 null 2']);
+  await expect(read('a\n\n', { units: true })).rejects.toThrow('no second row');
+  await expect(
+    read('a\n\nm\n1\nx\n', { units: true, types: { a: 'integer' } }),
+  ).rejects.toMatchObject({ problems: [{ row: 5, column: 'a' }] });
+});
+
 test('texts that mean a missing value', async () => {
   const csv = 'a,b,c\n1,,NA\nNA,x,-999\n,NA,3\n';
   expect(await look(csv)).toEqual([

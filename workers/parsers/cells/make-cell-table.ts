@@ -60,7 +60,10 @@ export async function makeCellTable(
   });
   const table: CsvTable = {
     request: { ...files, parameters: { header: true } },
-    dialect: { delimiter: ',', quote: '"', comment: undefined, lineBreak: '\n', first },
+    dialect: {
+      ...{ delimiter: ',', quote: '"', comment: undefined, lineBreak: '\n' },
+      ...{ hasUnits: false, first },
+    },
     text: path,
     records: path,
     lineBreak: '\n',

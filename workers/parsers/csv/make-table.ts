@@ -94,7 +94,6 @@ interface Conversion {
 async function convert(request: CsvRequest, conversion: Conversion): Promise<MadeTable> {
   const { text } = conversion;
   const { parameters } = request;
-  const hasUnits = parameters.units ?? false;
   const dialect = await detectDialect(text.path, { ...parameters, delimiter: text.delimiter });
   refuseInNulls(request, 'delimiter', dialect.delimiter);
   const connection = await openDuckdb(request, dialect.first.length);
@@ -103,10 +102,10 @@ async function convert(request: CsvRequest, conversion: Conversion): Promise<Mad
   const malformed = scan.count > 0 ? await listMalformed(text.path, scan) : undefined;
   if (malformed && (scan.isFatal || malformed.count > (parameters.tolerance ?? 0)))
     throw refuseMalformed(malformed, parameters.encoding);
-  const units = hasUnits ? await readUnits(text.path, { dialect, scan }) : [];
+  const units = dialect.hasUnits ? await readUnits(text.path, { dialect, scan }) : [];
   const written =
     (await early?.take()) ?? (await writeScanned(connection, { source, scan, conversion }));
-  checkRows(written, scan.records - (hasUnits ? 1 : 0));
+  checkRows(written, scan.records - (dialect.hasUnits ? 1 : 0));
   const { rows, columns, hasHeader } = written;
   return {
     rows,
@@ -120,7 +119,7 @@ async function convert(request: CsvRequest, conversion: Conversion): Promise<Mad
       lineBreak: scan.hasMixedLineBreaks ? 'mixed' : LINE_BREAKS[dialect.lineBreak],
       comment: dialect.comment ?? null,
       skip: text.lines,
-      units: hasUnits,
+      units: dialect.hasUnits,
       nulls: nullsOf(parameters),
     },
     ...(malformed && { skipped: malformed }),
@@ -133,10 +132,10 @@ interface Source extends Pick<CsvTable, 'request' | 'dialect' | 'text'> {
 }
 
 /** Whether DuckDB reads the text as it is. */
-const isRegular = ({ request }: Source, { isRegular, count, hasBlankRecords }: Scan) =>
+const isRegular = ({ request, dialect }: Source, { isRegular, count, hasBlankRecords }: Scan) =>
   isRegular &&
   count === 0 &&
-  !request.parameters.units &&
+  !dialect.hasUnits &&
   !(hasBlankRecords && areBlankLinesValues(request.parameters));
 
 /** Then DuckDB passes over them, but for those in quotes. */
@@ -149,10 +148,9 @@ async function scanText(
   source: Source,
   { sample, onProgress }: Conversion,
 ): Promise<{ scan: Scan; early: EarlyTable | undefined }> {
-  const { request, dialect, text, size } = source;
+  const { dialect, text, size } = source;
   let early: EarlyTable | undefined;
   const scan = await scanRecords(text, dialect, {
-    headRecords: request.parameters.units ? 2 : 1,
     wanted: new Set([UNITS_RECORD]),
     onBytes: (bytes, soFar) => {
       if (early) return;
@@ -199,7 +197,7 @@ async function writeScanned(
     await copyRecords(dialect, {
       from: text,
       to: records,
-      without: new Set(request.parameters.units ? [UNITS_RECORD] : []),
+      without: new Set(dialect.hasUnits ? [UNITS_RECORD] : []),
       quotesBlank: areBlankLinesValues(request.parameters),
     });
     table = { ...table, records, lineBreak: '\n' };

@@ -38,8 +38,6 @@ export interface Scan {
 interface ScanOptions {
   /** Indexes of records whose offsets are asked for. */
   wanted?: Set<number>;
-  /** Records at the beginning that are more than rows; 1 by default. */
-  headRecords?: number;
   /** With what was found so far. */
   onBytes?(bytes: number, scan: Scan): void;
   /** Gets each chunk with the well-formed records that end in it, and the offset where the next record begins. */
@@ -156,6 +154,7 @@ class Scanner {
   readonly #lineBreak: string;
   readonly #fields: number;
   readonly #wanted: Set<number>;
+  /** Records at the beginning that are more than rows. */
   readonly #headRecords: number;
   readonly #keepsRecords: boolean;
   readonly #problems: ScanProblem[] = [];
@@ -201,7 +200,7 @@ class Scanner {
     for (const byte of [this.#quote, LF, CR]) this.#ordinaryInQuotes[byte] = 0;
     this.#fields = dialect.first.length;
     this.#wanted = options.wanted ?? new Set();
-    this.#headRecords = options.headRecords ?? 1;
+    this.#headRecords = dialect.hasUnits ? 2 : 1;
     this.#keepsRecords = options.onChunk !== undefined;
   }
 
@@ -344,9 +343,10 @@ class Scanner {
     }
   }
 
-  /** `end` is the offset of the line break. A blank line is a missing value in a table of one column, else ignored. */
+  /** `end` is the offset of the line break. A blank line is a missing value in a table of one column, below its units, else ignored. */
   #endRecord(end: number, lineBreak: string): void {
-    const isRecord = end > this.#start || this.#fields === 1;
+    const isBeforeUnits = this.#records === 1 && this.#headRecords === 2;
+    const isRecord = end > this.#start || (this.#fields === 1 && !isBeforeUnits);
     const hasTrailingDelimiter = this.#field === this.#fields + 1 && this.#endsEmpty;
     if (isRecord) {
       if (end - this.#start > MAX_RECORD_BYTES) this.report(TOO_LONG, { isFatal: true });
