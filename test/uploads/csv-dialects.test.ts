@@ -276,6 +276,9 @@ test('several texts of their own above values are names, whatever they begin wit
     ['Country,1/22/20,1/23/20', 'Chile,0,1'],
     ['Land,01.02.2020,02.02.2020', 'Hessen,3,4'],
     ['Probe,1.Messung,2.Messung', 'P1,0.5,0.6'],
+    // As the World Bank names years and months; where values are missing, all columns are texts.
+    ['Country,2019 [YR2019],2020 [YR2020]', 'Aruba,..,..'],
+    ['Country,2019M01 [2019M01],2019M02 [2019M02]', 'Aruba,..,..'],
     // An index, and most of texts.
     [',cell_type,condition', 'AAAC,T cell,ctrl'],
     ['name,role,5-point scale', 'Ann,cook,good'],
@@ -289,6 +292,8 @@ test('several texts of their own above values are names, whatever they begin wit
     ['x,ND', 'y,1', 'z,2'],
     ['BDL,3', '1,2', '2,3'],
     ['0h,0h', '1,2', '3,4'],
+    ['x,5 [mg]', 'y,6 [mg]', 'z,7 [mg]'],
+    ['x,2019 [YR2019]', 'y,2019 [YR2019]', 'z,2020 [YR2020]'],
     ['Region,0-4,7', 'North,100,200', 'South,100,300'],
     [',T cell,ctrl', 'AAAC,B cell,case', 'AAAC,NK cell,other'],
   ]) {
