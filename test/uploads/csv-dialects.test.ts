@@ -171,6 +171,7 @@ test('commas in texts are no delimiters where others take all lines apart', asyn
   ]);
   // These commas are delimiters.
   expect(await look('n,\tx\n1,\t2\n3,\t4\n')).toEqual(['n integer 1 3', 'x text "\\t2" "\\t4"']);
+  expect(await look('a,b\t\nx,y\t\nz,w\t\n')).toEqual(['a text "x" "z"', 'b text "y\\t" "w\\t"']);
   expect(await look('"a\tb",n\n"c\td",1\n')).toEqual(['a\tb text "c\\td"', 'n integer 1']);
   expect(await look('1, a;b\n2, c;d\n')).toEqual([
     'column0 integer 1 2',
@@ -402,6 +403,7 @@ test('runs of spaces, named or found', async () => {
   const fixed = '     x         y\n   1.5         2\n -10.0   2.0D+03   \n';
   expect(await look(fixed)).toEqual(expected);
   expect(await look(fixed, { delimiter: ' ' })).toEqual(expected);
+  expect(await look('x y\n1 2')).toEqual(['x integer 1', 'y integer 2']);
   expect(await look(' a  "b  c"  \n  "x ""  y"    1\n', { delimiter: ' ' })).toEqual([
     'a text "x \\"  y"',
     'b  c integer 1',

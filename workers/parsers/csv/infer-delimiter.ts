@@ -33,7 +33,7 @@ export function inferDelimiter(
   if (most === 0 && isSpaced(head)) return ' ';
   const mayBe = (delimiter: string) =>
     counts.get(delimiter.charCodeAt(0)) !== 0 && !(delimiter === '\t' && hasAligningTabs(head));
-  const apart = (delimiter: string) => takeApart(head, { delimiter, quote }) ?? [];
+  const apart = (delimiter: string) => takeApart(head, { delimiter, quote });
   if (mayBe('\t') && apart('\t').length > 1) return '\t';
   const found = usual.find(delimiter => counts.get(delimiter.charCodeAt(0)) === most) ?? ',';
   if (found !== ',') return found;
@@ -42,13 +42,11 @@ export function inferDelimiter(
   return usual.find(keepsCommas) ?? found;
 }
 
-/** The values of the first lines; undefined if some have more of them than others. */
-function takeApart(
-  head: Buffer,
-  dialect: { delimiter: string; quote: string },
-): string[][] | undefined {
+/** The values of the first lines; none if some lines have more than others, or all have one beside empty ones: it only ends them. */
+function takeApart(head: Buffer, dialect: { delimiter: string; quote: string }): string[][] {
   const rows = linesOf(head).map(line => splitRecord(Buffer.from(line), dialect));
-  return rows.every(row => row.length === rows[0]?.length) ? rows : undefined;
+  const isEven = rows.every(row => row.length === rows[0]?.length);
+  return isEven && rows.some(row => row.filter(value => value !== '').length > 1) ? rows : [];
 }
 
 /** Whether tabs only align what another delimiter takes apart. */
