@@ -118,13 +118,14 @@ export function sendVideo(
 
 /**
  * RFC 9110, 13.1.2 and 13.1.3: If-None-Match takes precedence. req.fresh would answer 200 to `Cache-Control: no-cache`,
- * which is for caches, and which a browser's fetch adds to every conditional request.
+ * which is for caches, and which a browser's fetch adds to every conditional request. A date must be equal: what takes the
+ * place of a file may have been sent before it.
  */
 function isNotModified(req: Request, { tag, modified }: { tag: string; modified: Date }): boolean {
   const tags = req.get('If-None-Match');
   if (tags !== undefined) return matchesEntityTag(tags, tag);
   const since = Date.parse(req.get('If-Modified-Since') ?? '');
-  return Math.floor(modified.getTime() / 1_000) * 1_000 <= since;
+  return Math.floor(modified.getTime() / 1_000) * 1_000 === since;
 }
 
 /** The requested range in bytes; undefined also when If-Range names another object. */

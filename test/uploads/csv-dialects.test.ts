@@ -91,6 +91,16 @@ test('blank lines before a column without a name are missing values', async () =
   expect(await look('\n\nx\n1\n')).toEqual(['x integer 1']);
 });
 
+test('errors in a column without a name are placed in the lines of the file', async () => {
+  const given = { types: { column0: 'integer' }, nulls: ['NA'] };
+  await expect(read('\n\n5\n6\n', given)).rejects.toMatchObject({
+    problems: [{ row: 1 }, { row: 2 }],
+  });
+  await expect(read('# x\n\n5\n6\n', { ...given, comment: '#' })).rejects.toMatchObject({
+    problems: [{ row: 2 }],
+  });
+});
+
 test('every character of an encoding is the one that it stands for', async () => {
   const bytes = Buffer.from(Array.from({ length: 96 }, (_, i) => 0xa0 + i));
   const text = String.fromCodePoint(...bytes);
@@ -138,6 +148,34 @@ test('decimal commas are no delimiters', async () => {
   expect(await look('1,a;b\n2,c;d\n', { header: false })).toEqual([
     'column0 integer 1 2',
     'column1 text "a;b" "c;d"',
+  ]);
+});
+
+test('commas in texts are no delimiters where others take all lines apart', async () => {
+  expect(await look('City, State\tpop\nAustin, TX\t5\nDallas, TX\t7\n')).toEqual([
+    'City, State text "Austin, TX" "Dallas, TX"',
+    'pop integer 5 7',
+  ]);
+  for (const end of ['\n', ''])
+    expect(await look(`Berlin, Mitte\t5\nParis, Nord\t7${end}`)).toEqual([
+      'column0 text "Berlin, Mitte" "Paris, Nord"',
+      'column1 integer 5 7',
+    ]);
+  expect(await look('Name, Vorname;Alter\nMüller, Hans;5\nCher;70\n')).toEqual([
+    'Name, Vorname text "Müller, Hans" "Cher"',
+    'Alter integer 5 70',
+  ]);
+  expect(await look('Zeit, s;Druck\n1;2\n3;4\n')).toEqual([
+    'Zeit, s integer 1 3',
+    'Druck integer 2 4',
+  ]);
+  // These commas are delimiters.
+  expect(await look('n,\tx\n1,\t2\n3,\t4\n')).toEqual(['n integer 1 3', 'x text "\\t2" "\\t4"']);
+  expect(await look('a,b\t\nx,y\t\nz,w\t\n')).toEqual(['a text "x" "z"', 'b text "y\\t" "w\\t"']);
+  expect(await look('"a\tb",n\n"c\td",1\n')).toEqual(['a\tb text "c\\td"', 'n integer 1']);
+  expect(await look('1, a;b\n2, c;d\n')).toEqual([
+    'column0 integer 1 2',
+    'column1 text " a;b" " c;d"',
   ]);
 });
 
@@ -239,6 +277,9 @@ test('several texts of their own above values are names, whatever they begin wit
     ['Country,1/22/20,1/23/20', 'Chile,0,1'],
     ['Land,01.02.2020,02.02.2020', 'Hessen,3,4'],
     ['Probe,1.Messung,2.Messung', 'P1,0.5,0.6'],
+    // As the World Bank names years and months; where values are missing, all columns are texts.
+    ['Country,2019 [YR2019],2020 [YR2020]', 'Aruba,..,..'],
+    ['Country,2019M01 [2019M01],2019M02 [2019M02]', 'Aruba,..,..'],
     // An index, and most of texts.
     [',cell_type,condition', 'AAAC,T cell,ctrl'],
     ['name,role,5-point scale', 'Ann,cook,good'],
@@ -252,6 +293,8 @@ test('several texts of their own above values are names, whatever they begin wit
     ['x,ND', 'y,1', 'z,2'],
     ['BDL,3', '1,2', '2,3'],
     ['0h,0h', '1,2', '3,4'],
+    ['x,5 [mg]', 'y,6 [mg]', 'z,7 [mg]'],
+    ['x,2019 [YR2019]', 'y,2019 [YR2019]', 'z,2020 [YR2020]'],
     ['Region,0-4,7', 'North,100,200', 'South,100,300'],
     [',T cell,ctrl', 'AAAC,B cell,case', 'AAAC,NK cell,other'],
   ]) {
@@ -322,6 +365,14 @@ test('a row of units', async () => {
   expect(PARSERS.csv.parameters.safeParse({ units: true, header: false }).success).toBe(false);
 });
 
+test('blank lines are no row of units', async () => {
+  expect(await look('a\n\n\nm\n1\n\n2\n', { units: true })).toEqual(['a integer m 1 null 2']);
+  await expect(read('a\n\n', { units: true })).rejects.toThrow('no second row');
+  await expect(
+    read('a\n\nm\n1\nx\n', { units: true, types: { a: 'integer' } }),
+  ).rejects.toMatchObject({ problems: [{ row: 5, column: 'a' }] });
+});
+
 test('texts that mean a missing value', async () => {
   const csv = 'a,b,c\n1,,NA\nNA,x,-999\n,NA,3\n';
   expect(await look(csv)).toEqual([
@@ -352,6 +403,7 @@ test('runs of spaces, named or found', async () => {
   const fixed = '     x         y\n   1.5         2\n -10.0   2.0D+03   \n';
   expect(await look(fixed)).toEqual(expected);
   expect(await look(fixed, { delimiter: ' ' })).toEqual(expected);
+  expect(await look('x y\n1 2')).toEqual(['x integer 1', 'y integer 2']);
   expect(await look(' a  "b  c"  \n  "x ""  y"    1\n', { delimiter: ' ' })).toEqual([
     'a text "x \\"  y"',
     'b  c integer 1',
@@ -428,6 +480,26 @@ test('what is irregular only in its later megabytes is read as it would be in th
   await expect(read(`${begin}8.5,x\n`, { types: { a: 'integer' } })).rejects.toMatchObject({
     problems: [{ row: line, column: 'a' }],
   });
+});
+
+test('values of lines that look like rows', async () => {
+  const note = (n: number) =>
+    Array.from(
+      { length: 8 },
+      (_, k) => `2020-01-01 10:00:0${k},INFO start of step ${k} of run ${n}`,
+    );
+  const check = async (rows: number, first: number, lineBreak: string) => {
+    const texts = Array.from({ length: rows }, (_, n) =>
+      n < first ? 'of one line' : note(n).join(lineBreak),
+    );
+    const { json } = await read(`id,note\n${texts.map((text, n) => `${n},"${text}"\n`).join('')}`);
+    expect(json[0]?.every((id, n) => id === String(n))).toBe(true);
+    expect(json[1]?.findIndex((text, n) => text !== JSON.stringify(texts[n]))).toBe(-1);
+    expect(json[1]?.length).toBe(rows);
+  };
+  for (const lineBreak of ['\n', '\r\n']) await check(5_000, 0, lineBreak);
+  // A table is begun after 4 MiB.
+  await check(305_000, 300_000, '\n');
 });
 
 test('a thousand columns', async () => {

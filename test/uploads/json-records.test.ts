@@ -48,6 +48,19 @@ test('records are a table, each value as it is written', async () => {
   expect(await look('json', `\ufeff \n[\n${RECORDS.join('\n,\n')}\n]\n`)).toEqual(EXPECTED);
 });
 
+test('values of lines that look like rows', async () => {
+  const logs = Array.from({ length: 20_000 }, (_, n) =>
+    Array.from({ length: 8 }, (_, k) => `2020-01-01 10:00:0${k},INFO step ${k} of ${n}`).join('\n'),
+  );
+  const { json } = await read(
+    'ndjson',
+    logs.map((log, id) => JSON.stringify({ id, log })).join('\n'),
+  );
+  expect(json[0]?.every((id, n) => id === String(n))).toBe(true);
+  expect(json[1]).toHaveLength(logs.length);
+  expect(json[1]?.findIndex((log, n) => log !== JSON.stringify(logs[n]))).toBe(-1);
+});
+
 test('a value is in the column of its name, also where others differ by case alone', async () => {
   expect(await look('ndjson', '{"T": 300, "t": 1, "t_1": 9}')).toEqual([
     'T integer 300',

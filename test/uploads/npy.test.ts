@@ -48,6 +48,21 @@ test('a name that no table has is an error', async () => {
   await expect(read(content)).rejects.toThrow('the name of column 1 has a NUL character');
 });
 
+test('texts of lines that look like rows', async () => {
+  const rows = 40_000;
+  const lines = Array.from({ length: 8 }, (_, k) => `2020-01-01 10:00:0${k},INFO step ${k}`);
+  const text = lines.join('\n');
+  const size = 6 + text.length;
+  const records = Buffer.alloc(rows * size);
+  for (let n = 0; n < rows; n++) records.write(`${n}`.padStart(6, '0') + text, n * size);
+  const descr = `[('id', '|S6'), ('log', '|S${text.length}')]`;
+  const { json = {} } = (await read(npy(header(descr, `(${rows},)`), records))) ?? {};
+  const [ids = [], logs = []] = Object.values(json);
+  expect([ids.length, logs.length]).toEqual([rows, rows]);
+  expect(ids.findIndex((id, n) => Number(JSON.parse(id)) !== n)).toBe(-1);
+  expect(logs.findIndex(log => log !== JSON.stringify(text))).toBe(-1);
+});
+
 describeUnless(missingReaders, 'NumPy files', () => {
   test('records are a table, each value as NumPy reads it', async () => {
     const fields = [

@@ -282,6 +282,35 @@ describeStack(undefined, 'uploads', form => {
     expect((await client.fetch(`/api/uploads/${uid}`, { method: 'DELETE' })).status).toBe(204);
   });
 
+  test('If-Modified-Since names the file that it was read of, also where an older one takes its place', async () => {
+    const path = `/api/models/${mid}/files/dated`;
+    const send = async (bytes: Uint8Array) => {
+      const uid = await begin('dated');
+      await putPart(client, partPath(uid, 0, 0), bytes);
+      return uid;
+    };
+    const promote = async (uid: string) => {
+      const { job } = (await (await finishUpload(client, uid, [1])).json()) as { job: string };
+      await waitForEnd(client, job);
+    };
+    const older = someBytes(100);
+    const sentFirst = await send(older);
+    // Dates of HTTP have seconds.
+    const second = () => Math.floor(Date.now() / 1_000);
+    const sent = second();
+    await waitFor(() => second() > sent, { what: 'the next second' });
+    await promote(await send(someBytes(100)));
+    const since = (await client.fetch(path)).headers.get('Last-Modified') ?? '';
+    const again = () => client.fetch(path, { headers: { 'If-Modified-Since': since } });
+    expect((await again()).status).toBe(304);
+    await promote(sentFirst);
+    const found = await again();
+    expect([found.status, sha256(new Uint8Array(await found.arrayBuffer()))]).toEqual([
+      200,
+      sha256(older),
+    ]);
+  });
+
   test('an upload that cannot be parsed says why', async () => {
     const uid = await begin('one', 'two');
     await putPart(client, partPath(uid, 0, 0), someBytes(3));

@@ -40,6 +40,21 @@ test('each file is read by the parser of its name, or kept', async () => {
   expect(readFileSync(made['data/Größe ☃.txt']?.path ?? '', 'utf8')).toBe('as it is');
 });
 
+test('a file whose name says that tabs separate its values is read so', async () => {
+  const content = 'City\nAustin, TX\nDallas, TX\n';
+  const made = await read(
+    makeZip([
+      { name: 'a.tsv', content },
+      { name: 'b.TSV.gz', content: gzipSync(content) },
+    ]),
+  );
+  const cities = { 'City text': ['"Austin, TX"', '"Dallas, TX"'] };
+  expect(Object.entries(made).map(([name, { json }]) => [name, json])).toEqual([
+    ['a.tsv', cities],
+    ['b.TSV.gz', cities],
+  ]);
+});
+
 test('what cannot be extracted whole and safely is an error that names it', async () => {
   const lies = (member: Partial<ZipMember>) => makeZip([CSV, { ...CSV, name: 'b', ...member }]);
   for (const [content, reason] of [

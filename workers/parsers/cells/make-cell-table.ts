@@ -11,6 +11,7 @@ import { checkRows, writeTable } from '../csv/write-table.ts';
 import { MAX_RATIO, SMALL_BYTES } from '../expand/bound-expansion.ts';
 import { openDuckdb } from '../table/duckdb.ts';
 import { type FileRequest, type MadeTable, type Resources, TableError } from '../table/protocol.ts';
+import { hasLineBreaks } from './has-line-breaks.ts';
 
 /** A value as its file writes it, with the kind that the file states; null if missing. */
 export type Cell = { kind: CellKind; text: string } | null;
@@ -52,13 +53,21 @@ export async function makeCellTable(
     bytes: Math.min(files.expanded, Math.max(SMALL_BYTES, size * MAX_RATIO)),
     missing: Math.min(files.expanded, Math.max(SMALL_BYTES, size * MAX_MISSING_RATIO)),
   };
-  const { count, types } = await writeCsv(path, { names: first, rows, limits });
+  const { count, types, hasLineBreaksInValues } = await writeCsv(path, {
+    names: first,
+    rows,
+    limits,
+  });
   const table: CsvTable = {
     request: { ...files, parameters: { header: true } },
-    dialect: { delimiter: ',', quote: '"', comment: undefined, lineBreak: '\n', first },
+    dialect: {
+      ...{ delimiter: ',', quote: '"', comment: undefined, lineBreak: '\n' },
+      ...{ hasUnits: false, first },
+    },
     text: path,
     records: path,
     lineBreak: '\n',
+    hasLineBreaksInValues,
     bytesPerRow: (await stat(path)).size / (count + 1),
     rows: count,
     types,
@@ -77,7 +86,7 @@ interface CsvLimits {
 async function writeCsv(
   path: string,
   { names, rows, limits }: Pick<Rows, 'names' | 'rows'> & { limits: CsvLimits },
-): Promise<{ count: number; types: TypeSet[] }> {
+): Promise<Pick<CsvTable, 'hasLineBreaksInValues'> & { count: number; types: TypeSet[] }> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600, highWaterMark: 1 << 20 });
   const closed = finished(file);
   // Awaited below; a failure meanwhile must not be unhandled.
@@ -87,6 +96,7 @@ async function writeCsv(
   const header = `${names.map(quote).join(',')}\n`;
   let bytes = Buffer.byteLength(header);
   let missing = 0;
+  let hasLineBreaksInValues = hasLineBreaks(header, 1);
   file.write(header);
   for await (const row of rows) {
     count++;
@@ -97,6 +107,7 @@ async function writeCsv(
         row: count,
         reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
       });
+    hasLineBreaksInValues ||= hasLineBreaks(line, 1);
     bytes += length;
     missing += row.filter(cell => cell === null).length;
     if (bytes > limits.bytes || missing > limits.missing)
@@ -113,7 +124,7 @@ async function writeCsv(
   }
   file.end();
   await closed;
-  return { count, types };
+  return { count, types, hasLineBreaksInValues };
 }
 
 /** A missing value has no quotes, and an empty text has. */

@@ -5,6 +5,7 @@ import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { SqlType } from '../csv/column-types.ts';
 import { MAX_COLUMNS, MAX_RECORD_BYTES } from '../csv/dialect.ts';
 import { nameColumns } from '../csv/name-columns.ts';
+import type { CsvTable } from '../csv/read-csv.ts';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
 import {
   countRows,
@@ -16,6 +17,7 @@ import {
 } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
 import { type MadeTable, type Resources, TableError } from '../table/protocol.ts';
+import { hasLineBreaks } from './has-line-breaks.ts';
 
 /** A column whose type its file says. */
 export interface TypedColumn {
@@ -83,7 +85,9 @@ export async function makeTypedTable(
   const names = nameColumns(columns.map(({ name }) => name));
   const named = columns.map((column, i) => ({ ...column, name: names[i] as string }));
   const csv = `${files.output}.csv`;
-  await writePieces(csv, pieces, written => onProgress((written / Math.max(1, count)) * WRITTEN));
+  const { hasLineBreaksInValues } = await writePieces(csv, pieces, written =>
+    onProgress((written / Math.max(1, count)) * WRITTEN),
+  );
   const connection = await openDuckdb(files, columns.length);
   const values = named.map(({ name, type }, i) => {
     const value = FROM_CSV[type]?.value(`c${i}`) ?? `c${i}`;
@@ -93,7 +97,7 @@ export async function makeTypedTable(
   const longest = 4 * MAX_RECORD_BYTES;
   const from = `read_csv(${quoteText(csv)}, auto_detect = false, columns = {${types}}, header = false, delim = ',',
     quote = '"', escape = '"', new_line = '\\n', comment = '', nullstr = [''], allow_quoted_nulls = false,
-    max_line_size = ${longest}, buffer_size = ${4 * longest})`;
+    max_line_size = ${longest}, buffer_size = ${4 * longest}, parallel = ${!hasLineBreaksInValues})`;
   const { size } = await stat(csv);
   const statement = parquetStatement(
     { select: `SELECT ${values.join(', ')} FROM ${from}`, output: files.output },
@@ -120,17 +124,20 @@ async function writePieces(
   path: string,
   pieces: AsyncIterable<CsvPiece>,
   onRows: (written: number) => void,
-): Promise<void> {
+): Promise<Pick<CsvTable, 'hasLineBreaksInValues'>> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600, highWaterMark: 1 << 20 });
   const closed = finished(file);
   // Awaited below; a failure meanwhile must not be unhandled.
   closed.catch(() => {});
   let written = 0;
+  let hasLineBreaksInValues = false;
   for await (const piece of pieces) {
     written += piece.rows;
+    hasLineBreaksInValues ||= hasLineBreaks(piece.text, piece.rows);
     onRows(written);
     if (!file.write(piece.text) && !(await waitForDrain(file))) await closed;
   }
   file.end();
   await closed;
+  return { hasLineBreaksInValues };
 }

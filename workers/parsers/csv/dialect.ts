@@ -15,6 +15,8 @@ export interface Dialect {
   /** Lines that begin with it are left out. */
   comment: string | undefined;
   lineBreak: LineBreak;
+  /** Whether the second record names units. */
+  hasUnits: boolean;
   /** The values of the first record. */
   first: string[];
 }
@@ -22,7 +24,12 @@ export interface Dialect {
 /** Detects the dialect from a file's first record, which is its first line: see prepareText(). */
 export async function detectDialect(
   path: string,
-  { delimiter, quote = '"', comment }: { delimiter: string; quote?: string; comment?: string },
+  {
+    delimiter,
+    quote = '"',
+    comment,
+    units: hasUnits = false,
+  }: { delimiter: string; quote?: string; comment?: string; units?: boolean },
 ): Promise<Dialect> {
   const head = await readHead(path);
   if (head.bytes.length === 0)
@@ -40,7 +47,7 @@ export async function detectDialect(
       reason: `there are ${first.length.toLocaleString('en')} columns, and at most ${MAX_COLUMNS.toLocaleString('en')} can be kept`,
       hint: 'Turn the table, or split it.',
     });
-  return { delimiter, quote, comment, lineBreak, first };
+  return { delimiter, quote, comment, lineBreak, hasUnits, first };
 }
 
 interface Head {

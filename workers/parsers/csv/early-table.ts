@@ -15,12 +15,15 @@ const INTERRUPT_EVERY_MS = 50;
 export class EarlyTable {
   /** That its row groups were made for. */
   readonly bytesPerRow: number;
+  /** As it was read. */
+  readonly hasLineBreaksInValues: boolean;
   readonly #connection: DuckDBConnection;
   readonly #output: string;
   readonly #written: Promise<WrittenTable | Error>;
 
   constructor(connection: DuckDBConnection, table: CsvTable, options: WriteOptions) {
     this.bytesPerRow = table.bytesPerRow;
+    this.hasLineBreaksInValues = table.hasLineBreaksInValues;
     this.#connection = connection;
     this.#output = table.request.output;
     this.#written = writeTable(connection, table, options).catch((error: unknown) =>

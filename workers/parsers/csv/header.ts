@@ -3,10 +3,12 @@ import { query, quoteText } from '../table/duckdb.ts';
 import { ALL_TYPES, narrowest, setOf, type TypeSet } from './column-types.ts';
 
 /**
- * A letter, also after signs (@timestamp, (s), ∆T); the sign of a unit; or an ordinal such as 1st. Measured values
- * (<0.01, <LOD, 5%, 24:00) and \N, a missing value of databases, do not match.
+ * A letter, also after signs (@timestamp, (s), ∆T); the sign of a unit; an ordinal such as 1st; or a year or month beside
+ * its code, as in 2019 [YR2019]. Measured values (<0.01, <LOD, 5%, 24:00) and \N, a missing value of databases, do not
+ * match.
  */
-const NAME = /^[^\p{L}\p{N}<>=~\\]{0,2}[\p{L}_]|^[([]?[%‰°#](?!\d)|^\d+(?:st|nd|rd|th)\b/iu;
+const NAME =
+  /^[^\p{L}\p{N}<>=~\\]{0,2}[\p{L}_]|^[([]?[%‰°#](?!\d)|^\d+(?:st|nd|rd|th)\b|^(\d{4}\w*) \[(?:YR)?\1\]$/iu;
 /** What programs write for missing values and booleans, also between signs. */
 const NO_NAME =
   /^[^\p{L}\p{N}]{0,2}(?:nan(?:\(\w*\))?|nat|n\.?\/?a\.?|null|nil|none|missing|inf|infinity|true|false)[^\p{L}\p{N}]{0,2}$|^#[a-z0/]+[!?]$/iu;

@@ -1,17 +1,21 @@
-import { walkRecord } from './dialect.ts';
+import { splitRecord, walkRecord } from './dialect.ts';
 
 const DELIMITERS = [',', ';', '\t', '|'];
-/** Lines that are looked at for columns of numbers. */
+/** Bytes and lines that are looked at for values that are alike. */
+const BYTES = 100_000;
 const LINES = 100;
 const SPACED_NUMBER = /^[-+]?(\d+[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?$/;
+const TAB_BESIDE_ANOTHER = /[,;|]\t|\t[,;|]/;
+/** A text such as Doe, Jane. */
+const TEXT_WITH_COMMAS = /^ *\p{L}(?:[^,]|, )*$/u;
 
 /** Whether it is a number with a decimal comma. */
 export const isCommaNumber = (text: string): boolean =>
   /^ *[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)? *$/.test(text);
 
 /**
- * The most frequent usual delimiter of the first record, unless all its commas are decimal; a space if all rows are
- * numbers between spaces.
+ * A tab where it splits all lines; else the most frequent usual delimiter of the first record, unless all its commas are
+ * those of numbers and texts; a space if all rows are numbers between spaces.
  */
 export function inferDelimiter(
   head: Buffer,
@@ -27,25 +31,37 @@ export function inferDelimiter(
   });
   const most = Math.max(...counts.values());
   if (most === 0 && isSpaced(head)) return ' ';
+  const mayBe = (delimiter: string) =>
+    counts.get(delimiter.charCodeAt(0)) !== 0 && !(delimiter === '\t' && hasAligningTabs(head));
+  const apart = (delimiter: string) => takeApart(head, { delimiter, quote });
+  if (mayBe('\t') && apart('\t').length > 1) return '\t';
   const found = usual.find(delimiter => counts.get(delimiter.charCodeAt(0)) === most) ?? ',';
   if (found !== ',') return found;
-  const hasDecimalCommas = (delimiter: string) =>
-    counts.get(delimiter.charCodeAt(0)) !== 0 && isApartByOther(head, delimiter);
-  return usual.find(delimiter => delimiter !== ',' && hasDecimalCommas(delimiter)) ?? found;
+  const keepsCommas = (delimiter: string) =>
+    delimiter !== ',' && mayBe(delimiter) && areCommasInValues(apart(delimiter));
+  return usual.find(keepsCommas) ?? found;
 }
 
-/**
- * Whether another delimiter splits all lines into equally many values, of which those with a comma are numbers:
- * 1,5;2,5.
- */
-function isApartByOther(head: Buffer, delimiter: string): boolean {
-  const [first = [], ...others] = linesOf(head).map(line => line.split(delimiter));
+/** The values of the first lines; none if some lines have more than others, or if the delimiter only ends them. */
+function takeApart(head: Buffer, dialect: { delimiter: string; quote: string }): string[][] {
+  const rows = linesOf(head).map(line => splitRecord(Buffer.from(line), dialect));
+  const isEven = rows.every(row => row.length === rows[0]?.length);
+  return isEven && rows.some(row => row.filter(value => value !== '').length > 1) ? rows : [];
+}
+
+/** Whether tabs only align what another delimiter takes apart. */
+const hasAligningTabs = (head: Buffer): boolean =>
+  linesOf(head).some(line => TAB_BESIDE_ANOTHER.test(line));
+
+/** Whether all commas below the names are parts of numbers or texts: 1,5;2,5 and Doe, Jane;2,5. */
+function areCommasInValues([first = [], ...others]: string[][]): boolean {
   const rows = others.length > 0 ? others : [first];
-  const withComma = rows.flat().filter(value => value.includes(','));
   return (
-    rows.every(row => row.length === first.length) &&
-    withComma.length > 0 &&
-    withComma.every(isCommaNumber)
+    first.length > 1 &&
+    rows
+      .flat()
+      .filter(value => value.includes(','))
+      .every(value => isCommaNumber(value) || TEXT_WITH_COMMAS.test(value))
   );
 }
 
@@ -62,11 +78,9 @@ function isSpaced(head: Buffer): boolean {
   );
 }
 
-/** The first non-blank lines, without the last one, which may be cut. */
-const linesOf = (head: Buffer): string[] =>
-  head
-    .toString('utf8', 0, 100_000)
-    .split(/\r\n|\n|\r/)
-    .slice(0, LINES + 1)
-    .slice(0, -1)
-    .filter(line => line !== '');
+/** The first non-blank lines, without one that is cut. */
+function linesOf(head: Buffer): string[] {
+  const lines = head.toString('utf8', 0, BYTES).split(/\r\n|\n|\r/);
+  const whole = head.length > BYTES || lines.length > LINES ? lines.slice(0, -1) : lines;
+  return whole.slice(0, LINES).filter(line => line !== '');
+}

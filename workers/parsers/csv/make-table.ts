@@ -46,19 +46,17 @@ export async function makeTable(
 ): Promise<MadeTable> {
   refuseInNulls(request, 'quote', request.parameters.quote ?? '"');
   const text = await prepareText(request, request.parameters);
-  try {
-    const made = await convert(request, { text, onProgress, sample });
-    if (text.hasBlankValues && made.dialect?.header === false) {
-      await removeMade(request);
-      const parameters = { ...request.parameters, header: false };
-      return await makeTable({ ...request, parameters }, onProgress, sample);
-    }
-    moveDown(made.skipped?.problems, text.lines);
-    return made;
-  } catch (error) {
+  const made = await convert(request, { text, onProgress, sample }).catch((error: unknown) => {
     if (error instanceof TableError) moveDown(error.problems, text.lines);
     throw error;
+  });
+  if (text.hasBlankValues && made.dialect?.header === false) {
+    await removeMade(request);
+    const parameters = { ...request.parameters, header: false };
+    return makeTable({ ...request, parameters }, onProgress, sample);
   }
+  moveDown(made.skipped?.problems, text.lines);
+  return made;
 }
 
 const recordsIn = (scratch: string) => join(scratch, 'records.csv');
@@ -96,7 +94,6 @@ interface Conversion {
 async function convert(request: CsvRequest, conversion: Conversion): Promise<MadeTable> {
   const { text } = conversion;
   const { parameters } = request;
-  const hasUnits = parameters.units ?? false;
   const dialect = await detectDialect(text.path, { ...parameters, delimiter: text.delimiter });
   refuseInNulls(request, 'delimiter', dialect.delimiter);
   const connection = await openDuckdb(request, dialect.first.length);
@@ -105,10 +102,10 @@ async function convert(request: CsvRequest, conversion: Conversion): Promise<Mad
   const malformed = scan.count > 0 ? await listMalformed(text.path, scan) : undefined;
   if (malformed && (scan.isFatal || malformed.count > (parameters.tolerance ?? 0)))
     throw refuseMalformed(malformed, parameters.encoding);
-  const units = hasUnits ? await readUnits(text.path, { dialect, scan }) : [];
+  const units = dialect.hasUnits ? await readUnits(text.path, { dialect, scan }) : [];
   const written =
     (await early?.take()) ?? (await writeScanned(connection, { source, scan, conversion }));
-  checkRows(written, scan.records - (hasUnits ? 1 : 0));
+  checkRows(written, scan.records - (dialect.hasUnits ? 1 : 0));
   const { rows, columns, hasHeader } = written;
   return {
     rows,
@@ -122,7 +119,7 @@ async function convert(request: CsvRequest, conversion: Conversion): Promise<Mad
       lineBreak: scan.hasMixedLineBreaks ? 'mixed' : LINE_BREAKS[dialect.lineBreak],
       comment: dialect.comment ?? null,
       skip: text.lines,
-      units: hasUnits,
+      units: dialect.hasUnits,
       nulls: nullsOf(parameters),
     },
     ...(malformed && { skipped: malformed }),
@@ -135,10 +132,10 @@ interface Source extends Pick<CsvTable, 'request' | 'dialect' | 'text'> {
 }
 
 /** Whether DuckDB reads the text as it is. */
-const isRegular = ({ request }: Source, { isRegular, count, hasBlankRecords }: Scan) =>
+const isRegular = ({ request, dialect }: Source, { isRegular, count, hasBlankRecords }: Scan) =>
   isRegular &&
   count === 0 &&
-  !request.parameters.units &&
+  !dialect.hasUnits &&
   !(hasBlankRecords && areBlankLinesValues(request.parameters));
 
 /** Then DuckDB passes over them, but for those in quotes. */
@@ -151,32 +148,41 @@ async function scanText(
   source: Source,
   { sample, onProgress }: Conversion,
 ): Promise<{ scan: Scan; early: EarlyTable | undefined }> {
-  const { request, dialect, text, size } = source;
+  const { dialect, text, size } = source;
   let early: EarlyTable | undefined;
   const scan = await scanRecords(text, dialect, {
-    headRecords: request.parameters.units ? 2 : 1,
     wanted: new Set([UNITS_RECORD]),
     onBytes: (bytes, soFar) => {
       if (early) return;
       onProgress((bytes / size) * SCANNED);
       if (bytes < EARLY_BYTES || bytes === size || !isRegular(source, soFar)) return;
-      early = new EarlyTable(connection, asItIs(source, bytes / soFar.records), {
+      early = new EarlyTable(connection, asItIs(source, soFar, bytes / soFar.records), {
         sample,
         onProgress: share => onProgress(SCANNED + share * (1 - SCANNED)),
       });
     },
   });
-  if (isRegular(source, scan) && size / scan.records <= MUCH_LONGER * (early?.bytesPerRow ?? 0))
+  if (
+    early &&
+    isRegular(source, scan) &&
+    scan.hasLineBreaksInValues === early.hasLineBreaksInValues &&
+    size / scan.records <= MUCH_LONGER * early.bytesPerRow
+  )
     return { scan, early };
   await early?.drop();
   return { scan, early: undefined };
 }
 
-const asItIs = ({ request, dialect, text, size }: Source, bytesPerRow: number): CsvTable => ({
+const asItIs = (
+  { request, dialect, text, size }: Source,
+  { hasLineBreaksInValues }: Scan,
+  bytesPerRow: number,
+): CsvTable => ({
   ...{ request, dialect, text, bytesPerRow },
   rows: size / bytesPerRow,
   records: text,
   lineBreak: dialect.lineBreak,
+  hasLineBreaksInValues,
 });
 
 /** Writes the table of a scanned text, from a copy of its records if it is not regular. */
@@ -185,13 +191,13 @@ async function writeScanned(
   { source, scan, conversion }: { source: Source; scan: Scan; conversion: Conversion },
 ): Promise<WrittenTable> {
   const { request, dialect, text, size } = source;
-  let table = asItIs(source, size / scan.records);
+  let table = asItIs(source, scan, size / scan.records);
   if (!isRegular(source, scan)) {
     const records = recordsIn(request.scratch);
     await copyRecords(dialect, {
       from: text,
       to: records,
-      without: new Set(request.parameters.units ? [UNITS_RECORD] : []),
+      without: new Set(dialect.hasUnits ? [UNITS_RECORD] : []),
       quotesBlank: areBlankLinesValues(request.parameters),
     });
     table = { ...table, records, lineBreak: '\n' };

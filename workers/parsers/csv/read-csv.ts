@@ -13,6 +13,8 @@ export interface CsvTable {
   /** The file that DuckDB reads, the text or its row records, and its line break. */
   records: string;
   lineBreak: LineBreak;
+  /** Whether a value has one: DuckDB's threads, which begin in the middle of a file, may take such lines for rows. */
+  hasLineBreaksInValues: boolean;
   /** On the average, or among the first ones. */
   bytesPerRow: number;
   /** Counted, or estimated by the first ones. */
@@ -25,7 +27,7 @@ export const nullsOf = ({ nulls = [''] }: ParserParameters<'csv'>): string[] => 
 
 /** The records as a relation of texts c0, c1, …, without a header record. */
 export function readCsv(
-  { request, dialect, records, lineBreak, types }: CsvTable,
+  { request, dialect, records, lineBreak, hasLineBreaksInValues, types }: CsvTable,
   hasHeader: boolean,
 ): string {
   const { delimiter, quote, first } = dialect;
@@ -36,7 +38,7 @@ export function readCsv(
   return `read_csv(${quoteText(records)}, auto_detect = false, columns = {${columns}}, header = ${hasHeader},
     delim = ${quoteText(delimiter)}, quote = ${quoteText(quote)}, escape = ${quoteText(quote)},
     new_line = '${breaks}', comment = '', ${types ? MISSING_CELL : missing(nullsOf(request.parameters))},
-    max_line_size = ${bytes}, buffer_size = ${4 * bytes})`;
+    max_line_size = ${bytes}, buffer_size = ${4 * bytes}, parallel = ${!hasLineBreaksInValues})`;
 }
 
 const MISSING_CELL = "nullstr = [''], allow_quoted_nulls = false";

@@ -24,6 +24,8 @@ export interface Scan {
   hasMixedLineBreaks: boolean;
   /** With one column: whether there are blank lines, which are values or missing ones. */
   hasBlankRecords: boolean;
+  /** Whether a quoted value has one. */
+  hasLineBreaksInValues: boolean;
   /** Whether a problem is more than a malformed row that can be left out. */
   isFatal: boolean;
   problems: ScanProblem[];
@@ -36,8 +38,6 @@ export interface Scan {
 interface ScanOptions {
   /** Indexes of records whose offsets are asked for. */
   wanted?: Set<number>;
-  /** Records at the beginning that are more than rows; 1 by default. */
-  headRecords?: number;
   /** With what was found so far. */
   onBytes?(bytes: number, scan: Scan): void;
   /** Gets each chunk with the well-formed records that end in it, and the offset where the next record begins. */
@@ -47,6 +47,8 @@ interface ScanOptions {
 const LF = 10;
 const CR = 13;
 const SPACE = 32;
+/** The end of a value in quotes is looked for byte by byte up to here. */
+const SHORT_BYTES = 32;
 
 const FIELD_START = 0;
 /** In a value that has only spaces so far. */
@@ -151,12 +153,15 @@ class Scanner {
   readonly #lineBreak: string;
   readonly #fields: number;
   readonly #wanted: Set<number>;
+  /** Records at the beginning that are more than rows. */
   readonly #headRecords: number;
   readonly #keepsRecords: boolean;
   readonly #problems: ScanProblem[] = [];
   readonly #offsets = new Map<number, number>();
   /** By byte, 1 for what neither ends a value nor quotes it. */
   readonly #ordinary = new Uint8Array(256).fill(1);
+  /** By byte, 1 for what in quotes is neither a quote nor a line break. */
+  readonly #ordinaryInQuotes = new Uint8Array(256).fill(1);
   #count = 0;
   #state = FIELD_START;
   #field = 1;
@@ -169,6 +174,7 @@ class Scanner {
   #isRegular = true;
   #hasBlankRecords = false;
   #hasMixedLineBreaks = false;
+  #hasLineBreaksInValues = false;
   #isFatal = false;
   /** Offset of the next chunk. */
   #base = 0;
@@ -176,6 +182,9 @@ class Scanner {
   #start = 0;
 
   #chunk: Buffer = Buffer.alloc(0);
+  /** Where the next line feed and the next carriage return of the chunk were found: looked for once in a line, not in each value. */
+  #lf = -1;
+  #cr = -1;
   /** Whether the part of the record that is in earlier chunks has a line break. */
   #carriesLineBreak = false;
   /** Whether the line ended right after a delimiter. */
@@ -187,9 +196,10 @@ class Scanner {
     this.#comment = dialect.comment?.charCodeAt(0) ?? -1;
     this.#lineBreak = dialect.lineBreak;
     for (const byte of [this.#delimiter, this.#quote, LF, CR]) this.#ordinary[byte] = 0;
+    for (const byte of [this.#quote, LF, CR]) this.#ordinaryInQuotes[byte] = 0;
     this.#fields = dialect.first.length;
     this.#wanted = options.wanted ?? new Set();
-    this.#headRecords = options.headRecords ?? 1;
+    this.#headRecords = dialect.hasUnits ? 2 : 1;
     this.#keepsRecords = options.onChunk !== undefined;
   }
 
@@ -210,6 +220,7 @@ class Scanner {
       isRegular: this.#isRegular,
       hasMixedLineBreaks: this.#hasMixedLineBreaks,
       hasBlankRecords: this.#hasBlankRecords,
+      hasLineBreaksInValues: this.#hasLineBreaksInValues,
       isFatal: this.#isFatal,
       problems: this.#problems,
       count: this.#count,
@@ -235,16 +246,25 @@ class Scanner {
     const delimiter = this.#delimiter;
     const quote = this.#quote;
     const ordinary = this.#ordinary;
+    const ordinaryInQuotes = this.#ordinaryInQuotes;
     const last = chunk.length - 1;
     this.#chunk = chunk;
+    this.#lf = -1;
+    this.#cr = -1;
     const comment = this.#comment;
     let state = this.#state;
     let field = this.#field;
     for (let i = 0; i < chunk.length; i++) {
       if (state === QUOTED) {
-        const next = chunk.indexOf(quote, i);
-        if (next < 0) break;
-        i = next;
+        // Most values are short, and then this takes less time than a call.
+        const near = Math.min(i + SHORT_BYTES, last);
+        while (i < near && ordinaryInQuotes[chunk[i] as number] === 1) i++;
+        if (chunk[i] !== quote) {
+          const next = chunk.indexOf(quote, i);
+          if (!this.#hasLineBreaksInValues) this.#findLineBreak(i, next < 0 ? chunk.length : next);
+          if (next < 0) break;
+          i = next;
+        }
         state = QUOTE_SEEN;
         continue;
       }
@@ -322,9 +342,10 @@ class Scanner {
     }
   }
 
-  /** `end` is the offset of the line break. A blank line is a missing value in a table of one column, else ignored. */
+  /** `end` is the offset of the line break. A blank line is a missing value in a table of one column, below its units, else ignored. */
   #endRecord(end: number, lineBreak: string): void {
-    const isRecord = end > this.#start || this.#fields === 1;
+    const isBeforeUnits = this.#records === 1 && this.#headRecords === 2;
+    const isRecord = end > this.#start || (this.#fields === 1 && !isBeforeUnits);
     const hasTrailingDelimiter = this.#field === this.#fields + 1 && this.#endsEmpty;
     if (isRecord) {
       if (end - this.#start > MAX_RECORD_BYTES) this.report(TOO_LONG, { isFatal: true });
@@ -349,6 +370,13 @@ class Scanner {
     this.#isReported = false;
   }
 
+  /** Looks for a line break in this part of a quoted value. */
+  #findLineBreak(from: number, to: number): void {
+    if (this.#lf < from) this.#lf = positionOf(LF, this.#chunk, from);
+    if (this.#cr < from) this.#cr = positionOf(CR, this.#chunk, from);
+    this.#hasLineBreaksInValues = this.#lf < to || this.#cr < to;
+  }
+
   /** Whether the record spans several lines. In a malformed one an unclosed quote may have swallowed other records. */
   #hasLines(end: number): boolean {
     const from = this.#start - this.#base;
@@ -368,6 +396,12 @@ class Scanner {
           `the line ends in ${name(lineBreak)} where the first one ends in ${name(this.#lineBreak)}`,
       );
   }
+}
+
+/** Infinite if there is none. */
+function positionOf(byte: number, chunk: Buffer, from: number): number {
+  const at = chunk.indexOf(byte, from);
+  return at < 0 ? Number.POSITIVE_INFINITY : at;
 }
 
 function hasLineBreak(chunk: Buffer, from: number, to: number): boolean {

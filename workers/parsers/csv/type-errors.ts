@@ -40,7 +40,7 @@ export async function findTypeErrors(
   connection: DuckDBConnection,
   { table, relation, final: { columns, numerals, hasHeader } }: Table,
 ): Promise<TableError> {
-  const before = (hasHeader ? 0 : 1) - (table.request.parameters.units ? 1 : 0);
+  const before = (hasHeader ? 0 : 1) - (table.dialect.hasUnits ? 1 : 0);
   const typed = columns.flatMap(({ type }, i) => (type === 'VARCHAR' ? [] : [i]));
   const mismatches: TypeMismatch[] = [];
   let count = 0;

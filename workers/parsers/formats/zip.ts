@@ -52,6 +52,8 @@ interface Reading {
   onProgress(share: number): void;
 }
 
+const TAB_SEPARATED = /\.tsv(?:\.(?:gz|zst))?$/i;
+
 async function readMember(
   request: FileRequest,
   { member: { name }, onProgress }: Reading,
@@ -59,7 +61,9 @@ async function readMember(
   const parser = findParserOf(name);
   if (!parser || parser === 'zip') return [{ name, kind: 'file', path: request.input }];
   try {
-    const parameters = PARSERS[parser].parameters.parse({});
+    const parameters = PARSERS[parser].parameters.parse(
+      TAB_SEPARATED.test(name) ? { delimiter: '\t' } : {},
+    );
     const files = await readFile({ ...request, parser, parameters }, onProgress);
     return files.map(({ skipped, ...file }) => ({
       ...file,
