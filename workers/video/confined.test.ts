@@ -122,6 +122,14 @@ describe('a picture that makes ffmpeg do what it wants', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1 << 20);
   });
 
+  test.each(['>&2', ''])('ends when it prints a line without end: %j', async where => {
+    const scratch = await makeScratch(`exec head -c 100000000 /dev/zero ${where}`);
+    await expect(encode(scratch)).rejects.toMatchObject({
+      code: 'video_failed',
+      message: expect.stringContaining('a line of more than 1048576 characters'),
+    });
+  });
+
   test('may use only so much processor time and addresses, open few files, and leaves no core', async () => {
     const scratch = await makeScratch(
       'for limit in t v n c; do ulimit -H -$limit; done >limits; exit 1',

@@ -7,10 +7,12 @@ import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { diskFull, watchScratch } from '../sandbox/scratch-dir.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
-import { tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
+import { printsTooMuch, tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 
 /** Of the end of standard error. */
 const MAX_STDERR_LENGTH = 8192;
+/** fluent-ffmpeg keeps what is printed until its line ends. FFmpeg's lines have some hundred characters. */
+const MAX_LINE_LENGTH = 1 << 20;
 
 interface RunFfmpegOptions {
   ffmpeg: string;
@@ -119,6 +121,8 @@ async function runCommand(
       started.on('error', error => {
         if (started.pid === undefined) fail(error);
       });
+      for (const stream of [started.stdout, started.stderr])
+        watchLines(stream, () => end(printsTooMuch(MAX_LINE_LENGTH)));
       started.once('close', (code, signal) => {
         resolve({ returncode: code ?? 128 + signalNumber(signal ?? ''), stderr });
       });
@@ -126,6 +130,16 @@ async function runCommand(
       watch(started, limits, end);
     });
     command.run();
+  });
+}
+
+/** Calls back for a line that is longer than any of ffmpeg's. */
+function watchLines(stream: Readable | null, onTooLong: () => void): void {
+  let length = 0;
+  stream?.on('data', (piece: string) => {
+    const end = Math.max(piece.lastIndexOf('\n'), piece.lastIndexOf('\r'));
+    length = end < 0 ? length + piece.length : piece.length - end - 1;
+    if (length > MAX_LINE_LENGTH) onTooLong();
   });
 }
 
