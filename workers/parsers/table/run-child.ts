@@ -8,6 +8,7 @@ import { packageRoot } from '../../../shared/process/package-root.ts';
 import { closePipesAfterExit } from '../../sandbox/close-pipes.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
+import { isStopSignal, stoppedProgram } from '../../sandbox/stopped-program.ts';
 import { watchMemory } from '../../sandbox/watch-memory.ts';
 import { type AttemptResources, afterLackOfMemory, LackOfMemory } from './lack-of-memory.ts';
 import { type Made, TableError, type TableRequest } from './protocol.ts';
@@ -39,7 +40,8 @@ export interface RunOptions {
 
 /**
  * Runs a table request in a child process; settles at its exit. Throws TableError for problems of the file,
- * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, and the signal's reason.
+ * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, `unavailable` for a child that was
+ * told to stop, and the signal's reason.
  */
 export async function runTableChild<K extends keyof Made>(
   request: Extract<Unlimited<TableRequest>, { kind: K }>,
@@ -113,6 +115,7 @@ async function runOnce(
     await ended;
     if (reason !== undefined) throw reason;
     if (!answer && child.signalCode === 'SIGKILL') throw new LackOfMemory('killed');
+    if (!answer && isStopSignal(child.signalCode)) throw stoppedProgram('the table process');
     return toResult(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
