@@ -8,11 +8,13 @@ import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findDescendants } from '../../servers/processes.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
 import { makePng } from '../../test/harness/make-png.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { AMPLE } from '../../test/harness/video-limits.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
 import { confine, findIsolation } from '../sandbox/confine.ts';
 import { giveToDecoder, storeScratch } from '../sandbox/scratch-dir.ts';
 import { Decoder } from './decoder.ts';
@@ -122,6 +124,14 @@ describe('a picture that makes ffmpeg do what it wants', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(1 << 20);
   });
 
+  test.each(['>&2', ''])('ends when it prints a line without end: %j', async where => {
+    const scratch = await makeScratch(`exec head -c 100000000 /dev/zero ${where}`);
+    await expect(encode(scratch)).rejects.toMatchObject({
+      code: 'video_failed',
+      message: expect.stringContaining('a line of more than 1048576 characters'),
+    });
+  });
+
   test('may use only so much processor time and addresses, open few files, and leaves no core', async () => {
     const scratch = await makeScratch(
       'for limit in t v n c; do ulimit -H -$limit; done >limits; exit 1',
@@ -157,6 +167,57 @@ test('a confined program ends at its limit of processor time, however long it ma
   // SIGTERM would be the timeout's.
   expect(signal).toMatch(/^SIG(KILL|XCPU)$/);
 });
+
+// Runners send these to all processes of a worker.
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  'a video whose ffmpeg %s ends is made again',
+  async signal => {
+    const { outputPath } = await makeScratch('');
+    async function* endless() {
+      const bytes = readFileSync(images[0] ?? '');
+      for (let index = 0; ; index++) {
+        // More than pipes hold: ffmpeg has begun.
+        if (index === 2_000) await signalFfmpeg(signal);
+        yield { index, path: `${index}`, size: bytes.length, bytes };
+      }
+    }
+    const options = { type: 'video/mp4', limits: AMPLE, outputPath } as const;
+    await expect(encodeVideo({ frames: endless(), total: 1e9, ...options })).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+  },
+);
+
+const signalFfmpeg = (signal: NodeJS.Signals) =>
+  waitFor(
+    () => {
+      const found = findDescendants([process.pid]).find(({ command }) =>
+        /^\S*ffmpeg /.test(command),
+      );
+      return found && process.kill(found.pid, signal);
+    },
+    { what: 'ffmpeg' },
+  );
+
+test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  'a decoder goes on after %s, which no frame is to blame for',
+  async signal => {
+    const decoder = new Decoder();
+    try {
+      const frame = readFileSync(images[0] ?? '');
+      expect(await decoder.decode(frame, 'raw')).toMatchObject({ width: 64 });
+      const title = 'windlass-child-decode';
+      const child = findDescendants([process.pid]).find(({ command }) => command.startsWith(title));
+      if (!child) throw new Error(`there is no ${title}`);
+      process.kill(child.pid, signal);
+      for (let n = 0; n < 20; n++)
+        expect(await decoder.decode(frame, 'raw')).toMatchObject({ width: 64 });
+      expect(findDescendants([process.pid]).map(({ pid }) => pid)).toContain(child.pid);
+    } finally {
+      decoder.close();
+    }
+  },
+);
 
 test('a real video is made within the limits, and too large a one is refused', async () => {
   const { directory, outputPath } = await makeScratch('');

@@ -24,6 +24,8 @@ const TIMEOUT_SECONDS = 60;
 
 process.title = 'windlass-child-decode';
 raiseOomScore();
+// Runners send these to all processes of a worker; a frame would count as one that cannot be decoded. It ends with its worker.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 sharp.cache(false);
 sharp.concurrency(1);
 sharp.block({ operation: ['VipsForeignLoad'] });

@@ -11,16 +11,22 @@ function readFrom(...sent: Buffer[]): ByteReader {
 }
 
 test('an answer that is longer than the picture may be is refused before memory is taken for it', async () => {
+  const request = { format: 'raw', pixels: 100 } as const;
   const picture = { width: 10, height: 10, bytes: Buffer.alloc(300, 1) };
-  expect(await readAnswer(readFrom(...writeAnswer(picture)), 100)).toEqual(picture);
+  expect(await readAnswer(readFrom(...writeAnswer(picture)), request)).toEqual(picture);
+  const long = { problem: 'x'.repeat(10_000) };
+  expect(await readAnswer(readFrom(...writeAnswer(long)), request)).toEqual({
+    problem: 'x'.repeat(4_096),
+  });
   const [header = Buffer.alloc(0)] = writeAnswer(picture);
-  for (const [length, kind] of [
-    [66_000, 0],
-    [66_000, 1],
-    [2 ** 31, 1],
+  for (const [length, kind, format, pixels] of [
+    [66_000, 1, 'raw', 100],
+    [2 ** 31, 1, 'raw', 100],
+    [100_000, 0, 'raw', 2 ** 26],
+    [1, 1, 'none', 2 ** 26],
   ] as const) {
     header.writeUInt8(kind, 0);
     header.writeUInt32BE(length, 9);
-    await expect(readAnswer(readFrom(header), 100)).rejects.toThrow('too long');
+    await expect(readAnswer(readFrom(header), { format, pixels })).rejects.toThrow('too long');
   }
 });

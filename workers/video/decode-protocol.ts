@@ -12,8 +12,10 @@ export type PictureFormat = (typeof FORMATS)[number];
 
 /** Of a picture that cannot be compressed, in any of the formats. */
 const MAX_PIXEL_BYTES = 4;
-/** Of a file without its pixels, or of a problem. */
+/** Of a file without its pixels. */
 const MAX_OTHER_BYTES = 65_536;
+/** One is kept for each frame. */
+const MAX_PROBLEM_BYTES = 4_096;
 
 export type Decoded = { width: number; height: number; bytes: Buffer } | { problem: string };
 
@@ -43,7 +45,7 @@ export async function readRequest(reader: ByteReader): Promise<DecodeRequest> {
 export function writeAnswer(decoded: Decoded): Buffer[] {
   const header = Buffer.alloc(13);
   if ('problem' in decoded) {
-    const text = Buffer.from(decoded.problem);
+    const text = Buffer.from(decoded.problem).subarray(0, MAX_PROBLEM_BYTES);
     header.writeUInt32BE(text.length, 9);
     return [header, text];
   }
@@ -54,13 +56,20 @@ export function writeAnswer(decoded: Decoded): Buffer[] {
   return [header, decoded.bytes];
 }
 
-/** The answer to a request for so many pixels. Throws where it is longer than one can be, as of a decoder that a picture took over. */
-export async function readAnswer(reader: ByteReader, pixels: number): Promise<Decoded> {
+/** The answer to such a request. Throws where it is longer than one can be, as of a decoder that a picture took over. */
+export async function readAnswer(
+  reader: ByteReader,
+  request: Pick<DecodeRequest, 'format' | 'pixels'>,
+): Promise<Decoded> {
   const header = await reader.readExactly(13);
+  const isProblem = header.readUInt8(0) === 0;
   const length = header.readUInt32BE(9);
-  if (length > MAX_PIXEL_BYTES * pixels + MAX_OTHER_BYTES)
+  if (length > (isProblem ? MAX_PROBLEM_BYTES : maxPictureBytes(request)))
     throw new Error('the answer is too long');
   const bytes = await reader.readExactly(length);
-  if (header.readUInt8(0) === 0) return { problem: bytes.toString('utf8') };
+  if (isProblem) return { problem: bytes.toString('utf8') };
   return { width: header.readUInt32BE(1), height: header.readUInt32BE(5), bytes };
 }
+
+const maxPictureBytes = ({ format, pixels }: Pick<DecodeRequest, 'format' | 'pixels'>) =>
+  format === 'none' ? 0 : MAX_PIXEL_BYTES * pixels + MAX_OTHER_BYTES;

@@ -46,7 +46,7 @@ export class Decoder {
     const watch = watchMemory(child, MAX_MEMORY, () => end('it needs too much memory'));
     for (const bytes of writeRequest({ frame, format, pixels })) child.stdin?.write(bytes);
     try {
-      return await readAnswer(reader, pixels);
+      return await readAnswer(reader, { format, pixels });
     } catch {
       this.#stop();
       return { problem: `cannot be decoded: ${reason}` };

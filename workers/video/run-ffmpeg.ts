@@ -6,11 +6,16 @@ import { signalNumber } from '../runs/signal-number.ts';
 import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { diskFull, watchScratch } from '../sandbox/scratch-dir.ts';
+import { isStopSignal, stoppedProgram } from '../sandbox/stopped-program.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
-import { tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
+import { printsTooMuch, tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 
 /** Of the end of standard error. */
 const MAX_STDERR_LENGTH = 8192;
+/** fluent-ffmpeg keeps what is printed until its line ends. FFmpeg's lines have some hundred characters. */
+const MAX_LINE_LENGTH = 1 << 20;
+/** FFmpeg's own exit code after a signal; where it failed it has printed why. */
+const STOPPED = 255;
 
 interface RunFfmpegOptions {
   ffmpeg: string;
@@ -39,7 +44,8 @@ export interface FfmpegEnd {
 
 /**
  * Runs ffmpeg, confined, through fluent-ffmpeg (decision 25). Settles at the process's exit; throws the input's error,
- * the signal's reason, or a limit's error. If this process dies, ffmpeg ends with its input.
+ * the signal's reason, a limit's error, or `unavailable` where ffmpeg was told to stop. If this process dies, ffmpeg ends
+ * with its input.
  */
 export async function runFfmpeg(options: RunFfmpegOptions): Promise<FfmpegEnd> {
   const { input, signal } = options;
@@ -119,13 +125,27 @@ async function runCommand(
       started.on('error', error => {
         if (started.pid === undefined) fail(error);
       });
+      for (const stream of [started.stdout, started.stderr])
+        watchLines(stream, () => end(printsTooMuch(MAX_LINE_LENGTH)));
       started.once('close', (code, signal) => {
+        if (isStopSignal(signal) || (code === STOPPED && stderr === ''))
+          end(stoppedProgram('ffmpeg'));
         resolve({ returncode: code ?? 128 + signalNumber(signal ?? ''), stderr });
       });
       if (running.reason) started.kill('SIGKILL');
       watch(started, limits, end);
     });
     command.run();
+  });
+}
+
+/** Calls back for a line that is longer than any of ffmpeg's. */
+function watchLines(stream: Readable | null, onTooLong: () => void): void {
+  let length = 0;
+  stream?.on('data', (piece: string) => {
+    const end = Math.max(piece.lastIndexOf('\n'), piece.lastIndexOf('\r'));
+    length = end < 0 ? length + piece.length : piece.length - end - 1;
+    if (length > MAX_LINE_LENGTH) onTooLong();
   });
 }
 

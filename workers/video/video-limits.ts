@@ -42,3 +42,10 @@ export function tooSlow(seconds: number): WindlassError {
     hint: 'Make several shorter videos. LIMIT_VIDEO_SECONDS sets the limit.',
   });
 }
+
+export function printsTooMuch(length: number): WindlassError {
+  return new WindlassError('video_failed', {
+    detail: `ffmpeg printed a line of more than ${length} characters.`,
+    hint: 'Check whether a frame is damaged.',
+  });
+}

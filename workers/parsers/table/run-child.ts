@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors/errors.ts';
 import { MAX_TIMER_MS } from '../../../shared/process/max-timer.ts';
@@ -9,9 +8,11 @@ import { packageRoot } from '../../../shared/process/package-root.ts';
 import { closePipesAfterExit } from '../../sandbox/close-pipes.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
+import { isStopSignal, stoppedProgram } from '../../sandbox/stopped-program.ts';
 import { watchMemory } from '../../sandbox/watch-memory.ts';
 import { type AttemptResources, afterLackOfMemory, LackOfMemory } from './lack-of-memory.ts';
-import { type Made, type TableAnswer, TableError, type TableRequest } from './protocol.ts';
+import { type Made, TableError, type TableRequest } from './protocol.ts';
+import { type LastAnswer, readAnswer } from './read-answer.ts';
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', packageRoot));
@@ -19,8 +20,6 @@ const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', pac
 const MAX_ATTEMPTS = 3;
 /** V8 reserves 10 GB of addresses for a WebAssembly memory, unless it checks its bounds itself. */
 const NO_WASM_CAGE = '--disable-wasm-trap-handler';
-/** The most that a child may answer: the statistics of 10,000 columns take some MB. */
-const MAX_TOLD_BYTES = 128 << 20;
 /** V8's share of the limit. */
 const HEAP_MB = 96;
 
@@ -41,7 +40,8 @@ export interface RunOptions {
 
 /**
  * Runs a table request in a child process; settles at its exit. Throws TableError for problems of the file,
- * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, and the signal's reason.
+ * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, `unavailable` for a child that was
+ * told to stop, and the signal's reason.
  */
 export async function runTableChild<K extends keyof Made>(
   request: Extract<Unlimited<TableRequest>, { kind: K }>,
@@ -106,22 +106,16 @@ async function runOnce(
   child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
     stderr = (stderr + piece).slice(-4_000);
   });
-  let told = 0;
-  child.stdout?.on('data', ({ length }: Buffer) => {
-    told += length;
-    // A child that was taken over by a file.
-    if (told > MAX_TOLD_BYTES) end(new Error('the table process tells too much'));
-  });
-  child.stdout?.pause();
   try {
     await input;
     timer = setTimeout(() => end(tooSlow(seconds)), Math.min(seconds * 1_000, MAX_TIMER_MS));
     child.stdin?.write(`${JSON.stringify({ ...request, memory })}\n`);
-    const answer = await readAnswer(child, options);
+    const answer = await readAnswer(child.stdout, options.onProgress);
     child.stdin?.end();
     await ended;
     if (reason !== undefined) throw reason;
     if (!answer && child.signalCode === 'SIGKILL') throw new LackOfMemory('killed');
+    if (!answer && isStopSignal(child.signalCode)) throw stoppedProgram('the table process');
     return toResult(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
@@ -130,25 +124,6 @@ async function runOnce(
     child.kill('SIGKILL');
     await ended;
   }
-}
-
-type LastAnswer = Exclude<TableAnswer, { progress: number }>;
-
-async function readAnswer(
-  child: ChildProcess,
-  { onProgress }: RunOptions,
-): Promise<LastAnswer | undefined> {
-  // It may have ended before its input was there.
-  if (!child.stdout || child.stdout.destroyed) return undefined;
-  const lines = createInterface({ input: child.stdout, crlfDelay: Infinity });
-  // Of a stream that is destroyed it hears no end.
-  child.stdout.once('close', () => lines.close());
-  for await (const line of lines) {
-    const answer = JSON.parse(line) as TableAnswer;
-    if ('progress' in answer) onProgress(answer.progress);
-    else return answer;
-  }
-  return undefined;
 }
 
 function toResult(

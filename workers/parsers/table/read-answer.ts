@@ -1,0 +1,53 @@
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { WindlassError } from '../../../shared/errors/errors.ts';
+import type { TableAnswer } from './protocol.ts';
+
+/**
+ * The most that a child may answer: names and most frequent texts of 2,500 columns take 27 MB where each character takes
+ * four bytes. A child that a file took over could answer what JSON.parse takes all memory for.
+ */
+const MAX_BYTES = 32 << 20;
+
+export type LastAnswer = Exclude<TableAnswer, { progress: number }>;
+
+/** The child's last answer; undefined if it ends without one. */
+export async function readAnswer(
+  stdout: Readable,
+  onProgress: (share: number) => void,
+): Promise<LastAnswer | undefined> {
+  // It may have ended before its input was there.
+  if (stdout.destroyed) return undefined;
+  let told = 0;
+  const lines = createInterface({ input: stdout, crlfDelay: Infinity });
+  stdout.on('data', ({ length }: Buffer) => {
+    told += length;
+    if (told > MAX_BYTES) stdout.destroy();
+  });
+  // Of a stream that is destroyed it hears no end.
+  stdout.once('close', () => lines.close());
+  for await (const line of lines) {
+    const answer = parse(line);
+    if (!answer) break;
+    if ('progress' in answer) onProgress(answer.progress);
+    else return answer;
+  }
+  if (told > MAX_BYTES) throw tellsTooMuch();
+  return undefined;
+}
+
+/** Undefined for the beginning of an answer that the end of the child has cut. */
+function parse(line: string): TableAnswer | undefined {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function tellsTooMuch(): WindlassError {
+  return new WindlassError('parse_failed', {
+    detail: `The upload cannot be parsed: the statistics of its columns take more than ${MAX_BYTES} bytes.`,
+    hint: 'Put fewer tables or columns into a file.',
+  });
+}
