@@ -11,6 +11,7 @@ import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
 import type { SendBuffers } from './http/send-buffers.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
+import type { CredentialRates } from './identity/credential-rates.ts';
 import type { Oidc } from './identity/oidc/oidc.ts';
 import type { OwnPasswordChanges } from './identity/own-password-changes.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
@@ -42,6 +43,7 @@ export interface ApiContext {
   /** All requests of each user. */
   requestRates: RequestRates;
   passwordChanges: OwnPasswordChanges;
+  credentialRates: CredentialRates;
   /** Undefined without OIDC_ISSUER. */
   oidc: Oidc | undefined;
   credentialCache: CredentialCache;

@@ -29,6 +29,7 @@ import { createMessageClasses } from './http/message-classes.ts';
 import { RequestMemory } from './http/request-memory.ts';
 import { SendBuffers } from './http/send-buffers.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
+import { CredentialRates } from './identity/credential-rates.ts';
 import { identifyAfterWait } from './identity/identify-sender.ts';
 import { openOidc } from './identity/oidc/oidc.ts';
 import { OwnPasswordChanges } from './identity/own-password-changes.ts';
@@ -113,6 +114,7 @@ async function main(): Promise<void> {
     }),
     requestRates: new RequestRates(config.LIMIT_REQUESTS),
     passwordChanges: new OwnPasswordChanges(),
+    credentialRates: new CredentialRates(),
     oidc: openOidc(renewable),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),

@@ -112,6 +112,7 @@ export default routes('login', (router, api) => {
 
   async function logIn(req: Request, res: Response, user: User): Promise<void> {
     res.locals.user = user;
+    api.credentialRates.countLogin(user.username);
     const login = await beginLogin(database.db, user, {
       timeout: config.LOGIN_TIMEOUT,
       instead: readLoginCookie(req),

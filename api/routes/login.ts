@@ -12,7 +12,6 @@ import { beginLogin } from '../identity/logins.ts';
 import { tooManyRefused } from '../identity/password-floods.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
-import { tooManyRequests } from '../middleware/limit-requests.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { refuseCrossSite } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
@@ -65,8 +64,7 @@ export default routes('login', (router, api) => {
         const { requestId } = res.locals;
         const user = await passwords.check({ username, password, address, requestId });
         if (!user) throw wrongPassword();
-        if (api.requestRates.exceed(user.username, undefined))
-          throw tooManyRequests(config.LIMIT_REQUESTS);
+        api.credentialRates.countLogin(user.username);
         res.locals.user = user;
         const login = await beginLogin(database.db, user, {
           timeout: config.LOGIN_TIMEOUT,

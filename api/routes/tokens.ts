@@ -125,8 +125,10 @@ export default routes('json-body', (router, api) => {
       },
       errors: ['forbidden', 'conflict'],
       handle: async ({ req, res, body }) => {
-        await api.freeSpace.assertFree();
-        const made = await createToken(db, currentUser(res), body(), auditOf(req, res));
+        const user = currentUser(res);
+        const given = body();
+        api.credentialRates.countToken(user.username);
+        const made = await createToken(db, user, given, auditOf(req, res));
         res.status(201).set('Cache-Control', 'no-store').json(made);
       },
     }),

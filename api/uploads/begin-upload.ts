@@ -26,6 +26,8 @@ import { nameText } from '../projects/text-fields.ts';
 
 /** The most characters of all names: a model's record shows the names of 200 uploads. */
 const MAX_NAMES = 65_536;
+/** The most characters of all names in `types`: they are kept with the upload. */
+const MAX_COLUMN_NAMES = 65_536;
 
 /** What POST /uploads takes; the parser's parameters stand beside. */
 export const newUpload = (longest: number) =>
@@ -53,6 +55,13 @@ export const newUpload = (longest: number) =>
     })
     .meta({ id: 'NewUpload' });
 
+/** The parameters of a new upload. */
+const newParameters = (stored: z.ZodObject) =>
+  stored.refine(({ types }) => Object.keys(types ?? {}).join('').length <= MAX_COLUMN_NAMES, {
+    message: `must have names of at most ${MAX_COLUMN_NAMES} characters together`,
+    path: ['types'],
+  });
+
 type NewUpload = z.output<ReturnType<typeof newUpload>>;
 
 /** Begins an upload into a model that the user may write; its id. `tus`: its bytes come through tus. */
@@ -63,7 +72,7 @@ export async function beginUpload(
   tus?: TusUpload,
 ): Promise<string> {
   const definition = PARSERS[parser as ParserName];
-  const parameters = parseInput(rest, definition.parameters);
+  const parameters = parseInput(rest, newParameters(definition.parameters));
   const uid = newId();
   await api.freeSpace.assertFree();
   await api.database.db.transaction(async tx => {

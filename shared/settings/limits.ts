@@ -149,7 +149,7 @@ export const LIMITS = {
     schema: whole(0),
     default: String(1 << 30),
     meaning:
-      'bytes kept free on the disk of the files: uploads, output, videos, tables, views, projects, models, bookmarks, parameters, jobs, sessions, links, tokens, webhooks and further access that would use them are refused; 0: no limit',
+      'bytes kept free on the disk of the files: uploads, output, videos, tables, views, projects, models, bookmarks, parameters, jobs, sessions, links, webhooks and further access that would use them are refused; 0: no limit',
   },
   LIMIT_REQUESTS: {
     schema: whole(0),

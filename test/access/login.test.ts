@@ -192,6 +192,26 @@ describeStack(undefined, 'logins', form => {
     expect((await newest.fetch('/api/users/-')).status).toBe(200);
   });
 
+  test('right logins of one user: 429 beyond twenty at once, and no entry of the audit', async () => {
+    const alice = await addUser();
+    await logIn(stack, alice);
+    const all = Array.from({ length: 60 }, () => sendLogin(stack.url, alice));
+    const refused = (await Promise.all(all)).filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(30);
+    const [answer] = refused as [Response];
+    const { hint } = await expectProblem(answer, 429, 'too_many_requests');
+    const wait = Number(answer.headers.get('Retry-After'));
+    expect([wait >= 1 && wait <= 3, hint]).toEqual([
+      true,
+      expect.stringContaining(`Wait ${wait} s`),
+    ]);
+    const entries = await database`
+      select action from audit_pending where username = ${alice.username}
+      union all select action from audit_entries where username = ${alice.username}`;
+    expect(entries.length).toBe(1 + 60 - refused.length);
+    expect((await sendLogin(stack.url, await addUser())).status).toBe(200);
+  });
+
   test('a changed password ends every login; so does the removal of the user, for later users too', async () => {
     const alice = await addUser();
     const logins = [await logIn(stack, alice), await logIn(stack, alice)];

@@ -249,4 +249,27 @@ describeStack(undefined, 'API tokens', form => {
     const second = await list(alice, `?limit=60&after=${first.next}`);
     expect([first.items.length, second.items.length, second.next]).toEqual([60, 40, null]);
   });
+
+  test('more new tokens of one user than a hundred at once: 429', async () => {
+    const alice = await addUser();
+    const replace = async () => {
+      const answer = await alice.fetch(TOKENS, {
+        method: 'POST',
+        body: JSON.stringify({ name: 'x', scope: 'read' }),
+      });
+      if (answer.status !== 201) return answer;
+      await alice.delete(`${TOKENS}/${((await answer.json()) as Made).id}`);
+      return undefined;
+    };
+    const refused: Response[] = [];
+    for (let n = 0; n < 13; n++)
+      for (const answer of await Promise.all(Array.from({ length: 10 }, replace)))
+        if (answer) refused.push(answer);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const answer of refused) {
+      const { detail } = await expectProblem(answer, 429, 'too_many_requests');
+      expect(detail).toContain('100 tokens at once, and then one in 3 seconds');
+      expect(Number(answer.headers.get('Retry-After'))).toBeGreaterThan(0);
+    }
+  });
 });

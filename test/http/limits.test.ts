@@ -6,7 +6,6 @@ import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
-import { sendLogin } from '../harness/browser-login.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
@@ -446,18 +445,5 @@ describe('limits of a process and its disk', () => {
     await waitFor(async () => (await busy.fetch('/api/projects')).status === 200, {
       what: 'the next second',
     });
-  });
-
-  test('right logins of one user: 429', async () => {
-    const { username, password } = stack;
-    const refused = await waitFor(
-      async () => {
-        const all = Array.from({ length: 60 }, () => sendLogin(stack.url, { username, password }));
-        return (await Promise.all(all)).find(({ status }) => status === 429);
-      },
-      { what: 'a refusal' },
-    );
-    const { hint } = await expectProblem(refused, 429, 'too_many_requests');
-    expect(hint).toContain('LIMIT_REQUESTS');
   });
 });

@@ -6,6 +6,7 @@ import type { ApiContext } from '../../api/context.ts';
 import { RequestMemory } from '../../api/http/request-memory.ts';
 import { SendBuffers } from '../../api/http/send-buffers.ts';
 import { CredentialCache } from '../../api/identity/credential-cache.ts';
+import { CredentialRates } from '../../api/identity/credential-rates.ts';
 import { OwnPasswordChanges } from '../../api/identity/own-password-changes.ts';
 import { PasswordVerifier } from '../../api/identity/password-verifier.ts';
 import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
@@ -69,6 +70,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     rawJson: new RawJsonBodies(config, memory),
     requestRates: new RequestRates(config.LIMIT_REQUESTS),
     passwordChanges: new OwnPasswordChanges(),
+    credentialRates: new CredentialRates(),
     oidc: undefined,
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,

@@ -1,9 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { newId } from '../../shared/ids.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
 import { waitForEnd } from '../harness/remote.ts';
+import { utf8 } from '../harness/tables.ts';
 import { TusClient } from '../harness/tus.ts';
 import {
   beginUpload,
@@ -15,11 +17,12 @@ import {
   sha256,
   someBytes,
 } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { useStack, useStackDatabase } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'uploads', form => {
   const { stack, client } = useStack(form, { env: { LIMIT_UPLOADS: '40' } });
+  const database = useStackDatabase(stack);
   let other: Client;
   let pid: string;
   let mid: string;
@@ -89,6 +92,18 @@ describeStack(undefined, 'uploads', form => {
       await expectProblem(await client.fetch(path, { method }), 404, 'not_found');
     await expectProblem(await putPart(client, partPath(id, 0, 1), someBytes(1)), 404, 'not_found');
     await expectProblem(await finishUpload(client, id, [1]), 404, 'not_found');
+  });
+
+  test('an upload that an earlier release took with longer names in "types" is parsed', async () => {
+    const names = Array.from({ length: 80 }, (_, n) => `c${n}`.padEnd(1_000, 'x'));
+    const types = Object.fromEntries(names.map(name => [name, 'text']));
+    const uid = newId();
+    await database`insert into uploads (uid, owner, model, parser, parameters, aids, input)
+      values (${uid}, ${stack.username}, ${mid}, 'csv', ${JSON.stringify({ types })}::text::jsonb, '{old}', false)`;
+    const csv = `${names.join()}\n${names.map(() => '1').join()}\n`;
+    expect((await putPart(client, partPath(uid, 0, 0), utf8(csv))).status).toBe(200);
+    const { job } = (await (await finishUpload(client, uid, [1])).json()) as { job: string };
+    expect(await waitForEnd(client, job)).toMatchObject({ state: 'succeeded' });
   });
 
   test('what is wrong about a new upload is named', async () => {

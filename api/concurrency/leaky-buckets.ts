@@ -1,0 +1,30 @@
+import { LRUCache } from 'lru-cache';
+
+/** Of parties that were here before them nothing is remembered. */
+const MAX_PARTIES = 10_000;
+
+/**
+ * How much of something each party may do, in this process: so much at once, and one in each interval over time. Leaky buckets as
+ * meters, by the generic cell rate algorithm (ITU-T I.371).
+ */
+export class LeakyBuckets {
+  readonly #atOnce: number;
+  readonly #seconds: number;
+  /** By party: when its bucket is empty again, in seconds of performance.now(). */
+  readonly #empty = new LRUCache<string, number>({ max: MAX_PARTIES });
+
+  constructor({ atOnce, seconds }: { atOnce: number; seconds: number }) {
+    this.#atOnce = atOnce;
+    this.#seconds = seconds;
+  }
+
+  /** Counts one more. 0, or in how many whole seconds there is room, where it is one too many: then it is not counted. */
+  add(party: string): number {
+    const now = performance.now() / 1_000;
+    const empty = Math.max(now, this.#empty.get(party) ?? 0) + this.#seconds;
+    const wait = empty - now - this.#atOnce * this.#seconds;
+    if (wait > 0) return Math.ceil(wait);
+    this.#empty.set(party, empty);
+    return 0;
+  }
+}

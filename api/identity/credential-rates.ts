@@ -1,0 +1,36 @@
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
+
+/** One more in so many seconds, over time. */
+const SECONDS = 3;
+const LOGINS_AT_ONCE = 20;
+/** As many as a user may have. */
+const TOKENS_AT_ONCE = 100;
+
+/**
+ * How often one user logs in and makes tokens, in this process. Each leaves entries of the audit for a year, also on a disk that is
+ * nearly full: there users must still get in, to remove what they stored.
+ */
+export class CredentialRates {
+  readonly #logins = new LeakyBuckets({ atOnce: LOGINS_AT_ONCE, seconds: SECONDS });
+  readonly #tokens = new LeakyBuckets({ atOnce: TOKENS_AT_ONCE, seconds: SECONDS });
+
+  /** Counts a login of someone who was identified. Throws `too_many_requests`. */
+  countLogin(username: string): void {
+    const wait = this.#logins.add(username);
+    if (wait > 0) throw tooOften(`you log in at most ${LOGINS_AT_ONCE} times at once`, wait);
+  }
+
+  /** Counts a new token. Throws `too_many_requests`. */
+  countToken(username: string): void {
+    const wait = this.#tokens.add(username);
+    if (wait > 0) throw tooOften(`you make at most ${TOKENS_AT_ONCE} tokens at once`, wait);
+  }
+}
+
+const tooOften = (bound: string, seconds: number) =>
+  new WindlassError('too_many_requests', {
+    detail: `Too many requests: ${bound}, and then one in ${SECONDS} seconds.`,
+    hint: `Wait ${seconds} s, and use one login or token for many requests.`,
+    headers: { 'Retry-After': String(seconds) },
+  });
