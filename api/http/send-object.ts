@@ -97,12 +97,14 @@ const ADDRESS_SECONDS = 3_600;
 
 /**
  * Whether the store would understand the request as we do. An address is for GET alone, and the store does not know our
- * tags: it would refuse If-Match, and might send a range of another object than If-Range names.
+ * tags: it would refuse If-Match, and might send a range of another object than If-Range names. To If-Modified-Since it
+ * would answer 304 for any later date, also that of another object.
  */
 function mayFollow(req: Request, tags: (string | undefined)[]): boolean {
   const condition = req.get('If-Range');
   const isKnown = condition === undefined || tags.includes(condition);
-  return req.method === 'GET' && req.get('If-Match') === undefined && isKnown;
+  const isOurs = ['If-Match', 'If-Modified-Since'].some(name => req.get(name) !== undefined);
+  return req.method === 'GET' && isKnown && !isOurs;
 }
 
 /** Videos, which are sent by the store itself where VIDEO_DELIVERY says so. */

@@ -112,6 +112,11 @@ describeUnless(missing, 'videos that the object store sends', () => {
       Number(head.headers.get('Content-Length')),
     ]);
     await expectProblem(await ask(at, { 'If-Match': '"x"' }), 412, 'precondition_failed');
+    const date = head.headers.get('Last-Modified') ?? '';
+    expect((await ask(at, { 'If-Modified-Since': date })).status).toBe(304);
+    // A later date is that of another video; the store would answer 304.
+    const later = new Date(Date.now() + 60_000).toUTCString();
+    expect((await ask(at, { 'If-Modified-Since': later })).status).toBe(200);
     expect((await ask(`${at}/poster`)).status).toBe(200);
   });
 

@@ -179,6 +179,44 @@ test('commas in texts are no delimiters where others take all lines apart', asyn
   ]);
 });
 
+test('a delimiter that is rarer than the commas does not keep commas in texts', async () => {
+  expect(
+    await look('name, score, tags (a|b), note\nann, 5, x|y, hi\nbob, 7, z|w, ho\n'),
+  ).toHaveLength(4);
+  expect(await look('Name, Role, Team; Lead\nAnn, admin, Core; Bo\n')).toEqual([
+    'Name text "Ann"',
+    'Role text " admin"',
+    'Team; Lead text " Core; Bo"',
+  ]);
+});
+
+test('tabs and commas are weighed by records as they are read', async () => {
+  const begin = 'City, State\tpop\nAustin, TX\t5\n';
+  const found = async (rest: string, given: object = {}) =>
+    (await read(begin + rest, given)).json.map(column => column.at(-1));
+  const last = ['"Dallas, TX"', '7'];
+  expect(await found('# by hand, again\nDallas, TX\t7\n', { comment: '#' })).toEqual(last);
+  expect(await found('#,\t"\nDallas, TX\t7\n', { comment: '#' })).toEqual(last);
+  expect(await look('Name, First;x\n# c\nMüller, Hans;5\n', { comment: '#' })).toEqual([
+    'Name, First text "Müller, Hans"',
+    'x integer 5',
+  ]);
+  expect(await look('x y\n# c\n1 2\n', { comment: '#' })).toEqual(['x integer 1', 'y integer 2']);
+  expect(await look('City, State\tpop\nAustin, TX\t5\t\nDallas, TX\t7\t\n')).toEqual([
+    'City, State text "Austin, TX" "Dallas, TX"',
+    'pop integer 5 7',
+  ]);
+  expect(await found('Dallas, TX\t7\n8\n', { tolerance: 1 })).toEqual(last);
+  expect(await found('Washington,\t7\n')).toEqual(['"Washington,"', '7']);
+  expect(await found('Dallas, TX\t"one\ntwo"\n')).toEqual(['"Dallas, TX"', '"one\\ntwo"']);
+  // These commas are delimiters.
+  expect(await look('n,\tx\n1,\t2\n3,4\n5,\t6\n', { tolerance: 1 })).toHaveLength(2);
+  expect(await look('a\tb,n\n1,2\n3,4\n', { tolerance: 9 })).toEqual([
+    'a\tb integer 1 3',
+    'n integer 2 4',
+  ]);
+});
+
 test('a first row without a text is data', async () => {
   expect(await look('2026-01-01,1.5\n2026-01-01T01:00:00,1.6\n2026-01-01T02:00:00,1.7\n')).toEqual([
     'column0 text "2026-01-01" "2026-01-01T01:00:00" "2026-01-01T02:00:00"',

@@ -1,9 +1,9 @@
 import { splitRecord, walkRecord } from './dialect.ts';
 
 const DELIMITERS = [',', ';', '\t', '|'];
-/** Bytes and lines that are looked at for values that are alike. */
+/** Bytes and records that are looked at for values that are alike. */
 const BYTES = 100_000;
-const LINES = 100;
+const RECORDS = 100;
 const SPACED_NUMBER = /^[-+]?(\d+[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?$/;
 const TAB_BESIDE_ANOTHER = /[,;|]\t|\t[,;|]/;
 /** A text such as Doe, Jane. */
@@ -13,74 +13,108 @@ const TEXT_WITH_COMMAS = /^ *\p{L}(?:[^,]|, )*$/u;
 export const isCommaNumber = (text: string): boolean =>
   /^ *[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)? *$/.test(text);
 
+interface Format {
+  quote: string;
+  comment: string | undefined;
+  /** So many rows may be malformed. */
+  tolerance: number;
+}
+
 /**
- * A tab where it splits all lines; else the most frequent usual delimiter of the first record, unless all its commas are
+ * A tab where it splits all rows; else the most frequent usual delimiter of the first record, unless all its commas are
  * those of numbers and texts; a space if all rows are numbers between spaces.
  */
 export function inferDelimiter(
   head: Buffer,
-  { quote, decimal }: { quote: string; decimal: '.' | ',' },
+  { decimal, ...format }: Format & { decimal: '.' | ',' },
 ): string {
   const usual = DELIMITERS.filter(delimiter => delimiter !== decimal);
   const counts = new Map(usual.map(delimiter => [delimiter.charCodeAt(0), 0]));
-  walkRecord(head, quote, byte => {
+  walkRecord(head, format.quote, byte => {
     const n = counts.get(byte);
     if (n === undefined) return false;
     counts.set(byte, n + 1);
     return true;
   });
+  const countOf = (delimiter: string) => counts.get(delimiter.charCodeAt(0));
   const most = Math.max(...counts.values());
-  if (most === 0 && isSpaced(head)) return ' ';
+  if (most === 0 && isSpaced(head, format)) return ' ';
   const mayBe = (delimiter: string) =>
-    counts.get(delimiter.charCodeAt(0)) !== 0 && !(delimiter === '\t' && hasAligningTabs(head));
-  const apart = (delimiter: string) => takeApart(head, { delimiter, quote });
+    countOf(delimiter) !== 0 && !(delimiter === '\t' && areTabsAligning(head, format));
+  const apart = (delimiter: string) => takeApart(head, delimiter, format);
   if (mayBe('\t') && apart('\t').length > 1) return '\t';
-  const found = usual.find(delimiter => counts.get(delimiter.charCodeAt(0)) === most) ?? ',';
+  const found = usual.find(delimiter => countOf(delimiter) === most) ?? ',';
   if (found !== ',') return found;
   const keepsCommas = (delimiter: string) =>
-    delimiter !== ',' && mayBe(delimiter) && areCommasInValues(apart(delimiter));
+    delimiter !== ',' &&
+    mayBe(delimiter) &&
+    // A delimiter that is rarer than the commas is more likely part of a text itself.
+    areCommasInValues(apart(delimiter), { inTexts: countOf(delimiter) === most });
   return usual.find(keepsCommas) ?? found;
 }
 
-/** The values of the first lines; none if some lines have more than others, or if the delimiter only ends them. */
-function takeApart(head: Buffer, dialect: { delimiter: string; quote: string }): string[][] {
-  const rows = linesOf(head).map(line => splitRecord(Buffer.from(line), dialect));
-  const isEven = rows.every(row => row.length === rows[0]?.length);
-  return isEven && rows.some(row => row.filter(value => value !== '').length > 1) ? rows : [];
+/** The values of the first records; none if some have more than others, or if the delimiter only ends them. */
+function takeApart(head: Buffer, delimiter: string, format: Format): string[][] {
+  const { quote, tolerance } = format;
+  const rows = recordsOf(head, delimiter, format).map(record =>
+    splitRecord(record, { delimiter, quote }),
+  );
+  const length = rows[0]?.length ?? 0;
+  // A delimiter may end a row.
+  for (const row of rows) if (row.length === length + 1 && row.at(-1) === '') row.pop();
+  const even = rows.filter(row => row.length === length);
+  const odd = rows.length - even.length;
+  const isEven = odd <= tolerance && odd < even.length;
+  return isEven && even.some(row => row.filter(value => value !== '').length > 1) ? even : [];
 }
 
 /** Whether tabs only align what another delimiter takes apart. */
-const hasAligningTabs = (head: Buffer): boolean =>
-  linesOf(head).some(line => TAB_BESIDE_ANOTHER.test(line));
+const areTabsAligning = (head: Buffer, format: Format): boolean =>
+  recordsOf(head, '\t', format)
+    .filter(record => record.includes('\t'))
+    .every(record => TAB_BESIDE_ANOTHER.test(record.toString()));
 
 /** Whether all commas below the names are parts of numbers or texts: 1,5;2,5 and Doe, Jane;2,5. */
-function areCommasInValues([first = [], ...others]: string[][]): boolean {
+function areCommasInValues(
+  [first = [], ...others]: string[][],
+  { inTexts }: { inTexts: boolean },
+): boolean {
   const rows = others.length > 0 ? others : [first];
   return (
     first.length > 1 &&
     rows
       .flat()
       .filter(value => value.includes(','))
-      .every(value => isCommaNumber(value) || TEXT_WITH_COMMAS.test(value))
+      .every(value => isCommaNumber(value) || (inTexts && TEXT_WITH_COMMAS.test(value)))
   );
 }
 
-/** Whether spaces split all lines into equally many values, numbers only after the first line. */
-function isSpaced(head: Buffer): boolean {
-  const lines = linesOf(head).map(line => line.trim().split(/ +/));
-  const [first = [], ...others] = lines;
+/** Whether spaces split all rows into equally many values, numbers only after the first row. */
+function isSpaced(head: Buffer, format: Format): boolean {
+  const rows = recordsOf(head, ' ', format).map(record => record.toString().trim().split(/ +/));
+  const [first = [], ...others] = rows;
   return (
     first.length > 1 &&
     others.length > 0 &&
     others.every(
-      line => line.length === first.length && line.every(value => SPACED_NUMBER.test(value)),
+      row => row.length === first.length && row.every(value => SPACED_NUMBER.test(value)),
     )
   );
 }
 
-/** The first non-blank lines, without one that is cut. */
-function linesOf(head: Buffer): string[] {
-  const lines = head.toString('utf8', 0, BYTES).split(/\r\n|\n|\r/);
-  const whole = head.length > BYTES || lines.length > LINES ? lines.slice(0, -1) : lines;
-  return whole.slice(0, LINES).filter(line => line !== '');
+/** The first records, without blank lines, comments, and one that is cut. */
+function recordsOf(head: Buffer, delimiter: string, { quote, comment }: Format): Buffer[] {
+  const bytes = head.subarray(0, BYTES);
+  const code = delimiter.charCodeAt(0);
+  const records: Buffer[] = [];
+  for (let at = 0; at < bytes.length && records.length < RECORDS; ) {
+    const rest = bytes.subarray(at);
+    const isComment = rest[0] === comment?.charCodeAt(0);
+    // A comment has no values, so that its quotes are none.
+    const { end } = walkRecord(rest, quote, byte => byte === code && !isComment);
+    const isCut = end === rest.length && head.length > BYTES;
+    if (end > 0 && !isComment && !isCut) records.push(rest.subarray(0, end));
+    at += end + 1;
+  }
+  return records;
 }

@@ -40,7 +40,7 @@ export async function prepareText(
       hint: 'Name "encoding": "utf-16", or save the file as UTF-8.',
     });
   const encoding = parameters.encoding ?? mark ?? 'utf-8';
-  const { quote = '"', comment, skip = 0 } = parameters;
+  const { quote = '"', comment, skip = 0, decimal = '.', tolerance = 0 } = parameters;
   const decoded = () => decodeText(input, encoding);
   const preamble = await findPreamble(decoded(), { comment, skip });
   const head = await takeBytes(dropBytes(decoded(), preamble.bytes), MAX_RECORD_BYTES);
@@ -50,7 +50,7 @@ export async function prepareText(
   const delimiter =
     parameters.delimiter ??
     preamble.delimiter ??
-    inferDelimiter(record, { quote, decimal: parameters.decimal ?? '.' });
+    inferDelimiter(record, { quote, decimal, comment, tolerance });
   const hasBlankValues =
     preamble.blank.lines > 0 && marks === 0 && hasOneValue(record, { quote, delimiter });
   const isBlankKept = hasBlankValues && parameters.header === false;
