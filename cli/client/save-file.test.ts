@@ -1,16 +1,20 @@
 import {
   chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { saveFile } from './save-file.ts';
+import { requireWritable, saveFile } from './save-file.ts';
 
 let folder: string;
 
@@ -42,5 +46,28 @@ test('a name may have as many bytes as the file system takes', async () => {
     await saveFile(join(folder, name), bytes());
     expect(readdirSync(folder)).toEqual([name]);
     rmSync(join(folder, name));
+  }
+});
+
+test('a folder is refused before the work', async () => {
+  const path = join(folder, 'study.mp4');
+  mkdirSync(path);
+  await expect(requireWritable(path)).rejects.toMatchObject({
+    message: `${path} is a folder here.`,
+    hint: 'Name a file.',
+  });
+});
+
+test('a link is followed, also to a file that is not there yet', async () => {
+  const [link, target] = [join(folder, 'link'), join(folder, 'below', 'file')];
+  symlinkSync('below/file', link);
+  await expect(requireWritable(link)).rejects.toMatchObject({ code: 'ENOENT' });
+  mkdirSync(join(folder, 'below'));
+  for (const present of [false, true]) {
+    expect(existsSync(target)).toBe(present);
+    await requireWritable(link);
+    await saveFile(link, bytes());
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(readFileSync(target, 'utf8')).toBe('new');
   }
 });

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { access, constants, open, realpath, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { access, constants, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { errnoOf } from '../command-error.ts';
+import { CommandError, ifMissing } from '../command-error.ts';
 
 /** Throws where saveFile() could not write the file, before the work whose result it is to be. */
 export async function requireWritable(path: string): Promise<void> {
-  const { target, isSpecial } = await findTarget(path);
+  const { target, isSpecial, present } = await findTarget(path);
+  if (present?.isDirectory())
+    throw new CommandError(`${path} is a folder here.`, { hint: 'Name a file.' });
   await access(isSpecial ? target : dirname(target), constants.W_OK);
 }
 
@@ -41,13 +43,17 @@ export async function saveFile(
 
 /** Where the bytes go: a link is followed. */
 async function findTarget(path: string) {
-  const present = await stat(path).catch(ignoreMissing);
+  const present = await stat(path).catch(ifMissing(undefined));
   const isSpecial = present !== undefined && !present.isFile();
   // Of /dev/stdout there may be no path.
-  const target = present && !isSpecial ? await realpath(path) : path;
+  const target = isSpecial ? path : await followLinks(path);
   return { target, isSpecial, present };
 }
 
-function ignoreMissing(error: unknown): undefined {
-  if (errnoOf(error) !== 'ENOENT') throw error;
+/** As realpath(), of a file that may be missing. */
+async function followLinks(path: string): Promise<string> {
+  const found = await realpath(path).catch(ifMissing(undefined));
+  if (found !== undefined) return found;
+  const next = await readlink(path).catch(ifMissing(undefined));
+  return next === undefined ? path : followLinks(resolve(await realpath(dirname(path)), next));
 }

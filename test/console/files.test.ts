@@ -404,7 +404,9 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await question.getByRole('button', { name: 'Keep' }).click();
     await go(at('frames'), { make: 'frame_%03d.png' });
     await chooseByName(maker, { label: 'Keep it in the cache of', name: 'study' });
-    expect(await maker.getByLabel('Under the key').inputValue()).toBe('frames-frame');
+    expect(await maker.getByLabel('Under the key').inputValue()).toMatch(
+      /^frames-frame-\d{4}-\d\d-\d\d-\d{6}$/,
+    );
     await maker.getByLabel('Under the key').fill('first');
     await maker.getByRole('button', { name: 'Make the video' }).click();
     await question.getByRole('button', { name: 'Keep' }).click();

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 from html import unescape
 from pathlib import Path
-from typing import List
+from typing import Callable, List
 
 import httpx
 import pytest
 
 import windlass
 from windlass import Client, Session
+from windlass._core.api import Api
+from windlass._core.video import save_video
 
 from .conftest import Service
 
@@ -49,6 +52,26 @@ def test_a_notebook_shows_the_video(session: Session, frames: List[str], tmp_pat
     assert link.is_symlink()
     assert path.read_bytes() == content
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_private_is_never_open_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "out.mp4"
+    path.write_bytes(b"before")
+    path.chmod(0o600)
+    modes: List[int] = []
+    chmod = Path.chmod
+
+    def watch(partial: Path, mode: int) -> None:
+        modes.append(partial.stat().st_mode & 0o777)
+        chmod(partial, mode)
+
+    async def download(_api: object, _path: str, write: Callable[[bytes], object]) -> None:
+        write(b"new")
+
+    monkeypatch.setattr(Path, "chmod", watch)
+    monkeypatch.setattr("windlass._core.video.download", download)
+    asyncio.run(save_video(Api.__new__(Api), "job", path))
+    assert (modes, path.read_bytes()) == ([0o600], b"new")
 
 
 def test_a_download_that_is_cut_goes_on(service: Service, proxied: Client, session: Session, frames: List[str]) -> None:

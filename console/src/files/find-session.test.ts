@@ -10,8 +10,11 @@ const ofAlice = login('a', 'alice');
 const NOTHING: NamedLogin = { sid: null, host: null, user: null };
 const at = (named: Partial<NamedLogin>) => ({ ...NOTHING, ...named });
 
-test('an address that names no login takes the first one that is open', () => {
-  expect(findSession([login('lost', 'bob', 'reconnect'), ofRoot, ofAlice], NOTHING)).toBe(ofRoot);
+test('an address that names no login takes the only one, and of several none', () => {
+  expect(findSession([ofRoot, ofAlice], NOTHING)).toBe(undefined);
+  const lost = login('lost', 'bob', 'reconnect');
+  expect(findSession([lost, ofAlice], NOTHING)).toBe(undefined);
+  expect(findSession([lost], NOTHING)).toBe(lost);
   expect(findSession([], NOTHING)).toBe(undefined);
 });
 

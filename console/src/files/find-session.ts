@@ -22,7 +22,7 @@ export function findSession<T extends Login>(sessions: T[], { sid, host, user }:
   const named = sessions.find(one => one.sid === sid);
   if (named) return named;
   const open = sessions.filter(({ state }) => state === 'open');
-  if (sid === null && host === null) return open[0] ?? sessions[0];
+  if (sid === null && host === null) return sessions.length === 1 ? sessions[0] : undefined;
   const there = open.filter(
     ({ hostname, username }) => hostname === host && (user === null || username === user),
   );

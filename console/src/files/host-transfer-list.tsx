@@ -1,6 +1,6 @@
 import {
   clearTransfers,
-  dropTransfer,
+  dropTransfers,
   type HostFileTransfer,
   sendAgain,
   useHostTransfers,
@@ -38,13 +38,10 @@ export function HostTransferList({ sid, listing }: { sid: string; listing: Listi
         <div class="row">
           {existing.length > 1 && (
             <>
-              <Button
-                size="small"
-                onClick={() => existing.map(one => sendAgain(one, { replaces: true }))}
-              >
+              <Button size="small" onClick={() => sendAgain(existing, { replaces: true })}>
                 Replace all {existing.length}
               </Button>
-              <Button size="small" look="quiet" onClick={() => existing.map(dropTransfer)}>
+              <Button size="small" look="quiet" onClick={() => dropTransfers(existing)}>
                 Keep all that are there
               </Button>
             </>
@@ -91,21 +88,21 @@ function HostTransferRow({
         </span>
         {state === 'exists' && (
           <>
-            <Button size="small" onClick={() => sendAgain(transfer, { replaces: true })}>
+            <Button size="small" onClick={() => sendAgain([transfer], { replaces: true })}>
               Replace it
             </Button>
-            <Button size="small" look="quiet" onClick={() => dropTransfer(transfer)}>
+            <Button size="small" look="quiet" onClick={() => dropTransfers([transfer])}>
               Keep that one
             </Button>
           </>
         )}
         {state === 'failed' && (
-          <Button size="small" onClick={() => sendAgain(transfer)}>
+          <Button size="small" onClick={() => sendAgain([transfer])}>
             Send again
           </Button>
         )}
         {(state === 'waits' || state === 'sends') && (
-          <Button size="small" look="quiet" onClick={() => dropTransfer(transfer)}>
+          <Button size="small" look="quiet" onClick={() => dropTransfers([transfer])}>
             Stop
           </Button>
         )}

@@ -2,12 +2,14 @@ import type { VideoOptions } from '@windlass/client';
 import type { TargetedSubmitEvent } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
+import { serviceNow } from '../service/clock.ts';
 import { useMakeVideo } from '../service/videos.ts';
 import { Button } from '../ui/button.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { CacheFields, readCacheFields } from '../video/cache-fields.tsx';
 import { useReplaceQuestion } from '../video/replace-question.tsx';
+import { suggestKey } from '../video/suggest-key.ts';
 import type { Listing } from './entries.ts';
 import { expandPattern, isPattern } from './frame-pattern.ts';
 import { FrameSamples } from './frame-samples.tsx';
@@ -31,6 +33,7 @@ const FORMATS = [
 export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFormProps) {
   const make = useMakeVideo(sid);
   const replacing = useReplaceQuestion();
+  const [opened] = useState(() => new Date(serviceNow()));
   const [, navigate] = useLocation();
   const [range, setRange] = useState<Record<'first' | 'last' | 'step', string>>({
     ...{ first: '', last: '', step: '1' },
@@ -138,7 +141,7 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
           <input type="checkbox" name="skip" />
           <span>Leave out frames that are missing or broken; else it fails and names them</span>
         </label>
-        <CacheFields suggestion={keyOf(listing.path, pattern)} />
+        <CacheFields suggestion={suggestKey(wordsOf(listing.path, pattern), opened)} />
         <details>
           <summary>Options</summary>
           <div class="form">
@@ -210,8 +213,5 @@ const readNumber = (text: string): number | undefined => {
 };
 
 /** Their folder, and what the frames are called without their number: those of two runs are often called alike. */
-const keyOf = (folder: string, pattern: string) =>
-  `${nameOf(folder)}-${pattern.replace(/(%0?\d*d|\*).*$/, '')}`
-    .replace(/[^\w.-]+/g, '-')
-    .replace(/^[_.-]+|[_.-]+$/g, '')
-    .slice(-100) || 'video';
+const wordsOf = (folder: string, pattern: string) =>
+  `${nameOf(folder)}-${pattern.replace(/(%0?\d*d|\*).*$/, '')}`;

@@ -3,6 +3,7 @@ import { findSession } from '../files/find-session.ts';
 import { Folder } from '../files/folder.tsx';
 import { NoSession } from '../files/no-session.tsx';
 import { SessionBar } from '../run/session-bar.tsx';
+import { keepLogin, readLogin } from '../service/command-history.ts';
 import { type SessionRecord, useSessions } from '../service/hosts.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Problem } from '../ui/problem.tsx';
@@ -18,12 +19,15 @@ export function FilesPage({ user: self }: { user: CurrentUser }) {
   const [search, change] = useAddress();
   const path = search.get('path');
   useTitle(path === null ? 'Files' : `${path}, files`);
-  const sid = search.get('session');
   const user = search.get('user');
+  const named = search.get('session');
+  const isBare = named === null && !search.has('host');
+  const sid = isBare ? (readLogin('files') ?? readLogin('run') ?? null) : named;
   const host = search.get('host') ?? sessions.find(one => one.sid === sid)?.hostname ?? null;
   const session = findSession(sessions, { sid, host, user });
   useEffect(() => {
     if (!session) return;
+    keepLogin('files', session.sid);
     const place = placeOf(session);
     const isNamed = Object.entries(place).every(([name, value]) => search.get(name) === value);
     if (!isNamed) change(place);
@@ -52,6 +56,7 @@ export function FilesPage({ user: self }: { user: CurrentUser }) {
         <NoSession
           user={self}
           host={session?.hostname ?? host ?? undefined}
+          isChoice={sessions.length > 0}
           again={session?.state === 'reconnect' ? session : undefined}
           onOpened={opened => change({ session: opened })}
         />

@@ -28,11 +28,11 @@ export function RunPage({ user }: { user: CurrentUser }) {
   const error = hostList.error ?? sessions.error;
   const named = search.get('session') ?? undefined;
   const only = sessions.data?.length === 1 ? sessions.data[0]?.sid : undefined;
-  const wanted = named ?? readLogin() ?? only;
+  const wanted = named ?? readLogin('run') ?? only;
   // It stays in the address, and for the links that name none: a login that is made elsewhere, or ends, never leads commands
   // to another host.
   useEffect(() => {
-    if (named !== undefined) keepLogin(named);
+    if (named !== undefined) keepLogin('run', named);
     else if (wanted !== undefined) change({ session: wanted });
   }, [named, wanted, change]);
   if (!hosts || !sessions.data)

@@ -124,7 +124,7 @@ const Shown = ({ address, frames }: { address: string; frames: number | null }) 
       <video controls autoPlay src={address} />
     </section>
   ) : (
-    <Player address={address} frames={frames} autoPlay />
+    <Player address={address} frames={frames} gone="It was removed from the project." autoPlay />
   );
 
 interface RemoveVideoProps {

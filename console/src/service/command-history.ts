@@ -3,7 +3,7 @@ import { forgetSent } from './once.ts';
 const KEY = 'windlass.commands';
 const OWNER_KEY = 'windlass.user';
 const DRAFT_KEY = 'windlass.command';
-const LOGIN_KEY = 'windlass.login';
+const LOGIN_KEYS = { run: 'windlass.login', files: 'windlass.files' };
 const MOST = 100;
 
 /** The commands of this browser's user, the latest first. They are forgotten at the logout. */
@@ -60,18 +60,18 @@ export function keepDraft(draft: Draft): void {
   }
 }
 
-/** The login on a host for which commands are typed on this page. */
-export function readLogin(): string | undefined {
+/** The login on a host for which commands are typed on this page, or through which files were looked at. */
+export function readLogin(of: keyof typeof LOGIN_KEYS): string | undefined {
   try {
-    return sessionStorage.getItem(LOGIN_KEY) ?? undefined;
+    return sessionStorage.getItem(LOGIN_KEYS[of]) ?? undefined;
   } catch {
     return undefined;
   }
 }
 
-export function keepLogin(sid: string): void {
+export function keepLogin(of: keyof typeof LOGIN_KEYS, sid: string): void {
   try {
-    sessionStorage.setItem(LOGIN_KEY, sid);
+    sessionStorage.setItem(LOGIN_KEYS[of], sid);
   } catch {
     // It is chosen again, where there are several.
   }
@@ -109,7 +109,8 @@ export function forgetCommands(): void {
 function forgetTyped(): void {
   forgetSent();
   try {
-    for (const key of [DRAFT_KEY, LOGIN_KEY, OWNER_KEY]) sessionStorage.removeItem(key);
+    for (const key of [DRAFT_KEY, ...Object.values(LOGIN_KEYS), OWNER_KEY])
+      sessionStorage.removeItem(key);
   } catch {
     // There is none.
   }

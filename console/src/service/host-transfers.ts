@@ -3,7 +3,7 @@ import { join } from '../files/paths.ts';
 import type { Dropped } from '../ui/dropped.ts';
 import { windlass } from './client.ts';
 import { refreshListings } from './files.ts';
-import { TransferQueue, useTransfers } from './transfer-queue.ts';
+import { sendFromPage, useTransfers } from './page-transfers.ts';
 
 export interface HostFileTransfer {
   key: number;
@@ -21,7 +21,7 @@ export interface HostFileTransfer {
 
 const REFRESH_MS = 2_000;
 
-const queue = new TransferQueue<HostFileTransfer>(send);
+const queue = sendFromPage<HostFileTransfer>(send);
 let refreshed = 0;
 
 /** The files that are sent to the host of a session, or were. */
@@ -33,26 +33,29 @@ export function sendFiles(
   { sid, folder, present }: { sid: string; folder: string; present: Set<string> },
   dropped: Dropped[],
 ): void {
-  for (const { path: name, file } of dropped)
-    queue.add(key => ({
-      ...{ key, sid, file, name, path: join(folder, name) },
-      state: present.has(name) ? 'exists' : 'waits',
-      replaces: false,
-    }));
+  queue.add(dropped, (key, { path: name, file }) => ({
+    ...{ key, sid, file, name, path: join(folder, name) },
+    state: present.has(name) ? 'exists' : 'waits',
+    replaces: false,
+  }));
 }
 
-export const sendAgain = (
-  { key, replaces }: HostFileTransfer,
-  given: { replaces?: boolean } = {},
-): void => queue.change(key, { state: 'waits', replaces, error: undefined, ...given });
+const keysOf = (transfers: readonly HostFileTransfer[]) => transfers.map(({ key }) => key);
 
-/** Ends it, if it is under way, and forgets it. */
-export const dropTransfer = ({ key }: HostFileTransfer): void => queue.remove(key);
+export const sendAgain = (
+  transfers: readonly HostFileTransfer[],
+  given: { replaces?: boolean } = {},
+): void => queue.change(keysOf(transfers), { state: 'waits', error: undefined, ...given });
+
+/** Ends those that are under way, and forgets them. */
+export const dropTransfers = (transfers: readonly HostFileTransfer[]): void =>
+  queue.remove(keysOf(transfers));
 
 /** Forgets what is over. */
 export function clearTransfers(sid: string): void {
-  for (const one of queue.list)
-    if (one.sid === sid && ['done', 'failed'].includes(one.state)) queue.remove(one.key);
+  const isOver = (one: HostFileTransfer) =>
+    one.sid === sid && ['done', 'failed'].includes(one.state);
+  dropTransfers(queue.list.filter(isOver));
 }
 
 async function send(

@@ -1,37 +1,27 @@
-import { useEffect, useReducer } from 'preact/hooks';
-import { whenUserLeaves } from './user.ts';
-
-interface Transfer {
+export interface Transfer {
   key: number;
   /** One that `waits` has its turn, and then `sends`. What else there is each kind says itself. */
   state: string;
 }
 
-/**
- * What this page sends, one after the other, whichever part of the console is looked at meanwhile. `send` returns what changes
- * with its end; of one that was stopped nothing does.
- */
+/** Sends one after the other. `send` returns what changes with its end; of one that was stopped nothing does. */
 export class TransferQueue<T extends Transfer> {
   #list: readonly T[] = [];
   #next = 1;
   readonly #running = new Map<number, AbortController>();
   readonly #listeners = new Set<() => void>();
-  /** What is not sent yet would be lost with the page. Of each queue: a listener that two add is there once. */
-  readonly #askToStay = (event: Event) => event.preventDefault();
   readonly #send: (transfer: T, signal: AbortSignal) => Promise<Partial<T>>;
 
   constructor(send: (transfer: T, signal: AbortSignal) => Promise<Partial<T>>) {
     this.#send = send;
-    // They are of the user that chose them, and would be sent as another one.
-    whenUserLeaves(() => {
-      for (const running of this.#running.values()) running.abort();
-      this.#list = [];
-      this.#changed();
-    });
   }
 
   get list(): readonly T[] {
     return this.#list;
+  }
+
+  get isSending(): boolean {
+    return this.#list.some(({ state }) => state === 'sends');
   }
 
   subscribe(listener: () => void): () => void {
@@ -39,56 +29,50 @@ export class TransferQueue<T extends Transfer> {
     return () => this.#listeners.delete(listener);
   }
 
-  add(make: (key: number) => T): void {
-    this.#list = [...this.#list, make(this.#next++)];
+  // There may be tens of thousands: each of these makes the list once, and tells of it once.
+
+  add<Given>(given: readonly Given[], make: (key: number, given: Given) => T): void {
+    this.#list = [...this.#list, ...given.map(one => make(this.#next++, one))];
     this.#changed();
   }
 
-  change(key: number, changes: Partial<T>): void {
-    this.#replace(key, each => ({ ...each, ...changes }));
+  change(keys: readonly number[], changes: Partial<T>): void {
+    this.#replace(keys, each => ({ ...each, ...changes }));
+  }
+
+  /** Ends those that are under way, and forgets them. */
+  remove(keys: readonly number[]): void {
+    const removed = new Set(keys);
+    for (const key of keys) this.#running.get(key)?.abort();
+    this.#list = this.#list.filter(({ key }) => !removed.has(key));
+    this.#changed();
   }
 
   /** Ends it, if it is under way, without a result. */
   stop(key: number, changes: Partial<T>): void {
     this.#running.get(key)?.abort();
-    this.change(key, changes);
+    this.change([key], changes);
   }
 
-  /** Ends it, if it is under way, and forgets it. */
-  remove(key: number): void {
-    this.#running.get(key)?.abort();
-    this.#list = this.#list.filter(each => each.key !== key);
-    this.#changed();
-  }
-
-  #replace(key: number, replace: (transfer: T) => T): void {
-    this.#list = this.#list.map(each => (each.key === key ? replace(each) : each));
+  #replace(keys: readonly number[], replace: (transfer: T) => T): void {
+    const replaced = new Set(keys);
+    this.#list = this.#list.map(each => (replaced.has(each.key) ? replace(each) : each));
     this.#changed();
   }
 
   #changed(): void {
-    const isSending = this.#list.some(({ state }) => state === 'sends');
-    const next = isSending ? undefined : this.#list.find(({ state }) => state === 'waits');
+    const next = this.isSending ? undefined : this.#list.find(({ state }) => state === 'waits');
     if (next) return void this.#begin(next);
     for (const listener of this.#listeners) listener();
-    if (isSending) addEventListener('beforeunload', this.#askToStay);
-    else removeEventListener('beforeunload', this.#askToStay);
   }
 
   async #begin(transfer: T): Promise<void> {
     const { key } = transfer;
     const stop = new AbortController();
     this.#running.set(key, stop);
-    this.#replace(key, each => ({ ...each, state: 'sends' }));
+    this.#replace([key], each => ({ ...each, state: 'sends' }));
     const changes = await this.#send(transfer, stop.signal);
     if (this.#running.get(key) === stop) this.#running.delete(key);
-    if (!stop.signal.aborted) this.change(key, changes);
+    if (!stop.signal.aborted) this.change([key], changes);
   }
-}
-
-/** The list of a queue, as it is now. */
-export function useTransfers<T extends Transfer>(queue: TransferQueue<T>): readonly T[] {
-  const [, redraw] = useReducer((n: number) => n + 1, 0);
-  useEffect(() => queue.subscribe(() => redraw(undefined)), [queue]);
-  return queue.list;
 }

@@ -1,8 +1,8 @@
 import { type components, unwrap, WindlassError } from '@windlass/client';
 import { windlass } from './client.ts';
 import { modelChanged } from './models.ts';
+import { sendFromPage } from './page-transfers.ts';
 import { forgetUpload, rememberUpload } from './remembered-uploads.ts';
-import { TransferQueue } from './transfer-queue.ts';
 
 export type Upload = components['schemas']['Upload'];
 
@@ -29,22 +29,22 @@ export interface UploadTransfer {
 type NewUploadTransfer = Pick<UploadTransfer, 'mid' | 'parser' | 'aids' | 'files' | 'parameters'>;
 
 /** The uploads of this page. Of the one that is sent several parts go at once. */
-export const uploadTransfers = new TransferQueue<UploadTransfer>(send);
+export const uploadTransfers = sendFromPage<UploadTransfer>(send);
 
 export function addUpload(given: NewUploadTransfer, uid?: string): void {
   const total = given.files.reduce((sum, { size }) => sum + size, 0);
-  uploadTransfers.add(key => ({ ...given, key, uid, state: 'waits', sent: 0, total }));
+  uploadTransfers.add([given], key => ({ ...given, key, uid, state: 'waits', sent: 0, total }));
 }
 
 export const pauseUpload = (key: number): void => uploadTransfers.stop(key, { state: 'paused' });
 
 /** Goes on after a pause or a failure: what the service has is not sent again. */
 export const resumeUpload = (key: number): void =>
-  uploadTransfers.change(key, { state: 'waits', error: undefined, upload: undefined });
+  uploadTransfers.change([key], { state: 'waits', error: undefined, upload: undefined });
 
 /** Takes it from the list. What of it is begun is given up. */
 export function removeUpload({ key, uid, state, upload }: UploadTransfer): void {
-  uploadTransfers.remove(key);
+  uploadTransfers.remove([key]);
   // What ended stays in the model's list of uploads.
   const isEnded = state === 'done' || upload !== undefined;
   if (uid && state !== 'parses' && !isEnded) void abandonUpload(uid).catch(() => {});
@@ -58,17 +58,17 @@ async function send(
   const onBegin = (id: string) => {
     begun = id;
     rememberUpload(id, files, aids);
-    uploadTransfers.change(key, { uid: id });
+    uploadTransfers.change([key], { uid: id });
   };
   const onProgress = ({ sent, total }: { sent: number; total: number }) => {
     if (signal.aborted) return;
-    uploadTransfers.change(key, { sent, total });
+    uploadTransfers.change([key], { sent, total });
     if (sent < total) return;
-    uploadTransfers.change(key, { state: 'parses' });
+    uploadTransfers.change([key], { state: 'parses' });
     void modelChanged(mid);
   };
   const how = { onProgress, signal };
-  uploadTransfers.change(key, { sent: 0 });
+  uploadTransfers.change([key], { sent: 0 });
   try {
     await (uid === undefined
       ? windlass.upload(files, { ...parameters, ...how, mid, parser, aids, input: true, onBegin })

@@ -1,8 +1,8 @@
 import { useMutation, useQuery } from '@tanstack/preact-query';
 import { type components, unwrap } from '@windlass/client';
 import { queries, windlass } from './client.ts';
+import { useTransfers } from './page-transfers.ts';
 import { readAll } from './pages.ts';
-import { useTransfers } from './transfer-queue.ts';
 import {
   abandonUpload,
   getUpload,

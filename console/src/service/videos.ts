@@ -26,12 +26,15 @@ export interface CachePlace {
   key: string;
 }
 
+export type Loss = 'gone' | 'logged out' | 'away';
+
 /** Why the bytes of a video do not come; undefined where they do. */
-export async function findLoss(address: string): Promise<'gone' | 'logged out' | undefined> {
+export async function findLoss(address: string): Promise<Loss | undefined> {
   const answer = await fetch(address, { headers: ONE_BYTE }).catch(() => undefined);
   await answer?.body?.cancel();
   if (answer?.status === 404) return 'gone';
-  if (answer?.status !== 401) return undefined;
+  if (answer?.ok) return undefined;
+  if (answer?.status !== 401) return 'away';
   await queries.invalidateQueries({ queryKey: ['user'] });
   return 'logged out';
 }

@@ -13,13 +13,13 @@ const MANY = 10;
 const OF_SLIDERS = ['ArrowLeft', 'ArrowRight', 'Home', 'End'];
 
 const FAILURES = {
-  gone: {
-    what: 'The video is not there any more.',
-    next: 'It was kept for a day; in a project, videos are kept longer.',
-  },
   'logged out': {
     what: 'Your login has ended.',
     next: 'Load this page again once you are logged in.',
+  },
+  away: {
+    what: 'The service does not send it now.',
+    next: 'Load this page again in a minute.',
   },
   'not played': {
     what: 'This browser cannot play it.',
@@ -35,16 +35,28 @@ export interface PlayerProps {
   /** How the small pictures lie in the sprite. */
   tiles?: Tiles | undefined;
   autoPlay?: boolean;
+  /** What to know of a video that is not there any more. */
+  gone: string;
   /** Called where the video is not there any more. */
   onGone?: () => void;
 }
 
 /** Plays a video of frames, and shows each of them alone. */
-export function Player({ address, frames, poster, sprite, tiles, autoPlay, onGone }: PlayerProps) {
+export function Player({
+  address,
+  frames,
+  poster,
+  sprite,
+  tiles,
+  autoPlay,
+  gone,
+  onGone,
+}: PlayerProps) {
+  const failures = { ...FAILURES, gone: { what: 'The video is not there any more.', next: gone } };
   const video = useRef<HTMLVideoElement>(null);
   const box = useRef<HTMLElement>(null);
   const [isPlaying, setPlaying] = useState(false);
-  const [failure, setFailure] = useState<keyof typeof FAILURES>();
+  const [failure, setFailure] = useState<keyof typeof failures>();
   const [isReady, setReady] = useState(false);
   const [duration, setDuration] = useState(tiles?.duration ?? 0);
   const [frame, setFrame] = useState(0);
@@ -131,7 +143,7 @@ export function Player({ address, frames, poster, sprite, tiles, autoPlay, onGon
       />
       {failure && (
         <p class="notice" data-look="error" role="alert">
-          <strong>{FAILURES[failure].what}</strong> {FAILURES[failure].next}
+          <strong>{failures[failure].what}</strong> {failures[failure].next}
         </p>
       )}
       <div class="player-controls">

@@ -32,6 +32,7 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
         tiles={tiles}
         poster={still('poster')}
         sprite={still('sprite')}
+        gone="It was kept for a day; in a project, videos are kept longer."
         onGone={() => setGone(true)}
       />
       <section class="card" aria-label="Result">

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatTime, frameFrom, timeOf } from './frames.ts';
+import { suggestKey } from './suggest-key.ts';
 import { placeTile } from './tiles.ts';
 
 test('the time at which a frame begins leads to it, as files round it', () => {
@@ -31,4 +32,11 @@ test('the small picture of a time lies in its row', () => {
   expect(placeTile(tiles, 2)).toEqual({ x: 160, y: 0 });
   expect(placeTile(tiles, 21)).toEqual({ x: 0, y: 90 });
   expect(placeTile(tiles, 99)).toEqual({ x: 160, y: 90 });
+});
+
+test('no two videos have the same key suggested: the one would remove the other', () => {
+  const at = (time: string) => suggestKey('frames-run 1/', new Date(time));
+  expect(at('2026-11-28T00:47:09.120Z')).toBe('frames-run-1-2026-11-28-004709');
+  expect(at('2026-11-28T00:47:10.120Z')).not.toBe(at('2026-11-28T00:47:09.120Z'));
+  expect(suggestKey('../', new Date(0))).toBe('video-1970-01-01-000000');
 });

@@ -51,11 +51,14 @@ async def save_video(api: Api, job: str, path: Union[str, os.PathLike[str]]) -> 
     # A name has at most 255 bytes; those of two long names differ.
     begin = target.name.encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
     partial = target.with_name(f".{begin}.{secrets.token_hex(6)}.part")
+    # Who may not read the file that is replaced never may read this one.
+    mode = stat.S_IMODE(present.st_mode) if present else 0o666
     try:
         file: IO[bytes]
-        with open(partial, "wb") as file:
+        with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            # The umask is for files that are new.
             if present:
-                partial.chmod(stat.S_IMODE(present.st_mode))
+                partial.chmod(mode)
             await download(api, f"/jobs/{escape(job)}/result", file.write)
         partial.replace(target)
     finally:
