@@ -481,6 +481,14 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await eventually(() => page.evaluate('document.fullscreenElement')).toBe(null);
   });
 
+  test('a video that the service does not send now is no matter of the browser', async () => {
+    await page.route('**/api/jobs/*/result', route => route.fulfill({ status: 503 }));
+    await page.reload();
+    await page.getByText('The service does not send it now.').waitFor();
+    expect(await page.getByText('This browser cannot play it.').count()).toBe(0);
+    await page.unrouteAll();
+  });
+
   test('a video that is gone by now says so, and offers nothing to be done with it', async () => {
     const id = page.url().split('/').pop();
     const { result } = await client.get<{ result: { bytes: number } }>(`/api/jobs/${id}`);
