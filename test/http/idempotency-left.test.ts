@@ -100,4 +100,68 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       await database.end();
     }
   });
+
+  test('is done for the last of three that sent it, when the others are seen to leave one after the other', async () => {
+    const { username, privateKey } = sshd;
+    const key = newId();
+    const body = JSON.stringify({ hostname: 'host', username, privateKey });
+    const database = postgres(stackDatabaseUrl(stack), { max: 4 });
+    const send = () => {
+      const [id, left] = [newId(), new AbortController()];
+      const headers = { 'Idempotency-Key': key, 'X-Request-Id': id };
+      const answer = client.fetch('/api/remotes', {
+        ...{ method: 'POST', headers, body, signal: left.signal },
+      });
+      answer.catch(() => {});
+      return { id, left, answer };
+    };
+    const lockKey = (tx: postgres.TransactionSql) =>
+      tx`select pg_advisory_xact_lock(hashtextextended(${`${stack.username}\nPOST /remotes\n${key}`}, 0))`;
+    /** The request whose job the key names, once it runs. */
+    const starterOf = (not?: string) =>
+      waitFor(
+        async () => {
+          const [row] =
+            await database`select request_id from idempotency_keys join jobs on jobs.id = job
+            where key = ${key} and state = 'running' and request_id <> ${not ?? ''}`;
+          return row?.request_id as string | undefined;
+        },
+        { what: `a login to begin after ${not ?? 'none'}`, intervalMs: 20 },
+      );
+    proxy.blackhole();
+    try {
+      const first = send();
+      expect(await starterOf()).toBe(first.id);
+      const repeats = await database.begin(async tx => {
+        await lockKey(tx);
+        const sent = [send(), send()];
+        const count = async () => {
+          const [row] = await database`select count(*)::int as n from pg_locks where not granted`;
+          return row?.n >= 2;
+        };
+        await waitFor(count, { what: 'the repeats to wait for the lock', intervalMs: 20 });
+        return sent;
+      });
+      // It has the key after them: both have joined the job.
+      await database.begin(lockKey);
+      first.left.abort();
+      const starter = await starterOf(first.id);
+      // The other one joins that job, as soon as it has the key.
+      const joined = async () => {
+        const [row] =
+          await database`select count(*)::int as n from jobs join idempotency_keys k on k.job = jobs.id
+          where k.key = ${key} and jobs.started < now() - interval '1 second'`;
+        return row?.n === 1;
+      };
+      await waitFor(joined, { what: 'the other one to join', intervalMs: 50 });
+      repeats.find(({ id }) => id === starter)?.left.abort();
+      const last = repeats.find(({ id }) => id !== starter);
+      expect(await starterOf(starter)).toBe(last?.id);
+      proxy.heal();
+      expect((await last?.answer)?.status).toBe(200);
+    } finally {
+      proxy.heal();
+      await database.end();
+    }
+  });
 });

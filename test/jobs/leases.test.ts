@@ -23,6 +23,7 @@ import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import command from '../../workers/handlers/command.ts';
 import { claimJob } from '../harness/claim-job.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 import { startTcpProxy } from '../harness/tcp-proxy.ts';
@@ -137,6 +138,43 @@ test('a job that a failover gave back to a worker which had ended it is taken ba
   await worker.renewer.renew();
   expect([await tokenOf(ended), await tokenOf(kept)]).toEqual([null, kept.token]);
   expect(kept.signal.aborted).toBe(false);
+});
+
+test('a command whose end a failover lost is not requested again', async () => {
+  const worker = makeWorker(database, { lookMs: 0 });
+  // The worker's lease is renewed for this one.
+  await claimNew(worker);
+  const id = await insertDispatched();
+  const { id: name, renewer } = worker;
+  const given = {
+    ...{ id: name, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
+    groups: new JobGroups({ id: name, database, notifications }),
+    stopping: new AbortController().signal,
+  } as unknown as WorkerContext;
+  let before: { lease_token: string; worker: string } | undefined;
+  const end: Handler<JobKind> = async ({ job, update }) => {
+    const run = { runAt: new Date(), runPlace: 'boot fences' };
+    await update(run);
+    Object.assign(job, run);
+    [before] = await database.sql<{ lease_token: string; worker: string }[]>`
+      select lease_token, worker from jobs where id = ${id}`;
+    return { result: { returncode: 0 } };
+  };
+  await runJob(given, { id, epoch: 1 }, new Map([['command', end]] as const));
+  await database.sql`update jobs set state = 'running', finished = null, result = null,
+    run_at = null, run_place = null, lease_token = ${before?.lease_token ?? null},
+    worker = ${before?.worker ?? null} where id = ${id}`;
+  await renewer.renew();
+  await renewer.renew();
+  expect(await tokenOf({ id })).toBeNull();
+
+  const [row] = await database.sql`
+    update jobs set dispatched = now(), not_before = now(), epoch = epoch + 1 where id = ${id} returning epoch`;
+  const handlers = new Map([['command', command as Handler<JobKind>]] as const);
+  expect(await runJob(given, { id, epoch: row?.epoch }, handlers)).toBe(true);
+  const [ended] =
+    await database.sql`select state, error->>'code' as code from jobs where id = ${id}`;
+  expect(ended).toEqual({ state: 'failed', code: 'outcome_unknown' });
 });
 
 test('a job whose row is locked keeps no lease from being renewed', async () => {

@@ -1,5 +1,6 @@
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
+import type { JobRow } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
@@ -17,6 +18,9 @@ export interface TrackedLease extends Claim {
   log: Logger;
 }
 
+/** What a job's row tells of its run on a host. */
+type RunRecord = Pick<JobRow, 'runAt' | 'runPlace' | 'runRemoved'>;
+
 interface RenewerContext {
   /** The worker's. */
   id: string;
@@ -30,6 +34,8 @@ interface RenewerContext {
 const ABANDONED_MS = 30_000;
 /** What is claimed or ended now is known, or gone, at the next look. */
 const LOOK_MS = 30_000;
+/** A failover takes back the ends of its last seconds. */
+const MAX_ENDED_RUNS = 10_000;
 
 /**
  * Renews this process's lease every 3 s while it has jobs, and reports lost leases and cancels to them. One lease row
@@ -39,7 +45,9 @@ export class LeaseRenewer {
   readonly #context: RenewerContext;
   readonly #leases = new Map<string, TrackedLease & { renewed: number }>();
   /** By token: performance.now() until which the claim may appear. */
-  readonly #abandoned = new Map<string, Claim & { until: number }>();
+  readonly #abandoned = new Map<string, Claim & { until: number; run?: RunRecord }>();
+  /** By token: the runs of the commands that ended here last. Their hosts forget them soon. */
+  readonly #endedRuns = new Map<string, RunRecord>();
   /** Tokens of claims that nothing here worked at when they were last looked for. */
   #strays = new Set<string>();
   #lookedAt = performance.now();
@@ -79,12 +87,23 @@ export class LeaseRenewer {
     if (this.#leases.get(claim.id)?.token === claim.token) this.#leases.delete(claim.id);
   }
 
+  /** Call after the end of a job is committed. */
+  recordEnd({ token }: Claim, { kind, runAt, runPlace }: JobRow): void {
+    if (kind !== 'command' || runAt === null) return;
+    this.#endedRuns.set(token, { runAt, runPlace, runRemoved: true });
+    if (this.#endedRuns.size <= MAX_ENDED_RUNS) return;
+    for (const oldest of this.#endedRuns.keys()) {
+      this.#endedRuns.delete(oldest);
+      break;
+    }
+  }
+
   /**
    * Takes back a claim that nobody here works on: its answer was lost, or neither an end nor a release could be
-   * written. The claim could otherwise hold as long as this process lives. The attempt counts as lost.
+   * written. The claim could otherwise hold as long as this process lives. The attempt counts as lost. `run` is written to the row with that.
    */
-  abandon({ id, token }: Claim): void {
-    this.#abandoned.set(token, { id, token, until: performance.now() + ABANDONED_MS });
+  abandon({ id, token }: Claim, run?: RunRecord): void {
+    this.#abandoned.set(token, { id, token, until: performance.now() + ABANDONED_MS, run });
   }
 
   /**
@@ -140,7 +159,8 @@ export class LeaseRenewer {
 
   /**
    * An asynchronous failover may lose the commit that gave a job up: then the job is this worker's again, which renews its lease
-   * for its other jobs.
+   * for its other jobs. A command that had ended would run again where its host has forgotten it, so its run counts as
+   * removed: nobody requests it then.
    */
   async #abandonStrays(): Promise<void> {
     const { database, id, log } = this.#context;
@@ -153,13 +173,13 @@ export class LeaseRenewer {
         { job: claim.id },
         'the database gave a job back that had ended here; it is taken back',
       );
-      this.abandon(claim);
+      this.abandon(claim, this.#endedRuns.get(claim.token));
     }
     this.#strays = new Set(strays.map(({ token }) => token));
   }
 
-  async #takeBack(claim: Claim & { until: number }): Promise<void> {
-    const isHeld = await loseClaim(this.#context.database.db, claim);
+  async #takeBack(claim: Claim & { until: number; run?: RunRecord }): Promise<void> {
+    const isHeld = await loseClaim(this.#context.database.db, claim, claim.run);
     if (!isHeld && performance.now() > claim.until) this.#abandoned.delete(claim.token);
   }
 }

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
-import { jobs } from '../../shared/database/schema.ts';
+import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { LOSS_BACKOFF_SECONDS, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
 import { type Claim, leasedBy } from './fencing-token.ts';
 
@@ -29,14 +29,17 @@ export const LOSS = {
 
 /**
  * Records that the attempt under this claim was lost, if the claim still holds. Waits for no lock, because lease
- * renewals come after it. Returns true if the row was locked: then the claim still holds.
+ * renewals come after it. Returns true if the row was locked: then the claim still holds. `set`: further changes.
  */
-export async function loseClaim(db: Db, claim: Claim): Promise<boolean> {
+export async function loseClaim(db: Db, claim: Claim, set: Partial<JobRow> = {}): Promise<boolean> {
   const free = db
     .select({ id: jobs.id })
     .from(jobs)
     .where(leasedBy(claim))
     .for('update', { skipLocked: true });
-  await db.update(jobs).set(LOSS).where(sql`${jobs.id} = any(array(${free}))`);
+  await db
+    .update(jobs)
+    .set({ ...LOSS, ...set })
+    .where(sql`${jobs.id} = any(array(${free}))`);
   return rowExists(db, jobs, leasedBy(claim));
 }

@@ -220,6 +220,7 @@ class Attempt {
         throw error;
       }
     }, DATABASE);
+    this.#worker.leases.recordEnd(this.#lease, this.context.job);
     if (this.isEndTold) notifications.withdraw('job', this.#lease.id);
     else {
       notifications.publish('job', this.#lease.id);

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { chunks } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputStream } from '../../shared/jobs/output.ts';
 import type { Handler, JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
@@ -15,8 +16,8 @@ import { hasAgent } from '../ssh/reconnect.ts';
 /** Runs a command on the session's host: exactly once by its agent, at most once without one. */
 const command: Handler<'command'> = async context => {
   const { job, payload } = context;
-  // Only a plain exec is marked as removed from its host when it starts.
-  if (job.runAt && job.runRemoved) throw outcomeLost();
+  // A plain exec is marked as removed from its host when it starts; a run, when the database has lost its end.
+  if (job.runAt && job.runRemoved) throw job.runPlace === null ? outcomeLost() : endLost();
   const usesAgent = await hasAgent(context).catch((error: unknown) => {
     throw explainAccessDenied(context, error);
   });
@@ -57,6 +58,13 @@ const command: Handler<'command'> = async context => {
 };
 
 export default command;
+
+function endLost(): WindlassError {
+  return new WindlassError('outcome_unknown', {
+    detail: 'Outcome unknown: the command ended, and a failover of the database lost its end.',
+    hint: 'Look on the host what it did before you start it again.',
+  });
+}
 
 /** Whether the run wrote only that it could not enter its directory: then its command did not run. */
 async function saysNoDirectory(

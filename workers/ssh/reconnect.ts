@@ -53,6 +53,9 @@ export async function withSession<T>(
     try {
       return await context.worker.sessions.use(job.session ?? '', signal(), async session => {
         connected = performance.now();
+        // The host was not away while it waited for its user. One that is silent after the login is.
+        if (earlier > 0 && isLoginOfOutage(context, session, earlier + connected - since))
+          earlier = 0;
         if (job.unreachableSince) await setUnreachableSince(context, null);
         return work(session);
       });
@@ -99,6 +102,16 @@ export const isReconnectRequired = (error: unknown): error is WindlassError =>
 /** A batch job is on its host from the directory on that was recorded. */
 const isRunning = ({ kind, runAt, runPlace, runRemoved }: JobRow) =>
   runAt !== null && !runRemoved && (kind !== 'batch' || runPlace !== null);
+
+/** Whether the user logged in for this connection after the outage began. */
+function isLoginOfOutage(
+  { worker, job }: JobContext,
+  { connectedAt }: RemoteSession,
+  outageMs: number,
+): boolean {
+  const pooled = worker.sessions.find(job.session ?? '');
+  return pooled?.livesWithConnection === true && performance.now() - connectedAt < outageMs;
+}
 
 /** What a job must throw if only its user can restore the session's connection. */
 async function awaitReconnect(context: JobContext, error: WindlassError): Promise<Error> {

@@ -18,13 +18,15 @@ export async function awaitJob(
   res: Response,
   start: () => Promise<StartedJob>,
 ): Promise<JobSummary | undefined> {
-  const job = await start();
+  let job = await start();
   let ended = await untilEnded(api, res, job);
-  // Cancelled because the client of the request that started it disconnected; this one waits.
-  if (job.isJoined && ended?.state === 'cancelled') {
+  // Cancelled because the client of the request that started it disconnected; this one waits. The next job may be joined
+  // too, to another repeat whose client has left.
+  while (job.isJoined && ended?.state === 'cancelled') {
     // Nothing is begun for a sender of whom nobody can tell.
     await identifyAfterWait(api, res.req, res);
-    ended = await untilEnded(api, res, await start());
+    job = await start();
+    ended = await untilEnded(api, res, job);
   }
   if (ended && ended.state !== 'succeeded') throw jobError(ended);
   return ended;
