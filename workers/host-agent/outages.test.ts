@@ -39,7 +39,7 @@ async function startWaiting(host: LocalExec, then = 'echo done', spoolLimitBytes
   const command = `while ! test -e go; do sleep 0.02; done; ${then}; exit 3`;
   const events = client.run({ id, token: 'one', command });
   expect(await events.next()).toMatchObject({ value: { type: 'running' } });
-  return { client, id, run: runDirectory(host, id) };
+  return { client, id, events, run: runDirectory(host, id) };
 }
 
 /** The same, with nobody who follows it. */
@@ -50,6 +50,8 @@ async function leaveWaiting(host: LocalExec, then?: string, spoolLimitBytes?: nu
   return { id, run };
 }
 
+/** The most unacknowledged output of one run. */
+const WINDOW = 16 << 20;
 /** How long the home is away, in milliseconds. */
 const OUTAGE_MS = 400;
 
@@ -148,6 +150,29 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     comesBack();
     const { stdout, last } = await follow(await harness.connect(host), id);
     expect([stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
+  });
+
+  test('a run whose output is away when more is asked for is not lost', async () => {
+    const host = harness.makeHost(shell);
+    const bytes = WINDOW + 3_000_000;
+    const { client, id, events, run } = await startWaiting(host, `head -c ${bytes} /dev/zero`);
+    letEnd(host);
+    let read = 0;
+    while (read < WINDOW) {
+      const { value } = await events.next();
+      if (value?.type === 'output') read += value.bytes.length;
+    }
+    const isEnded = () => readdirSync(run).some(name => name.startsWith('end.'));
+    await waitFor(isEnded, { what: 'the record of the end' });
+    await client.ping();
+    const comesBack = takeAway(host, 'runs');
+    client.ack(id, read, 0);
+    await expect(events.next()).rejects.toMatchObject({ code: 'remote_connection_failed' });
+    await client.closed;
+    comesBack();
+    const from = { stdout: read, stderr: 0 };
+    const { stdout, last } = await follow(await harness.connect(host), id, from);
+    expect([read + stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
   });
 
   test('a run whose directory comes back is not lost', async () => {

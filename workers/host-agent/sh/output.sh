@@ -48,6 +48,9 @@ send_stream() {
   done
 }
 
+# require_listing: aborts the serve while the home is away: nothing of it is lost.
+require_listing() { is_listed || abort_serve; }
+
 # send_output H [MOST]: sends what the run's window and the credit allow, at most MOST bytes, and at last the run's end.
 # A run with less than FREE unacknowledged bytes needs no credit, so that runs that fill the link do not delay short
 # lines.
@@ -67,7 +70,8 @@ send_output() {
       upto=$known
       if [ $newest -gt "$upto" ]; then upto=$newest; fi
     fi
-    if ! send_stream $side; then
+    if ! send_stream $side && require_listing && ! send_stream $side; then
+      require_listing
       echo "lost $h"
       end_follow "$h"
       return
