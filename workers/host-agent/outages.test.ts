@@ -175,6 +175,21 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     expect([read + stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
   });
 
+  test('output that is away just when it is copied is not replaced by what follows it', async () => {
+    const host = harness.makeHost(shell);
+    const programs = harness.makePath({});
+    const dd = '#!/bin/sh\ncase $* in *iflag*) exit 1 ;; esac\nexec /bin/dd "$@"\n';
+    const tail =
+      '#!/bin/sh\ncd ~/.windlass && mv runs away\n/usr/bin/tail "$@"\ncode=$?\nmv away runs\nexit $code\n';
+    writeFileSync(join(programs, 'dd'), dd, { mode: 0o755 });
+    writeFileSync(join(programs, 'tail'), tail, { mode: 0o755 });
+    host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
+    const { client, id, events } = await startWaiting(host, 'echo done; sleep 0.2');
+    letEnd(host);
+    const { stdout, last } = await collect({ client, id, events });
+    expect([stdout.toString(), last]).toEqual(['done\n', expect.objectContaining({ code: 3 })]);
+  });
+
   test('a run whose directory comes back is not lost', async () => {
     const host = harness.makeHost(shell);
     const { id, run } = await startWaiting(host);
