@@ -190,6 +190,47 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     expect([stdout.toString(), last]).toEqual(['done\n', expect.objectContaining({ code: 3 })]);
   });
 
+  test('a successor supervisor writes behind what was spooled', async () => {
+    const host = harness.makeHost(shell);
+    const { home } = host.account;
+    const { name, content: bytes } = loadAgentFile();
+    const content = bytes.toString();
+    const listed = 'find_segments "$1"\n';
+    expect(content.split(listed).length).toBe(2);
+    const hold = 'true >~/held; while [ -e ~/hold ]; do sleep 0.02; done\n';
+    mkdirSync(baseOf(host), { mode: 0o700 });
+    writeFileSync(
+      join(baseOf(host), name),
+      content.replace(listed, () => hold + listed),
+    );
+    const printed = 600_000;
+    const client = await harness.connect(host, { shell, spoolLimitBytes: 2 ** 21 });
+    const id = harness.newName();
+    const command = `head -c ${printed} /dev/zero; while ! test -e go; do sleep 0.02; done; echo done; exit 3`;
+    const events = client.run({ id, token: 'one', command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const run = runDirectory(host, id);
+    await waitFor(() => spooledIn(run) === printed, { what: 'the output' });
+    client.close();
+    await client.closed;
+    writeFileSync(join(home, 'hold'), '');
+    // First the supervisor, so that nobody starts another copy.
+    const supervisor = readFileSync(join(run, 'supervisor'), 'utf8').split(' ')[2];
+    process.kill(Number(supervisor), 'SIGKILL');
+    for (const line of processesOf(host).filter(one => /of=.*\/[oe]\.1/.test(one)))
+      process.kill(Number.parseInt(line, 10), 'SIGKILL');
+    await waitFor(() => !copies(host), { what: 'the end of what copies its output' });
+    letEnd(host);
+    await waitFor(() => existsSync(join(home, 'held')), { what: 'a successor' });
+    const comesBack = takeAway(host, 'runs');
+    rmSync(join(home, 'hold'));
+    await delay(OUTAGE_MS);
+    comesBack();
+    const { stdout, last } = await follow(await harness.connect(host), id);
+    expect(stdout.equals(Buffer.concat([Buffer.alloc(printed), Buffer.from('done\n')]))).toBe(true);
+    expect(last).toMatchObject({ code: 3 });
+  });
+
   test('a run whose directory comes back is not lost', async () => {
     const host = harness.makeHost(shell);
     const { id, run } = await startWaiting(host);

@@ -193,10 +193,10 @@ await_home() {
   sleep 1
 }
 
-# await_directory: waits until that of the attempt is there, or was removed.
+# await_directory: waits until that of the attempt can be listed, or was removed.
 await_directory() {
   outage=0
-  until [ -d "$dir/." ] || is_removed; do await_home; done
+  until is_listed || is_removed; do await_home; done
 }
 
 # has_started: whether this attempt created its run's fence, as far as its files can be read.
