@@ -70,6 +70,19 @@ const spooledIn = (run: string) =>
     .filter(name => name.startsWith('o.1'))
     .reduce((sum, name) => sum + statSync(join(run, name)).size, 0);
 
+/** This host's agent makes a file `held` and waits here while there is a file `hold`. */
+function holdBefore(host: LocalExec, line: string): void {
+  const { name, content: bytes } = loadAgentFile();
+  const content = bytes.toString();
+  expect(content.split(line).length).toBe(2);
+  const hold = 'true >~/held; while [ -e ~/hold ]; do sleep 0.02; done\n';
+  mkdirSync(baseOf(host), { mode: 0o700 });
+  writeFileSync(
+    join(baseOf(host), name),
+    content.replace(line, () => hold + line),
+  );
+}
+
 const letEnd = (host: LocalExec) => writeFileSync(join(host.account.home, 'go'), '');
 
 describe.each(SHELLS)('what of the home is away for a moment is not missing, under %s', shell => {
@@ -193,16 +206,7 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
   test('a successor supervisor writes behind what was spooled', async () => {
     const host = harness.makeHost(shell);
     const { home } = host.account;
-    const { name, content: bytes } = loadAgentFile();
-    const content = bytes.toString();
-    const listed = 'find_segments "$1"\n';
-    expect(content.split(listed).length).toBe(2);
-    const hold = 'true >~/held; while [ -e ~/hold ]; do sleep 0.02; done\n';
-    mkdirSync(baseOf(host), { mode: 0o700 });
-    writeFileSync(
-      join(baseOf(host), name),
-      content.replace(listed, () => hold + listed),
-    );
+    holdBefore(host, 'find_segments "$1"\n');
     const printed = 600_000;
     const client = await harness.connect(host, { shell, spoolLimitBytes: 2 ** 21 });
     const id = harness.newName();
@@ -229,6 +233,40 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     const { stdout, last } = await follow(await harness.connect(host), id);
     expect(stdout.equals(Buffer.concat([Buffer.alloc(printed), Buffer.from('done\n')]))).toBe(true);
     expect(last).toMatchObject({ code: 3 });
+  });
+
+  test.each([
+    ['exit status', '  if ! find_exit', { type: 'ended', code: 3 }],
+    ['gap in the output', '  find_cut o', { type: 'lost', unsure: { isCut: true, stdout: 0 } }],
+  ])('the recorded %s is in the record of the end', async (what, line, expected) => {
+    const host = harness.makeHost(shell);
+    const { home } = host.account;
+    holdBefore(host, line);
+    writeFileSync(join(home, 'hold'), '');
+    const client = await harness.connect(host, { shell });
+    const id = harness.newName();
+    const command = 'while ! test -e go; do sleep 0.02; done; exit 3';
+    const events = client.run({ id, token: 'one', command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const run = runDirectory(host, id);
+    client.close();
+    await client.closed;
+    if (what !== 'exit status') {
+      await waitFor(() => copies(host), { what: 'what copies its output' });
+      const copy = processesOf(host).find(one => /of=.*\/o\.1/.test(one)) ?? '';
+      process.kill(Number.parseInt(copy, 10), 'SIGKILL');
+    }
+    letEnd(host);
+    await waitFor(() => existsSync(join(home, 'held')), { what: 'the supervisor to end' });
+    if (what !== 'exit status') expect(existsSync(join(run, 'cut.o.0'))).toBe(true);
+    const comesBack = takeAway(host, 'runs');
+    rmSync(join(home, 'hold'));
+    await delay(OUTAGE_MS);
+    comesBack();
+    await waitFor(() => readdirSync(run).some(name => /^(end|unsure)\./.test(name)), {
+      what: 'the record of the end',
+    });
+    expect((await follow(await harness.connect(host), id)).last).toMatchObject(expected);
   });
 
   test('a run whose directory comes back is not lost', async () => {
