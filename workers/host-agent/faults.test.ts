@@ -597,6 +597,27 @@ test('an empty fence and a damaged spool count as lost', async () => {
   for (const run of ['empty', id]) await client.forget(run);
 });
 
+test('output that was cut off while it is followed counts as lost', async () => {
+  const host = harness.makeHost(DASH);
+  const client = await harness.connect(host);
+  const command = `head -c ${2 * WINDOW} /dev/zero`;
+  const events = client.run({ id: 'cut', token: 'one', command });
+  let read = 0;
+  while (read < WINDOW) {
+    const { value } = await events.next();
+    if (value?.type === 'output') read += value.bytes.length;
+  }
+  const run = runDirectory(host, 'cut');
+  await waitFor(() => readdirSync(run).some(name => name.startsWith('end.')), {
+    what: 'the record of the end',
+  });
+  await client.ping();
+  for (const name of readdirSync(run).filter(one => one.startsWith('o.')))
+    writeFileSync(join(run, name), '');
+  client.ack('cut', read, 0);
+  expect(await events.next()).toMatchObject({ value: { type: 'lost' } });
+});
+
 test('sends no more than the window past the acknowledged offset, and other runs go on', async () => {
   const client = await harness.connect(harness.makeHost(DASH));
   const command = `head -c ${3 * WINDOW} /dev/zero`;

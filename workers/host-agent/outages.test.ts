@@ -39,7 +39,7 @@ async function startWaiting(host: LocalExec, then = 'echo done', spoolLimitBytes
   const command = `while ! test -e go; do sleep 0.02; done; ${then}; exit 3`;
   const events = client.run({ id, token: 'one', command });
   expect(await events.next()).toMatchObject({ value: { type: 'running' } });
-  return { client, id, run: runDirectory(host, id) };
+  return { client, id, events, run: runDirectory(host, id) };
 }
 
 /** The same, with nobody who follows it. */
@@ -50,6 +50,8 @@ async function leaveWaiting(host: LocalExec, then?: string, spoolLimitBytes?: nu
   return { id, run };
 }
 
+/** The most unacknowledged output of one run. */
+const WINDOW = 16 << 20;
 /** How long the home is away, in milliseconds. */
 const OUTAGE_MS = 400;
 
@@ -67,6 +69,19 @@ const spooledIn = (run: string) =>
   readdirSync(run)
     .filter(name => name.startsWith('o.1'))
     .reduce((sum, name) => sum + statSync(join(run, name)).size, 0);
+
+/** This host's agent makes a file `held` and waits here while there is a file `hold`. */
+function holdBefore(host: LocalExec, line: string): void {
+  const { name, content: bytes } = loadAgentFile();
+  const content = bytes.toString();
+  expect(content.split(line).length).toBe(2);
+  const hold = 'true >~/held; while [ -e ~/hold ]; do sleep 0.02; done\n';
+  mkdirSync(baseOf(host), { mode: 0o700 });
+  writeFileSync(
+    join(baseOf(host), name),
+    content.replace(line, () => hold + line),
+  );
+}
 
 const letEnd = (host: LocalExec) => writeFileSync(join(host.account.home, 'go'), '');
 
@@ -148,6 +163,110 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     comesBack();
     const { stdout, last } = await follow(await harness.connect(host), id);
     expect([stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
+  });
+
+  test('a run whose output is away when more is asked for is not lost', async () => {
+    const host = harness.makeHost(shell);
+    const bytes = WINDOW + 3_000_000;
+    const { client, id, events, run } = await startWaiting(host, `head -c ${bytes} /dev/zero`);
+    letEnd(host);
+    let read = 0;
+    while (read < WINDOW) {
+      const { value } = await events.next();
+      if (value?.type === 'output') read += value.bytes.length;
+    }
+    const isEnded = () => readdirSync(run).some(name => name.startsWith('end.'));
+    await waitFor(isEnded, { what: 'the record of the end' });
+    await client.ping();
+    const comesBack = takeAway(host, 'runs');
+    client.ack(id, read, 0);
+    await expect(events.next()).rejects.toMatchObject({ code: 'remote_connection_failed' });
+    await client.closed;
+    comesBack();
+    const from = { stdout: read, stderr: 0 };
+    const { stdout, last } = await follow(await harness.connect(host), id, from);
+    expect([read + stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
+  });
+
+  test('output that is away just when it is copied is not replaced by what follows it', async () => {
+    const host = harness.makeHost(shell);
+    const programs = harness.makePath({});
+    const dd = '#!/bin/sh\ncase $* in *iflag*) exit 1 ;; esac\nexec /bin/dd "$@"\n';
+    const tail =
+      '#!/bin/sh\ncd ~/.windlass && mv runs away\n/usr/bin/tail "$@"\ncode=$?\nmv away runs\nexit $code\n';
+    writeFileSync(join(programs, 'dd'), dd, { mode: 0o755 });
+    writeFileSync(join(programs, 'tail'), tail, { mode: 0o755 });
+    host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
+    const { client, id, events } = await startWaiting(host, 'echo done; sleep 0.2');
+    letEnd(host);
+    const { stdout, last } = await collect({ client, id, events });
+    expect([stdout.toString(), last]).toEqual(['done\n', expect.objectContaining({ code: 3 })]);
+  });
+
+  test('a successor supervisor writes behind what was spooled', async () => {
+    const host = harness.makeHost(shell);
+    const { home } = host.account;
+    holdBefore(host, 'find_segments "$1"\n');
+    const printed = 600_000;
+    const client = await harness.connect(host, { shell, spoolLimitBytes: 2 ** 21 });
+    const id = harness.newName();
+    const command = `head -c ${printed} /dev/zero; while ! test -e go; do sleep 0.02; done; echo done; exit 3`;
+    const events = client.run({ id, token: 'one', command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const run = runDirectory(host, id);
+    await waitFor(() => spooledIn(run) === printed, { what: 'the output' });
+    client.close();
+    await client.closed;
+    writeFileSync(join(home, 'hold'), '');
+    // First the supervisor, so that nobody starts another copy.
+    const supervisor = readFileSync(join(run, 'supervisor'), 'utf8').split(' ')[2];
+    process.kill(Number(supervisor), 'SIGKILL');
+    for (const line of processesOf(host).filter(one => /of=.*\/[oe]\.1/.test(one)))
+      process.kill(Number.parseInt(line, 10), 'SIGKILL');
+    await waitFor(() => !copies(host), { what: 'the end of what copies its output' });
+    letEnd(host);
+    await waitFor(() => existsSync(join(home, 'held')), { what: 'a successor' });
+    const comesBack = takeAway(host, 'runs');
+    rmSync(join(home, 'hold'));
+    await delay(OUTAGE_MS);
+    comesBack();
+    const { stdout, last } = await follow(await harness.connect(host), id);
+    expect(stdout.equals(Buffer.concat([Buffer.alloc(printed), Buffer.from('done\n')]))).toBe(true);
+    expect(last).toMatchObject({ code: 3 });
+  });
+
+  test.each([
+    ['exit status', '  if ! find_exit', { type: 'ended', code: 3 }],
+    ['gap in the output', '  find_cut o', { type: 'lost', unsure: { isCut: true, stdout: 0 } }],
+  ])('the recorded %s is in the record of the end', async (what, line, expected) => {
+    const host = harness.makeHost(shell);
+    const { home } = host.account;
+    holdBefore(host, line);
+    writeFileSync(join(home, 'hold'), '');
+    const client = await harness.connect(host, { shell });
+    const id = harness.newName();
+    const command = 'while ! test -e go; do sleep 0.02; done; exit 3';
+    const events = client.run({ id, token: 'one', command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const run = runDirectory(host, id);
+    client.close();
+    await client.closed;
+    if (what !== 'exit status') {
+      await waitFor(() => copies(host), { what: 'what copies its output' });
+      const copy = processesOf(host).find(one => /of=.*\/o\.1/.test(one)) ?? '';
+      process.kill(Number.parseInt(copy, 10), 'SIGKILL');
+    }
+    letEnd(host);
+    await waitFor(() => existsSync(join(home, 'held')), { what: 'the supervisor to end' });
+    if (what !== 'exit status') expect(existsSync(join(run, 'cut.o.0'))).toBe(true);
+    const comesBack = takeAway(host, 'runs');
+    rmSync(join(home, 'hold'));
+    await delay(OUTAGE_MS);
+    comesBack();
+    await waitFor(() => readdirSync(run).some(name => /^(end|unsure)\./.test(name)), {
+      what: 'the record of the end',
+    });
+    expect((await follow(await harness.connect(host), id)).last).toMatchObject(expected);
   });
 
   test('a run whose directory comes back is not lost', async () => {

@@ -113,6 +113,13 @@ find_end() {
   if [ "$1" = unsure ]; then code=unsure-$2-$5-$6${7:+-$7}; fi
 }
 
+# is_listed: whether the directory $dir can be listed, and not merely looked up. Otherwise a glob that matches nothing
+# does not tell that there is no such file. supervisor is there from before the first output.
+is_listed() {
+  set -- "$dir"/[s]upervisor
+  [ -e "$1" ]
+}
+
 # has_waiter: whether the waiter of the attempt in $dir is alive; then the run lives, even without its supervisor.
 has_waiter() { { read -r pid its_start <"$dir/waiter"; } 2>/dev/null && is_alive "$pid" "$its_start"; }
 

@@ -104,12 +104,17 @@ end_copy() {
   if [ $lines -gt $ends ]; then ends=$((ends + 1)); else true >"$dir/cut.$1.$at"; fi
 }
 
-# measure STREAM: sets at and at_STREAM to the end of what is stored of it.
+# measure STREAM: sets at and at_STREAM to the end of what is stored of it. The home may leave between a look and a
+# listing, so the listing counts that comes twice.
 measure() {
-  await_directory
-  find_segments "$1"
-  segment=$dir/$1.$((BASE + newest))
-  measure_segment
+  measured=''
+  while :; do
+    await_directory
+    find_segments "$1"
+    if [ "$newest" = "$measured" ]; then break; fi
+    segment=$dir/$1.$((BASE + newest)) measured=$newest
+    measure_segment
+  done
   at=$((newest + bytes))
   eval "at_$1=$at"
 }

@@ -12,9 +12,13 @@ copy_range() {
   if [ $dd_bytes = y ]; then
     dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" 2>/dev/null
   else
-    tail -c "+$(($2 + 1))" "$1" | head -c "$3"
+    # Opened here, because of the two statuses only head's is known.
+    { tail -c "+$(($2 + 1))" | head -c "$3"; } <"$1"
   fi
 }
+
+# has_bytes FILE: whether it is not empty. A network drive caches the size until the file is opened.
+has_bytes() { [ -s "$1" ] || { { true <"$1"; } 2>/dev/null && [ -s "$1" ]; }; }
 
 # send_stream STREAM: sends frames from offset $at up to $upto, at most $room bytes, and updates both; $total is empty
 # while the run is alive. One cat sends all complete segments. False if the bytes are gone.
@@ -29,7 +33,7 @@ send_stream() {
     whole='' length=0
     while [ $# -gt 0 ] && [ $((${1##*.} - BASE)) -eq $((at + length)) ]; do
       if [ $# -gt 1 ]; then stop=$((${2##*.} - BASE)); else stop=${total:-0}; fi
-      if [ "$stop" -le $((at + length)) ] || [ $((stop - at)) -gt "$room" ]; then break; fi
+      if [ "$stop" -le $((at + length)) ] || [ $((stop - at)) -gt "$room" ] || ! has_bytes "$1"; then break; fi
       whole="$whole \"\$dir/\$stream.${1##*.}\"" length=$((stop - at))
       shift
     done
@@ -37,6 +41,7 @@ send_stream() {
       echo "data $h $stream $at $length"
       eval "cat $whole" || exit 1
     else
+      has_bytes "$1" || return 1
       stop=$upto
       if [ $# -gt 1 ]; then stop=$((${2##*.} - BASE)); fi
       length=$((stop - at))
@@ -47,6 +52,9 @@ send_stream() {
     at=$((at + length)) room=$((room - length)) sent=$((sent + length))
   done
 }
+
+# require_listing: aborts the serve while the home is away: nothing of it is lost.
+require_listing() { is_listed || abort_serve; }
 
 # send_output H [MOST]: sends what the run's window and the credit allow, at most MOST bytes, and at last the run's end.
 # A run with less than FREE unacknowledged bytes needs no credit, so that runs that fill the link do not delay short
@@ -67,7 +75,8 @@ send_output() {
       upto=$known
       if [ $newest -gt "$upto" ]; then upto=$newest; fi
     fi
-    if ! send_stream $side; then
+    if ! send_stream $side && require_listing && ! send_stream $side; then
+      require_listing
       echo "lost $h"
       end_follow "$h"
       return

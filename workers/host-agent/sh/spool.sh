@@ -164,14 +164,15 @@ find_exit() {
 # find_cut STREAM TOTAL: sets sure, the offset up to which the stream is complete, and cut if later bytes may be
 # missing. That holds even if none came later: a killed dd may have held the last ones.
 find_cut() {
-  set -- "$2" "$dir/cut.$1".*
-  sure=$1
-  shift
-  for file in "$@"; do
-    file=${file##*.}
-    if [ "$file" = '*' ]; then continue; fi
-    cut=.cut
-    if [ "$file" -lt "$sure" ]; then sure=$file; fi
+  sure=$2
+  for look in first second; do # because the home may leave before the first one
+    await_directory
+    for file in "$dir/cut.$1".*; do
+      file=${file##*.}
+      if [ "$file" = '*' ]; then continue; fi
+      cut=.cut
+      if [ "$file" -lt "$sure" ]; then sure=$file; fi
+    done
   done
 }
 
@@ -193,10 +194,10 @@ await_home() {
   sleep 1
 }
 
-# await_directory: waits until that of the attempt is there, or was removed.
+# await_directory: waits until that of the attempt can be listed, or was removed.
 await_directory() {
   outage=0
-  until [ -d "$dir/." ] || is_removed; do await_home; done
+  until is_listed || is_removed; do await_home; done
 }
 
 # has_started: whether this attempt created its run's fence, as far as its files can be read.
@@ -226,7 +227,7 @@ record_end() {
     exit
   fi
   await_directory
-  if ! find_exit; then
+  if ! find_exit && await_directory && ! find_exit; then # because the home may leave before the first look
     code=-
     { read -r pid its_start <"$dir/child"; } 2>/dev/null
     while is_alive "$pid" "$its_start"; do
