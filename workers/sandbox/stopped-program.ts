@@ -1,4 +1,4 @@
-import { unavailable, type WindlassError } from '../../shared/errors/errors.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 
 /**
  * Runners and terminals send these to a worker's programs too (systemd by default, Ctrl-C), while the worker goes on
@@ -8,6 +8,16 @@ const STOP_SIGNALS = new Set<NodeJS.Signals | null>(['SIGTERM', 'SIGINT', 'SIGHU
 
 export const isStopSignal = (signal: NodeJS.Signals | null) => STOP_SIGNALS.has(signal);
 
-/** For a program that was told to stop from outside: its file is not to blame, and the job is done again. */
-export const stoppedProgram = (program: string): WindlassError =>
-  unavailable(`${program} was stopped by a signal`, 'The job is done again.', 2);
+/**
+ * A program was told to stop from outside. Its file is not to blame, and the job is done again; as after a lost worker,
+ * at most 20 times in a row, since what frees memory of a machine may send these signals too.
+ */
+export class StoppedProgram extends WindlassError {
+  constructor(program: string) {
+    super('unavailable', {
+      detail: `${program} was stopped by a signal`,
+      hint: 'The job is done again.',
+      headers: { 'Retry-After': '2' },
+    });
+  }
+}

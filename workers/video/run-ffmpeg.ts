@@ -6,7 +6,7 @@ import { signalNumber } from '../runs/signal-number.ts';
 import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { diskFull, watchScratch } from '../sandbox/scratch-dir.ts';
-import { isStopSignal, stoppedProgram } from '../sandbox/stopped-program.ts';
+import { isStopSignal, StoppedProgram } from '../sandbox/stopped-program.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
 import { printsTooMuch, tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 
@@ -129,7 +129,7 @@ async function runCommand(
         watchLines(stream, () => end(printsTooMuch(MAX_LINE_LENGTH)));
       started.once('close', (code, signal) => {
         if (isStopSignal(signal) || (code === STOPPED && stderr === ''))
-          end(stoppedProgram('ffmpeg'));
+          end(new StoppedProgram('ffmpeg'));
         resolve({ returncode: code ?? 128 + signalNumber(signal ?? ''), stderr });
       });
       if (running.reason) started.kill('SIGKILL');

@@ -8,7 +8,7 @@ import { packageRoot } from '../../../shared/process/package-root.ts';
 import { closePipesAfterExit } from '../../sandbox/close-pipes.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
-import { isStopSignal, stoppedProgram } from '../../sandbox/stopped-program.ts';
+import { isStopSignal, StoppedProgram } from '../../sandbox/stopped-program.ts';
 import { watchMemory } from '../../sandbox/watch-memory.ts';
 import { type AttemptResources, afterLackOfMemory, LackOfMemory } from './lack-of-memory.ts';
 import { type Made, TableError, type TableRequest } from './protocol.ts';
@@ -115,7 +115,7 @@ async function runOnce(
     await ended;
     if (reason !== undefined) throw reason;
     if (!answer && child.signalCode === 'SIGKILL') throw new LackOfMemory('killed');
-    if (!answer && isStopSignal(child.signalCode)) throw stoppedProgram('the table process');
+    if (!answer && isStopSignal(child.signalCode)) throw new StoppedProgram('the table process');
     return toResult(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
