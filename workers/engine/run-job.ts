@@ -14,14 +14,12 @@ import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';
-import { StoppedProgram } from '../sandbox/stopped-program.ts';
 import { type ClaimedRow, deferNotUnderstood } from './claim-jobs.ts';
 import { finishJob, type JobEnd } from './end-jobs.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import type { TrackedLease } from './lease-renewer.ts';
 import { releaseJob, updateLeased, updateLeasedQuietly } from './leased-updates.ts';
-import { loseClaim } from './losses.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import { ReleaseJob } from './release-job.ts';
 import { DATABASE, isUnavailable, retry } from './retry.ts';
@@ -182,13 +180,6 @@ class Attempt {
         `${describeOutage(error)}; the job is taken back when that is mended`,
       );
       return this.#worker.leases.abandon(this.#lease);
-    }
-    if (error instanceof StoppedProgram) {
-      log.warn({ err: error }, 'the job is done again');
-      this.#lease.isEnding = true;
-      const isHeld = await loseClaim(this.#worker.database.db, this.#lease);
-      if (isHeld) this.#worker.leases.abandon(this.#lease);
-      return;
     }
     if (isUnavailable(error)) {
       log.warn({ err: error }, 'something that the job needs is unavailable; the job is released');

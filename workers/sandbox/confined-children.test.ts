@@ -110,14 +110,20 @@ describeUnless(skip, 'a child that reads files', () => {
     }
   });
 
-  // A table is not to blame for what a runner sends to all processes of a worker.
-  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-    'a parser of tables that %s ends before its input is there is waited for no more',
-    async signal => {
+  // Runners send these to all processes of a worker, what frees memory to one.
+  test.each([
+    ['SIGTERM', 'with its worker'],
+    ['SIGINT', 'with its worker'],
+    ['SIGTERM', 'alone'],
+  ] as const)(
+    'a parser of tables that %s ends %s, before its input is there, is waited for no more',
+    async (signal, how) => {
       let arrive = () => {};
       const input = new Promise<void>(resolve => {
         arrive = resolve;
       });
+      const stop = new AbortController();
+      const reason = new Error('the worker stops');
       const path = join(temp.path, 'none');
       const running = runTableChild(
         {
@@ -126,10 +132,13 @@ describeUnless(skip, 'a child that reads files', () => {
         },
         {
           ...{ memory: 512 << 20, seconds: 30, keepFree: 0, onProgress: () => {}, input },
-          signal: new AbortController().signal,
+          signal: stop.signal,
         },
       );
-      const ended = expect(running).rejects.toMatchObject({ code: 'unavailable' });
+      const ended =
+        how === 'alone'
+          ? expect(running).rejects.toThrow(`${signal} ended the process that parses`)
+          : expect(running).rejects.toBe(reason);
       const pid = await findChild('windlass-child-parse');
       process.kill(pid, signal);
       const isThere = () => findDescendants([process.pid]).some(child => child.pid === pid);
@@ -137,6 +146,7 @@ describeUnless(skip, 'a child that reads files', () => {
       // Its pipes close after its end.
       for (let turn = 0; turn < 10; turn++) await setImmediate();
       arrive();
+      if (how !== 'alone') setTimeout(() => stop.abort(reason), 200);
       await ended;
     },
   );

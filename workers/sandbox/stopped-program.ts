@@ -1,23 +1,18 @@
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { sleep } from '../../shared/process/abort.ts';
 
-/**
- * Runners and terminals send these to a worker's programs too (systemd by default, Ctrl-C), while the worker goes on
- * until its jobs are released.
- */
+/** Runners and terminals send these to all processes of a worker (systemd by default, Ctrl-C). */
 const STOP_SIGNALS = new Set<NodeJS.Signals | null>(['SIGTERM', 'SIGINT', 'SIGHUP']);
+/** The worker's own signal comes with its program's. */
+const OWN_STOP_MS = 2_000;
 
 export const isStopSignal = (signal: NodeJS.Signals | null) => STOP_SIGNALS.has(signal);
 
 /**
- * A program was told to stop from outside. Its file is not to blame, and the job is done again; as after a lost worker,
- * at most 20 times in a row, since what frees memory of a machine may send these signals too.
+ * Call where a program ended by a stop signal. Throws the job's reason if its worker is told to stop as well: then the
+ * file is not to blame. Resolves if the program alone was, for example by what frees the memory of a machine.
  */
-export class StoppedProgram extends WindlassError {
-  constructor(program: string) {
-    super('unavailable', {
-      detail: `${program} was stopped by a signal`,
-      hint: 'The job is done again.',
-      headers: { 'Retry-After': '2' },
-    });
-  }
+export async function throwIfWorkerStops(job: AbortSignal | undefined): Promise<void> {
+  if (!job) return;
+  await sleep(job, OWN_STOP_MS);
+  job.throwIfAborted();
 }

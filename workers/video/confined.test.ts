@@ -168,23 +168,32 @@ test('a confined program ends at its limit of processor time, however long it ma
   expect(signal).toMatch(/^SIG(KILL|XCPU)$/);
 });
 
-// Runners send these to all processes of a worker.
-test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-  'a video whose ffmpeg %s ends is made again',
-  async signal => {
+// Runners send these to all processes of a worker, what frees memory to one.
+test.each([
+  ['SIGTERM', 'with its worker'],
+  ['SIGINT', 'with its worker'],
+  ['SIGTERM', 'alone'],
+] as const)(
+  'a video whose ffmpeg %s ends %s ends as its worker does, or fails',
+  async (signal, how) => {
     const { outputPath } = await makeScratch('');
+    const stop = new AbortController();
+    const reason = new Error('the worker stops');
     async function* endless() {
       const bytes = readFileSync(images[0] ?? '');
       for (let index = 0; ; index++) {
         // More than pipes hold: ffmpeg has begun.
-        if (index === 2_000) await signalFfmpeg(signal);
+        if (index === 2_000) {
+          await signalFfmpeg(signal);
+          if (how !== 'alone') setTimeout(() => stop.abort(reason), 200);
+        }
         yield { index, path: `${index}`, size: bytes.length, bytes };
       }
     }
-    const options = { type: 'video/mp4', limits: AMPLE, outputPath } as const;
-    await expect(encodeVideo({ frames: endless(), total: 1e9, ...options })).rejects.toMatchObject({
-      code: 'unavailable',
-    });
+    const options = { type: 'video/mp4', limits: AMPLE, outputPath, signal: stop.signal } as const;
+    const made = encodeVideo({ frames: endless(), total: 1e9, ...options });
+    if (how === 'alone') await expect(made).rejects.toMatchObject({ code: 'video_failed' });
+    else await expect(made).rejects.toBe(reason);
   },
 );
 

@@ -6,7 +6,7 @@ import { signalNumber } from '../runs/signal-number.ts';
 import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { diskFull, watchScratch } from '../sandbox/scratch-dir.ts';
-import { isStopSignal, StoppedProgram } from '../sandbox/stopped-program.ts';
+import { isStopSignal, throwIfWorkerStops } from '../sandbox/stopped-program.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
 import { printsTooMuch, tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 
@@ -44,8 +44,7 @@ export interface FfmpegEnd {
 
 /**
  * Runs ffmpeg, confined, through fluent-ffmpeg (decision 25). Settles at the process's exit; throws the input's error,
- * the signal's reason, a limit's error, or `unavailable` where ffmpeg was told to stop. If this process dies, ffmpeg ends
- * with its input.
+ * the signal's reason, or a limit's error. If this process dies, ffmpeg ends with its input.
  */
 export async function runFfmpeg(options: RunFfmpegOptions): Promise<FfmpegEnd> {
   const { input, signal } = options;
@@ -127,9 +126,9 @@ async function runCommand(
       });
       for (const stream of [started.stdout, started.stderr])
         watchLines(stream, () => end(printsTooMuch(MAX_LINE_LENGTH)));
-      started.once('close', (code, signal) => {
+      started.once('close', async (code, signal) => {
         if (isStopSignal(signal) || (code === STOPPED && stderr === ''))
-          end(new StoppedProgram('ffmpeg'));
+          await throwIfWorkerStops(options.signal).catch(end);
         resolve({ returncode: code ?? 128 + signalNumber(signal ?? ''), stderr });
       });
       if (running.reason) started.kill('SIGKILL');

@@ -8,7 +8,7 @@ import { packageRoot } from '../../../shared/process/package-root.ts';
 import { closePipesAfterExit } from '../../sandbox/close-pipes.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
-import { isStopSignal, StoppedProgram } from '../../sandbox/stopped-program.ts';
+import { isStopSignal, throwIfWorkerStops } from '../../sandbox/stopped-program.ts';
 import { watchMemory } from '../../sandbox/watch-memory.ts';
 import { type AttemptResources, afterLackOfMemory, LackOfMemory } from './lack-of-memory.ts';
 import { type Made, TableError, type TableRequest } from './protocol.ts';
@@ -40,8 +40,7 @@ export interface RunOptions {
 
 /**
  * Runs a table request in a child process; settles at its exit. Throws TableError for problems of the file,
- * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, `unavailable` for a child that was
- * told to stop, and the signal's reason.
+ * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, and the signal's reason.
  */
 export async function runTableChild<K extends keyof Made>(
   request: Extract<Unlimited<TableRequest>, { kind: K }>,
@@ -115,7 +114,10 @@ async function runOnce(
     await ended;
     if (reason !== undefined) throw reason;
     if (!answer && child.signalCode === 'SIGKILL') throw new LackOfMemory('killed');
-    if (!answer && isStopSignal(child.signalCode)) throw new StoppedProgram('the table process');
+    if (!answer && isStopSignal(child.signalCode)) {
+      await throwIfWorkerStops(signal);
+      throw stopped(child.signalCode);
+    }
     return toResult(answer, { memory, stderr });
   } finally {
     clearTimeout(timer);
@@ -150,6 +152,13 @@ function tooLarge(memory: number): WindlassError {
   return new WindlassError('parse_failed', {
     detail: `The upload cannot be parsed: the table needs more than ${memory} bytes of memory.`,
     hint: 'Split the table by columns or rows. LIMIT_PARSE_BYTES sets the limit.',
+  });
+}
+
+function stopped(by: string | null): WindlassError {
+  return new WindlassError('parse_failed', {
+    detail: `The upload cannot be parsed: ${by} ended the process that parses.`,
+    hint: 'Another program of its machine sent the signal, for example to free memory. Free some, or split the table.',
   });
 }
 
