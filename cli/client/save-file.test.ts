@@ -56,6 +56,9 @@ test('a folder is refused before the work', async () => {
     message: `${path} is a folder here.`,
     hint: 'Name a file.',
   });
+  await expect(requireWritable(join(folder, 'missing/'))).rejects.toMatchObject({
+    hint: 'Name a file.',
+  });
 });
 
 test('a link is followed, also to a file that is not there yet', async () => {

@@ -7,7 +7,7 @@ import { CommandError, ifMissing } from '../command-error.ts';
 /** Throws where saveFile() could not write the file, before the work whose result it is to be. */
 export async function requireWritable(path: string): Promise<void> {
   const { target, isSpecial, present } = await findTarget(path);
-  if (present?.isDirectory())
+  if (present?.isDirectory() || /[/\\]$/.test(path))
     throw new CommandError(`${path} is a folder here.`, { hint: 'Name a file.' });
   await access(isSpecial ? target : dirname(target), constants.W_OK);
 }

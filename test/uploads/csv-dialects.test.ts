@@ -188,6 +188,11 @@ test('a delimiter that is rarer than the commas does not keep commas in texts', 
     'Role text " admin"',
     'Team; Lead text " Core; Bo"',
   ]);
+  // These commas take no rows apart.
+  expect(await look('Name, Vorname;Wert, EUR\nMüller, Hans;5\nMeier, Eva;6\n')).toEqual([
+    'Name, Vorname text "Müller, Hans" "Meier, Eva"',
+    'Wert, EUR integer 5 6',
+  ]);
 });
 
 test('tabs and commas are weighed by records as they are read', async () => {

@@ -22,7 +22,9 @@ export function FilesPage({ user: self }: { user: CurrentUser }) {
   const user = search.get('user');
   const named = search.get('session');
   const isBare = named === null && !search.has('host');
-  const sid = isBare ? (readLogin('files') ?? readLogin('run') ?? null) : named;
+  const isThere = (kept: string | undefined) => sessions.some(({ sid }) => sid === kept);
+  const kept = [readLogin('files'), readLogin('run')].find(isThere);
+  const sid = isBare ? (kept ?? null) : named;
   const host = search.get('host') ?? sessions.find(one => one.sid === sid)?.hostname ?? null;
   const session = findSession(sessions, { sid, host, user });
   useEffect(() => {

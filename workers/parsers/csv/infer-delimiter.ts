@@ -45,11 +45,12 @@ export function inferDelimiter(
   if (mayBe('\t') && apart('\t').length > 1) return '\t';
   const found = usual.find(delimiter => countOf(delimiter) === most) ?? ',';
   if (found !== ',') return found;
-  const keepsCommas = (delimiter: string) =>
-    delimiter !== ',' &&
-    mayBe(delimiter) &&
-    // A delimiter that is rarer than the commas is more likely part of a text itself.
-    areCommasInValues(apart(delimiter), { inTexts: countOf(delimiter) === most });
+  const keepsCommas = (delimiter: string) => {
+    if (delimiter === ',' || !mayBe(delimiter)) return false;
+    // A delimiter that is rarer than commas which take the rows apart is more likely part of a text itself.
+    const inTexts = countOf(delimiter) === most || apart(',').length === 0;
+    return areCommasInValues(apart(delimiter), { inTexts });
+  };
   return usual.find(keepsCommas) ?? found;
 }
 
