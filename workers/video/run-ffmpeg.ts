@@ -6,7 +6,7 @@ import { signalNumber } from '../runs/signal-number.ts';
 import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
 import { diskFull, watchScratch } from '../sandbox/scratch-dir.ts';
-import { isStopSignal, throwIfWorkerStops } from '../sandbox/stopped-program.ts';
+import { isStopSignal, throwIfWorkerStops } from '../sandbox/stop-signals.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
 import { printsTooMuch, tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 

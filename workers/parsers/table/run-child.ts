@@ -8,7 +8,7 @@ import { packageRoot } from '../../../shared/process/package-root.ts';
 import { closePipesAfterExit } from '../../sandbox/close-pipes.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
-import { isStopSignal, throwIfWorkerStops } from '../../sandbox/stopped-program.ts';
+import { isStopSignal, throwIfWorkerStops } from '../../sandbox/stop-signals.ts';
 import { watchMemory } from '../../sandbox/watch-memory.ts';
 import { type AttemptResources, afterLackOfMemory, LackOfMemory } from './lack-of-memory.ts';
 import { type Made, TableError, type TableRequest } from './protocol.ts';
