@@ -95,7 +95,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
   });
 
   test('a video that is made soon is made by one worker', async () => {
-    const id = await stage.start({ images: stage.frames.slice(0, 100) });
+    const id = await stage.start({ images: stage.frames.slice(0, 20) });
     const seen: unknown[] = [];
     await waitFor(
       async () => {
@@ -119,7 +119,7 @@ describeStack(skip, 'segments of videos and one-time codes', form => {
     const host = await startCodeHost();
     try {
       const hostname = await addHost(client, host.sshd, { name: 'codes' });
-      const images = drawFilm(join(host.account.home, 'film')).slice(0, 1_500);
+      const images = drawFilm(join(host.account.home, 'film'));
       const { username } = host.account;
       const { sid, challenge } = await client.post<{ sid: string; challenge: string }>(
         '/api/remotes',
@@ -128,7 +128,10 @@ describeStack(skip, 'segments of videos and one-time codes', form => {
       await client.post(`/api/remotes/${sid}/answers`, { challenge, answers: [host.nextCode()] });
       const body = { 'content-type': 'video/mp4', encode: 'worker', images };
       const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body);
-      await waitFor(async () => (await stage.segmentsOf(vsid)).length > 1, { what: 'a segment' });
+      await waitFor(async () => (await stage.segmentsOf(vsid)).length > 1, {
+        what: 'a segment',
+        intervalMs: 50,
+      });
       await stage.expectWhole(vsid, images.length);
       expect(await client.get(`/api/remotes/${sid}`)).toMatchObject({ state: 'open' });
     } finally {

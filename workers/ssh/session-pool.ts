@@ -1,6 +1,5 @@
 import type { Notifications } from '../../shared/database/notifications.ts';
 import { hostChanged } from '../../shared/ssh/host-place.ts';
-import type { SessionOnHost } from './changed-hosts.ts';
 import type { LoginDialogue } from './login-dialogue.ts';
 import { PooledConnection } from './pooled-connection.ts';
 import type { RemoteSession } from './remote-session.ts';
@@ -139,7 +138,7 @@ export class SessionPool {
       database.db,
       all.map(({ sid }) => sid),
     );
-    const changed: SessionOnHost['session'][] = [];
+    const changed: (() => Promise<void>)[] = [];
     for (const pooled of all) {
       const { sid } = pooled;
       const now = found.get(sid);
@@ -149,9 +148,14 @@ export class SessionPool {
       pooled.hostChanged = hostChanged(now.session.hostname);
       if (this.#pooled.get(sid) === pooled) this.#pooled.delete(sid);
       this.#retired.delete(pooled);
-      pooled.close();
-      changed.push(now.session);
+      // The session ends before its jobs tell why they did.
+      changed.push(() =>
+        this.#connector
+          .endForChangedHost(now.session)
+          .catch(this.#explain)
+          .then(() => pooled.close()),
+      );
     }
-    for (const session of changed) await this.#connector.endForChangedHost(session);
+    await Promise.all(changed.map(end => end()));
   }
 }
