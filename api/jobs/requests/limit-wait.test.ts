@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
@@ -29,6 +30,15 @@ test('a wait ends when the client disconnects', async () => {
   res.emit('close');
   expect(signal.aborted).toBe(true);
   expect(isDisconnected()).toBe(true);
+});
+
+test('a client that left before the wait began leaves nothing behind', () => {
+  const { stopping } = newService();
+  const res = newResponse();
+  res.destroy();
+  const { signal, isDisconnected } = limitWait({ stopping }, res, 60);
+  expect([signal.aborted, isDisconnected()]).toEqual([true, true]);
+  expect(getEventListeners(stopping, 'abort')).toEqual([]);
 });
 
 test('a wait ends when the service stops, also where it begins after that', () => {

@@ -13,15 +13,21 @@ export function limitWait(
 ): { signal: AbortSignal; isDisconnected(): boolean } {
   const ended = new AbortController();
   const end = () => ended.abort();
+  const { signal } = ended;
+  // `close` is not emitted again.
+  if (res.destroyed || res.closed) {
+    end();
+    return { signal, isDisconnected: () => true };
+  }
   const timer = seconds > 0 ? setTimeout(end, Math.min(seconds * 1_000, MAX_TIMER_MS)) : undefined;
-  let isDisconnected = res.destroyed;
+  let isDisconnected = false;
   stopping.addEventListener('abort', end, { once: true });
-  if (stopping.aborted || isDisconnected) end();
+  if (stopping.aborted) end();
   res.once('close', () => {
     isDisconnected = true;
     stopping.removeEventListener('abort', end);
     clearTimeout(timer);
     end();
   });
-  return { signal: ended.signal, isDisconnected: () => isDisconnected };
+  return { signal, isDisconnected: () => isDisconnected };
 }
