@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { unavailable, WindlassError } from '../../shared/errors/errors.ts';
@@ -14,9 +15,15 @@ import { RememberedPasswords, type SentPassword } from './remembered-passwords.t
 /**
  * One hash takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each verification counts as
  * a failed login until it succeeds: few at once keep concurrent right ones from reaching the limit. All places together are
- * a second's work.
+ * a second's work, or two on one or two processors.
  */
-const LIMITS = { atOnce: 2, atOncePerAddress: 1, perAccount: 32, perAddress: 32, inAll: 64 };
+const LIMITS = {
+  atOnce: availableParallelism() > 2 ? 2 : 1,
+  atOncePerAddress: 1,
+  perAccount: 32,
+  perAddress: 32,
+  inAll: 64,
+};
 
 /** Attempts whose answers are delayed, in one process: of one account many addresses have places, so that its owner has one. */
 const DELAYED_LIMITS = {
