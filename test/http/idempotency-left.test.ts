@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
 import { stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
+import type { Problem } from '../harness/problem.ts';
 import { type Job, openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useProxiedStack } from '../harness/use-stack.ts';
@@ -34,6 +35,45 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
     proxy.heal();
   }
 
+  /** A login that is sent under one key, and what can hold it up. */
+  function useKeyedLogin() {
+    const { username, privateKey } = sshd;
+    const key = newId();
+    const body = JSON.stringify({ hostname: 'host', username, privateKey });
+    const database = postgres(stackDatabaseUrl(stack), { max: 4 });
+    return {
+      ...{ key, database },
+      /** Its X-Request-Id is new, if not given. */
+      open: (signal?: AbortSignal, id = newId()) =>
+        client.fetch('/api/remotes', {
+          ...{ method: 'POST', headers: { 'Idempotency-Key': key, 'X-Request-Id': id } },
+          ...{ body, signal },
+        }),
+      /** The request and the job that it started, once it runs; not of this request. */
+      findRunning: async (not = '') => {
+        const [row] =
+          await database`select job, request_id as "requestId" from idempotency_keys join jobs on jobs.id = job
+          where key = ${key} and state = 'running' and request_id <> ${not}`;
+        return row as { job: string; requestId: string } | undefined;
+      },
+      /** Who waits for it finds the job of the one that has it. */
+      lockKey: (tx: postgres.TransactionSql) =>
+        tx`select pg_advisory_xact_lock(hashtextextended(${`${stack.username}\nPOST /remotes\n${key}`}, 0))`,
+      untilWaiting: (count: number) =>
+        waitFor(
+          async () => {
+            const [row] = await database`select count(*)::int as n from pg_locks where not granted`;
+            return row?.n >= count;
+          },
+          { what: `${count} that wait for a lock`, intervalMs: 20 },
+        ),
+      async end() {
+        proxy.heal();
+        await database.end();
+      },
+    };
+  }
+
   test('is done when it is sent again with its Idempotency-Key', async () => {
     const { username, privateKey } = sshd;
     const init = { method: 'POST', headers: { 'Idempotency-Key': 'once' } };
@@ -50,33 +90,56 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
     expect((await browse()).status).toBe(200);
   });
 
+  test('is not done again where its user has cancelled it', async () => {
+    const { open, findRunning, end } = useKeyedLogin();
+    proxy.blackhole();
+    try {
+      const first = open();
+      const { job } = await waitFor(findRunning, { what: 'the login to begin' });
+      const second = open();
+      await client.delete(`/api/jobs/${job}`);
+      const codeOf = async (response: Response) => ((await response.json()) as Problem).code;
+      for (const sent of [first, second, open()])
+        expect(await codeOf(await sent)).toBe('cancelled');
+    } finally {
+      await end();
+    }
+  });
+
+  test('is done for the one that sent it first when its repeat leaves', async () => {
+    const { open, database, findRunning, lockKey, untilWaiting, end } = useKeyedLogin();
+    const left = new AbortController();
+    proxy.blackhole();
+    try {
+      const first = open();
+      await waitFor(findRunning, { what: 'the login to begin' });
+      const repeat = await database.begin(async tx => {
+        await lockKey(tx);
+        const sent = open(left.signal).catch(() => {});
+        await untilWaiting(1);
+        return { sent };
+      });
+      // It has the key before this does, and joins the job.
+      await database.begin(lockKey);
+      left.abort();
+      await repeat.sent;
+      const another = open();
+      proxy.heal();
+      const answers = await Promise.all([await first, await another].map(each => each.json()));
+      expect(answers[0]).toMatchObject({ sid: expect.any(String) });
+      expect(answers[1]).toEqual(answers[0]);
+    } finally {
+      await end();
+    }
+  });
+
   test('is done for a client that had sent it again before the first one was seen to leave', async () => {
-    const { username, privateKey } = sshd;
-    const key = newId();
-    const init = { method: 'POST', headers: { 'Idempotency-Key': key } };
-    const body = JSON.stringify({ hostname: 'host', username, privateKey });
-    const open = (signal?: AbortSignal) => client.fetch('/api/remotes', { ...init, body, signal });
-    const database = postgres(stackDatabaseUrl(stack), { max: 4 });
-    const lockKey = (tx: postgres.TransactionSql) =>
-      tx`select pg_advisory_xact_lock(hashtextextended(${`${stack.username}\nPOST /remotes\n${key}`}, 0))`;
-    const untilWaiting = (count: number) =>
-      waitFor(
-        async () => {
-          const [row] = await database`select count(*)::int as n from pg_locks where not granted`;
-          return row?.n >= count;
-        },
-        { what: `${count} that wait for a lock`, intervalMs: 20 },
-      );
-    const find = async () => {
-      const [row] = await database`select job from idempotency_keys join jobs on jobs.id = job
-        where key = ${key} and state = 'running'`;
-      return row?.job as string | undefined;
-    };
+    const { open, database, findRunning, lockKey, untilWaiting, end } = useKeyedLogin();
     const left = new AbortController();
     proxy.blackhole();
     try {
       const first = open(left.signal).catch(() => {});
-      const job = await waitFor(find, { what: 'the login to begin' });
+      const { job } = await waitFor(findRunning, { what: 'the login to begin' });
       const { second } = await database.begin(async tx => {
         await tx`select from jobs where id = ${job} for update`;
         left.abort();
@@ -92,42 +155,29 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
         await database.begin(lockKey);
         return sent;
       });
-      await waitFor(async () => (await find()) !== job, { what: 'the end of the first' });
+      await waitFor(async () => (await findRunning())?.job !== job, {
+        what: 'the end of the first',
+      });
       proxy.heal();
       expect((await second).status).toBe(200);
     } finally {
-      proxy.heal();
-      await database.end();
+      await end();
     }
   });
 
   test('is done for the last of three that sent it, when the others are seen to leave one after the other', async () => {
-    const { username, privateKey } = sshd;
-    const key = newId();
-    const body = JSON.stringify({ hostname: 'host', username, privateKey });
-    const database = postgres(stackDatabaseUrl(stack), { max: 4 });
+    const { key, open, database, findRunning, lockKey, untilWaiting, end } = useKeyedLogin();
     const send = () => {
       const [id, left] = [newId(), new AbortController()];
-      const headers = { 'Idempotency-Key': key, 'X-Request-Id': id };
-      const answer = client.fetch('/api/remotes', {
-        ...{ method: 'POST', headers, body, signal: left.signal },
-      });
+      const answer = open(left.signal, id);
       answer.catch(() => {});
       return { id, left, answer };
     };
-    const lockKey = (tx: postgres.TransactionSql) =>
-      tx`select pg_advisory_xact_lock(hashtextextended(${`${stack.username}\nPOST /remotes\n${key}`}, 0))`;
-    /** The request whose job the key names, once it runs. */
-    const starterOf = (not?: string) =>
-      waitFor(
-        async () => {
-          const [row] =
-            await database`select request_id from idempotency_keys join jobs on jobs.id = job
-            where key = ${key} and state = 'running' and request_id <> ${not ?? ''}`;
-          return row?.request_id as string | undefined;
-        },
-        { what: `a login to begin after ${not ?? 'none'}`, intervalMs: 20 },
-      );
+    const starterOf = async (not?: string) => {
+      const what = `a login to begin after ${not ?? 'none'}`;
+      const { requestId } = await waitFor(() => findRunning(not), { what, intervalMs: 20 });
+      return requestId;
+    };
     proxy.blackhole();
     try {
       const first = send();
@@ -135,11 +185,7 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       const repeats = await database.begin(async tx => {
         await lockKey(tx);
         const sent = [send(), send()];
-        const count = async () => {
-          const [row] = await database`select count(*)::int as n from pg_locks where not granted`;
-          return row?.n >= 2;
-        };
-        await waitFor(count, { what: 'the repeats to wait for the lock', intervalMs: 20 });
+        await untilWaiting(2);
         return sent;
       });
       // It has the key after them: both have joined the job.
@@ -160,8 +206,7 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       proxy.heal();
       expect((await last?.answer)?.status).toBe(200);
     } finally {
-      proxy.heal();
-      await database.end();
+      await end();
     }
   });
 });

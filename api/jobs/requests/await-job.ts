@@ -1,13 +1,15 @@
 import type { Response } from 'express';
 import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
+import { freeIdempotencyKey } from '../../../shared/jobs/idempotency.ts';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
+import { currentUser } from '../../identity/current-user.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { jobError } from '../views/job-error.ts';
 import { identifyAfterEnd } from './identify-after-end.ts';
 import { limitWait } from './limit-wait.ts';
-import type { StartedJob } from './start-requested-job.ts';
+import { readIdempotencyKey, type StartedJob } from './start-requested-job.ts';
 
 /**
  * Starts a job of an AwaitedKind and waits for it. Throws the job's error. Undefined where the client has disconnected.
@@ -20,12 +22,15 @@ export async function awaitJob(
 ): Promise<JobSummary | undefined> {
   let job = await start();
   let ended = await untilEnded(api, res, job);
-  // Cancelled because the client of the request that started it disconnected; this one waits. The next job may be joined
-  // too, to another repeat whose client has left.
+  // Where the client of the request that started it disconnected, this one waits, and begins anew; perhaps by joining the
+  // job of another repeat.
   while (job.isJoined && ended?.state === 'cancelled') {
     // Nothing is begun for a sender of whom nobody can tell.
     await identifyAfterWait(api, res.req, res);
-    job = await start();
+    const next = await start();
+    // Its user cancelled it.
+    if (next.id === job.id) break;
+    job = next;
     ended = await untilEnded(api, res, job);
   }
   if (ended && ended.state !== 'succeeded') throw jobError(ended);
@@ -35,7 +40,7 @@ export async function awaitJob(
 async function untilEnded(
   api: ApiContext,
   res: Response,
-  job: JobSummary,
+  job: StartedJob,
 ): Promise<JobSummary | undefined> {
   const ended = await whileClientWaits(api, { res, job }, async signal => {
     const row = await api.jobs.untilEnded(job, signal);
@@ -47,22 +52,31 @@ async function untilEnded(
 }
 
 /**
- * Does a request's work with the job that it started, and cancels the job where that fails, for example because the
- * client disconnects, which is no error.
+ * Does a request's work with the job that it started or joined. Where that fails, for example because the client
+ * disconnects, which is no error, it cancels what it started.
  */
 export async function whileClientWaits<T>(
   api: ApiContext,
-  { res, job }: { res: Response; job: JobSummary },
+  { res, job }: { res: Response; job: StartedJob },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | undefined> {
   const { signal, isDisconnected } = limitWait(api, res);
   try {
     return await work(signal);
   } catch (error) {
-    publishCancelled(api, await cancelJob(api.database.db, job.id));
+    if (!job.isJoined) publishCancelled(api, await abandonJob(api, res, job));
     if (isDisconnected()) return undefined;
     throw signal.aborted && !res.headersSent ? serviceStopping() : error;
   }
+}
+
+/** Cancels it, and lets the same request under the same key start another. */
+function abandonJob(api: ApiContext, res: Response, { id }: JobSummary): Promise<string[]> {
+  const key = readIdempotencyKey(api, res.req);
+  return api.database.db.transaction(async tx => {
+    if (key) await freeIdempotencyKey(tx, currentUser(res).username, { ...key, job: id });
+    return cancelJob(tx, id);
+  });
 }
 
 const serviceStopping = () => unavailable('the service is stopping.', 'Try again.', 2);
