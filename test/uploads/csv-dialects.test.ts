@@ -50,9 +50,12 @@ test('encodings are found by their mark, or named', async () => {
     problems: [{ row: 1, reason: 'there are bytes that are not UTF-8' }],
     hint: expect.stringContaining('"encoding"'),
   });
-  await expect(read(Buffer.from([97, 10, 0x81, 10]), { encoding: 'windows-1252' })).rejects.toThrow(
-    'byte 0x81',
-  );
+  for (const end of ['\n', '\r\n', '\r']) {
+    const lines = Buffer.from(`a,b${end}${`1,x${end}`.repeat(500_000)}2,\x81${end}`, 'latin1');
+    await expect(read(lines, { encoding: 'windows-1252' })).rejects.toMatchObject({
+      problems: [{ row: 500_002, reason: expect.stringContaining('byte 0x81') }],
+    });
+  }
   await expect(read(utf16('\ufeffa\n\ud800x\n'))).rejects.toThrow('not UTF-16');
 });
 

@@ -75,6 +75,8 @@ test('what is no array of records is an error with its place', async () => {
     ['{"a": 1}', 1, 'not one array'],
     ['[{"a": 1}', 1, 'never closed'],
     ['[{"a": 1}] x', 1, 'not one array'],
+    ['[{"a": 1}] "x"', 1, 'not one array'],
+    ['[{"a": 1}] "x', 1, 'not one array'],
     ['[{"a": 1}], [2]', 1, 'not one array'],
     ['[{"a": 1}, 2]', 2, 'not a record'],
     ['[{"a": 1}, ]', 2, 'not JSON'],

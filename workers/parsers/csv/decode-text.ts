@@ -45,7 +45,7 @@ export async function* decodeText(path: string, encoding: Encoding): AsyncGenera
   const bytes = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
   if (encoding === 'utf-8') yield* withoutMarks(bytes);
   else if (encoding === 'utf-16') yield* withoutMarks(decodeUtf16(bytes));
-  else for await (const piece of bytes) yield Buffer.from(decodeBytes(piece, encoding));
+  else yield* decodeBytes(bytes, encoding);
 }
 
 async function* withoutMarks(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -65,14 +65,14 @@ function byteOrder(head: Buffer): 'utf-16le' | 'utf-16be' {
 
 async function* decodeUtf16(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let decoder: InstanceType<typeof TextDecoder> | undefined;
-  let lines = 1;
+  const lines = new LineCounter();
   const decode = (piece?: Buffer) => {
     decoder ??= new TextDecoder(byteOrder(piece ?? Buffer.alloc(0)), { fatal: true });
     try {
       return decoder.decode(piece, { stream: piece !== undefined });
     } catch {
       throw new TableError({
-        row: lines,
+        row: lines.row,
         reason: 'on this line or soon after it there are bytes that are not UTF-16',
       });
     }
@@ -80,20 +80,55 @@ async function* decodeUtf16(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   for await (const piece of bytes) {
     const text = decode(piece);
     yield Buffer.from(text);
-    for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+    lines.count(text);
   }
   yield Buffer.from(decode());
 }
 
-function decodeBytes(piece: Buffer, encoding: 'latin-1' | 'windows-1252'): string {
-  const text = piece.toString('latin1');
-  if (encoding === 'latin-1') return text;
-  return text.replace(/[\x80-\x9f]/g, char => {
+/** The line that comes next. Lines of a file without line feeds end with carriage returns. */
+class LineCounter {
+  #feeds = 0;
+  #returns = 0;
+
+  get row(): number {
+    return 1 + (this.#feeds || this.#returns);
+  }
+
+  count(text: string): void {
+    this.#feeds += countOf(text, '\n');
+    if (this.#feeds === 0) this.#returns += countOf(text, '\r');
+  }
+}
+
+function countOf(text: string, char: string): number {
+  let count = 0;
+  for (let at = text.indexOf(char); at >= 0; at = text.indexOf(char, at + 1)) count++;
+  return count;
+}
+
+async function* decodeBytes(
+  bytes: AsyncIterable<Buffer>,
+  encoding: 'latin-1' | 'windows-1252',
+): AsyncGenerator<Buffer> {
+  const lines = new LineCounter();
+  for await (const piece of bytes) {
+    const text = piece.toString('latin1');
+    yield Buffer.from(encoding === 'latin-1' ? text : decodeWindows1252(text, lines));
+  }
+}
+
+/** Counts the lines of each piece, in their order. */
+function decodeWindows1252(text: string, lines: LineCounter): string {
+  const decoded = text.replace(/[\x80-\x9f]/g, (char, at: number) => {
     const decoded = WINDOWS_1252[char.charCodeAt(0) - 0x80] as string;
     if (decoded !== '�') return decoded;
+    lines.count(text.slice(0, at));
     throw new TableError({
+      row: lines.row,
       reason: `there is a byte 0x${char.charCodeAt(0).toString(16)}, which windows-1252 does not have`,
       hint: 'Name another encoding with "encoding".',
     });
   });
+  lines.count(text);
+  return decoded;
 }

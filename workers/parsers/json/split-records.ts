@@ -64,8 +64,10 @@ export async function* splitElements(path: string): AsyncGenerator<RecordText> {
         if (isEscaped) isEscaped = false;
         else if (byte === BACKSLASH) isEscaped = true;
         else if (byte === QUOTE) inString = false;
-      } else if (byte === QUOTE) inString = true;
-      else if (OPEN.has(byte)) {
+      } else if (byte === QUOTE) {
+        if (depth === 0) refuse('the file is not one array');
+        inString = true;
+      } else if (OPEN.has(byte)) {
         if (++depth === 1) {
           if (isEnded || toText(bytes.subarray(from, i), 1).trim() !== '' || byte !== 0x5b)
             refuse('the file is not one array');

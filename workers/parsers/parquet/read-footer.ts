@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { query, quoteText, readParquet } from '../table/duckdb.ts';
+import { query, quoted, quoteText, readParquet, unquoted } from '../table/duckdb.ts';
 import { TableError } from '../table/protocol.ts';
 import { refuseDamaged } from './refuse-damaged.ts';
 
@@ -22,17 +22,18 @@ export async function readFooter(connection: DuckDBConnection, input: string): P
     input,
   );
   const described = await refuseDamaged(
-    query(connection, `DESCRIBE SELECT * FROM ${readParquet(input)}`),
+    query(
+      connection,
+      `SELECT ${quoted('column_name')} AS name, column_type AS type
+        FROM (DESCRIBE SELECT * FROM ${readParquet(input)})`,
+    ),
     input,
   );
-  const columns = described.map(row => ({
-    name: String(row.column_name),
-    type: String(row.column_type),
-  }));
+  const columns = described.map(({ name, type }) => ({ name: unquoted(name), type: String(type) }));
   const schema = await refuseDamaged(
     query(
       connection,
-      `SELECT name, type, num_children AS children, logical_type AS logical, precision FROM parquet_schema(${from})`,
+      `SELECT ${quoted('name')} AS name, type, num_children AS children, logical_type AS logical, precision FROM parquet_schema(${from})`,
     ),
     input,
   );
@@ -44,8 +45,8 @@ export async function readFooter(connection: DuckDBConnection, input: string): P
     /^TimestampType\(isAdjustedToUTC=1.*NANOS=NanoSeconds/.test(String(logical));
   return {
     ...{ rows: Number(meta?.num_rows), columns },
-    names: top.length === columns.length ? top.map(({ name }) => String(name)) : [],
-    nanoseconds: top.filter(isCut).map(({ name }) => String(name)),
+    names: top.length === columns.length ? top.map(({ name }) => unquoted(name)) : [],
+    nanoseconds: top.filter(isCut).map(({ name }) => unquoted(name)),
   };
 }
 
@@ -54,7 +55,7 @@ function refuseLongDecimals(schema: Record<string, unknown>[]): void {
   const long = schema.find(({ precision }) => Number(precision ?? 0) > MAX_DECIMAL_DIGITS);
   if (long)
     throw new TableError({
-      column: String(long.name).slice(0, 1_000),
+      column: unquoted(long.name).slice(0, 1_000),
       reason: `its decimals have ${long.precision} digits, and at most ${MAX_DECIMAL_DIGITS} are read`,
       hint: 'Leave the column out, or write its values as texts.',
     });
@@ -65,14 +66,15 @@ function refuseSameNames(schema: Record<string, unknown>[]): void {
   let column = '';
   /** For each open node above: its remaining children, and the names seen. */
   const above: { left: number; names: Set<string> }[] = [];
-  for (const { name, children } of schema) {
+  for (const { name: read, children } of schema) {
+    const name = unquoted(read);
     while (above.at(-1)?.left === 0) above.pop();
     const parent = above.at(-1);
     // The columns are the root's children, and get other names where they have the same.
-    if (above.length === 1) column = String(name);
+    if (above.length === 1) column = name;
     else if (parent) {
-      const key = String(name).replace(/[A-Z]/g, letter => letter.toLowerCase());
-      if (parent.names.has(key)) throw sameNames(column, String(name));
+      const key = name.replace(/[A-Z]/g, letter => letter.toLowerCase());
+      if (parent.names.has(key)) throw sameNames(column, name);
       parent.names.add(key);
     }
     if (parent) parent.left--;

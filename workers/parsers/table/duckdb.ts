@@ -82,8 +82,9 @@ export async function countRows(connection: DuckDBConnection, relation: string):
   return Number(counted?.n ?? 0);
 }
 
-/** An SQL expression for the beginning of a text. DuckDB's client drops a byte order mark there, so that another character comes first. */
-export const quoted = (value: string, cut: number) => `'"' || left(${value}, ${cut})`;
+/** An SQL expression for a text or its beginning. DuckDB's client drops a byte order mark there, so that another character comes first. */
+export const quoted = (value: string, cut?: number) =>
+  `'"' || ${cut === undefined ? value : `left(${value}, ${cut})`}`;
 export const unquoted = (text: unknown) => String(text).slice(1);
 
 /** Runs a long statement and reports progress, 0…1, about twice a second. */
