@@ -188,6 +188,30 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     expect([read + stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
   });
 
+  test('the run alone is lost whose directory is removed while more of it is asked for', async () => {
+    const host = harness.makeHost(shell);
+    const bytes = WINDOW + 3_000_000;
+    const { client, id, events, run } = await startWaiting(host, `head -c ${bytes} /dev/zero`);
+    const command = 'while ! test -e on; do sleep 0.02; done; echo on';
+    const other = client.run({ id: 'other', token: 'one', command });
+    expect(await other.next()).toMatchObject({ value: { type: 'running' } });
+    letEnd(host);
+    let read = 0;
+    while (read < WINDOW) {
+      const { value } = await events.next();
+      if (value?.type === 'output') read += value.bytes.length;
+    }
+    const isEnded = () => readdirSync(run).some(name => name.startsWith('end.'));
+    await waitFor(isEnded, { what: 'the record of the end' });
+    await client.ping();
+    rmSync(run, { recursive: true });
+    client.ack(id, read, 0);
+    expect(await events.next()).toMatchObject({ value: { type: 'lost' } });
+    writeFileSync(join(host.account.home, 'on'), '');
+    const { stdout, last } = await collect({ client, id: 'other', events: other });
+    expect([stdout.toString(), last]).toEqual(['on\n', expect.objectContaining({ code: 0 })]);
+  });
+
   test('output that is away just when it is copied is not replaced by what follows it', async () => {
     const host = harness.makeHost(shell);
     const programs = harness.makePath({});
