@@ -281,10 +281,8 @@ emit() {
     esac
   done
   # The fifo ends when the process that reads requests has ended. If that was killed, it has cleaned up nothing.
-  if [ -d "$serve_dir" ]; then
-    clean_up_serve "$name"
-    sweep
-  fi
+  if [ -d "$serve_dir" ]; then clean_up_serve "$name"; fi
+  sweep
 }
 
 # WATCH FIFO PID: the ticker in Perl, which checks every 5 ms whether a spool has grown, without forks. Output after a
