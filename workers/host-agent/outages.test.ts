@@ -188,6 +188,64 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     expect([read + stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
   });
 
+  test('the run alone is lost whose directory is removed while more of it is asked for', async () => {
+    const host = harness.makeHost(shell);
+    const bytes = WINDOW + 3_000_000;
+    const { client, id, events, run } = await startWaiting(host, `head -c ${bytes} /dev/zero`);
+    const command = 'while ! test -e on; do sleep 0.02; done; echo on';
+    const other = client.run({ id: 'other', token: 'one', command });
+    expect(await other.next()).toMatchObject({ value: { type: 'running' } });
+    letEnd(host);
+    let read = 0;
+    while (read < WINDOW) {
+      const { value } = await events.next();
+      if (value?.type === 'output') read += value.bytes.length;
+    }
+    const isEnded = () => readdirSync(run).some(name => name.startsWith('end.'));
+    await waitFor(isEnded, { what: 'the record of the end' });
+    await client.ping();
+    rmSync(run, { recursive: true });
+    client.ack(id, read, 0);
+    expect(await events.next()).toMatchObject({ value: { type: 'lost' } });
+    writeFileSync(join(host.account.home, 'on'), '');
+    const { stdout, last } = await collect({ client, id: 'other', events: other });
+    expect([stdout.toString(), last]).toEqual(['on\n', expect.objectContaining({ code: 0 })]);
+  });
+
+  test('a run whose output leaves while it is measured is not lost', async () => {
+    const host = harness.makeHost(shell);
+    const programs = harness.makePath({});
+    // What it prints where the home leaves between two segments.
+    const wc = `#!/bin/sh
+case $* in *o.1*o.1*)
+  if test -e ~/leave; then
+    /usr/bin/wc -c "$2"
+    mv ~/.windlass/runs ~/.windlass/away
+    exit 1
+  fi ;;
+esac
+exec /usr/bin/wc "$@"
+`;
+    writeFileSync(join(programs, 'wc'), wc, { mode: 0o755 });
+    host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
+    const leave = join(host.account.home, 'leave');
+    const bytes = 600_000;
+    const { id, run } = await leaveWaiting(host, `head -c ${bytes} /dev/zero`, 2 ** 21);
+    letEnd(host);
+    const isEnded = () => readdirSync(run).some(name => name.startsWith('end.'));
+    await waitFor(isEnded, { what: 'the record of the end' });
+    writeFileSync(leave, '');
+    const meanwhile = await harness.connect(host);
+    await expect(follow(meanwhile, id)).rejects.toMatchObject({
+      code: 'remote_connection_failed',
+    });
+    await meanwhile.closed;
+    rmSync(leave);
+    renameSync(join(baseOf(host), 'away'), join(baseOf(host), 'runs'));
+    const { stdout, last } = await follow(await harness.connect(host), id);
+    expect([stdout.length, last]).toEqual([bytes, expect.objectContaining({ code: 3 })]);
+  });
+
   test('output that is away just when it is copied is not replaced by what follows it', async () => {
     const host = harness.makeHost(shell);
     const programs = harness.makePath({});

@@ -10,7 +10,14 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { AgentHarness, collect, FAMILY, processesOf } from '../../test/harness/agent-harness.ts';
+import {
+  AgentHarness,
+  collect,
+  FAMILY,
+  processesOf,
+  readProc,
+  runDirectory,
+} from '../../test/harness/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
@@ -183,6 +190,47 @@ describe.each(SHELLS)('a run whose supervisor dies before it starts, under %s', 
     for (const pid of [supervisor, child]) process.kill(pid, 'SIGKILL');
     await expect(events.next()).rejects.toMatchObject({ code: 'agent_problem' });
   });
+});
+
+test.each(SHELLS)('a successor supervisor reads on behind half a line, by %s', async shell => {
+  const host = makeHeldHost(shell, '  drain_notes # of the dds', '$base/hold');
+  const { home } = host.account;
+  // As GNU dd, which writes a line and its end apart.
+  const dd = `#!/bin/sh
+case $* in *of=*) ;; *) exec /bin/dd "$@" ;; esac
+/bin/dd "$@" 2>/dev/null
+code=$?
+printf copied >&2
+true >~/half.$$
+while test -e ~/.windlass/half; do sleep 0.02; done
+printf '\\n0+0 records out\\n' >&2
+exit $code
+`;
+  const programs = harness.makePath({});
+  writeFileSync(join(programs, 'dd'), dd, { mode: 0o755 });
+  host.account.env = { ...host.account.env, PATH: `${programs}:${host.account.env.PATH}` };
+  for (const file of ['hold', 'half']) writeFileSync(join(home, '.windlass', file), '');
+  const client = await harness.connect(host, { shell });
+  const id = harness.newName();
+  const command = 'while ! test -e go; do sleep 0.02; done; echo done; exit 3';
+  const events = client.run({ id, token: 'one', command });
+  expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+  const copies = () => processesOf(host).filter(line => /of=.*\/[oe]\.1/.test(line));
+  await waitFor(() => copies().length >= 2, { what: 'what copies its output' });
+  const supervisor = () =>
+    readFileSync(join(runDirectory(host, id), 'supervisor'), 'utf8').split(' ')[2] ?? '';
+  const first = supervisor();
+  process.kill(Number(first), 'SIGKILL');
+  await waitFor(() => supervisor() !== first, { what: 'a successor' });
+  writeFileSync(join(home, 'go'), '');
+  const halves = () => readdirSync(home).filter(name => name.startsWith('half.'));
+  await waitFor(() => halves().length === 2, { what: 'half a line of both' });
+  rmSync(join(home, '.windlass/hold'));
+  const reads = () => readProc(supervisor(), 'wchan').includes('pipe_read');
+  await waitFor(reads, { what: 'a successor that reads' });
+  rmSync(join(home, '.windlass/half'));
+  const { stdout, last } = await collect({ client, id, events });
+  expect([stdout.toString(), last]).toEqual(['done\n', expect.objectContaining({ code: 3 })]);
 });
 
 describe.each(SHELLS)('a child that claimed its attempt, under %s', shell => {

@@ -23,14 +23,14 @@ supervise() {
     rm -rf "$dir"
     exit 1
   fi
-  exec 4>"$dir/out" 5>"$dir/err"
+  exec 4>"$dir/out" 5>"$dir/err" 6<>"$dir/go"
   hold_streams
-  (exec </dev/null 4>&- 5>&- && spool_attempt) &
+  (exec </dev/null 4>&- 5>&- 6>&- && spool_attempt) &
   supervisor=$!
   read_process $supervisor
   supervisor_start=$start
   echo "$node $boot $supervisor $start" >"$dir/supervisor"
-  lead_session "$@" "$agent" child "$attempt" "$mask" </dev/null >/dev/null 2>&1 3>&3 4>&4 5>&5 8<&- 9<&-
+  lead_session "$@" "$agent" child "$attempt" "$mask" </dev/null >/dev/null 2>&1 3>&3 4>&4 5>&5 6>&6 8<&- 9<&-
   code=$?
   if [ $code -gt 256 ]; then code=$((code - 128)); fi # ksh counts signals from 256
   # Before the streams end, so that who sees their end finds it.
@@ -124,7 +124,7 @@ measure() {
 # environment.
 child() {
   attempt=$1 dir=$base/runs/$1 fifo=$base/serve/${1%-*}/fifo
-  exec 0<>"$dir/go"
+  exec 0<"$dir/go" 6>&- # the waiter holds it open for writing, so that it ends with the waiter
   read_process $$
   echo "$$ $start" >"$dir/child"
   # clean_up_serve renames the serve's directory, then kills the recorded children. The child records itself, then
@@ -140,7 +140,10 @@ child() {
     if [ -z "$login" ]; then exit 1; fi
   fi
   true >"$dir/ready"
-  read -r handle id token mode || exit 1
+  if ! read -r handle id token mode; then
+    echo c >&3
+    exit 1
+  fi
   create_exclusive "$dir/claim" "$id" || exit 1
   echo "s $handle $id" >&3
   text='' whole=''

@@ -1,5 +1,5 @@
 # Part of agent.sh: garbage collection of dead serves, old files and forgotten runs.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2012,SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
 # is_serve_alive NAME: whether that serve may be alive. One on another node touches its directory at least daily.
 # Cleaned up by mistake, it starts nothing more: its prepared attempts are claimed and its directory is gone.
@@ -16,11 +16,24 @@ is_serve_alive() {
   esac
 }
 
-# end_child: terminates the child of the attempt in $dir, if that runs on this node and boot.
+# end_child: terminates the child of the attempt in $dir, if that runs on this node and boot; and its supervisor, if there
+# is no waiter that would tell it.
 end_child() {
-  pid=0 its_start=''
-  { read -r pid its_start <"$dir/child"; } 2>/dev/null
-  if [ $origin = this_boot ] && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
+  if [ $origin != this_boot ]; then return 0; fi
+  if { read -r pid its_start <"$dir/child"; } 2>/dev/null && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
+  if has_waiter; then return 0; fi
+  if { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null && is_alive "$pid" "$its_start"; then
+    kill -TERM "$pid"
+  fi
+}
+
+# end_orphans: terminates the children that wait for a request and whose attempt's directory was removed. Nobody can ask
+# them any more, and nothing else would tell them.
+end_orphans() {
+  for pid in $(ls -l /proc/[0-9]*/fd/0 | LC_ALL=C sed -n \
+    's|.* /proc/\([0-9]*\)/fd/0 -> .*/\.windlass/runs/[^/]*/go (deleted)$|\1|p'); do
+    kill -TERM "$pid"
+  done
 }
 
 # has_no_claim: whether the attempt in $dir has no claim, rather than a home that is away.
@@ -118,9 +131,10 @@ sweep_batch() {
   if [ -n "$stale" ]; then eval "rm -f $stale"; fi
 }
 
-# sweep: cleans up dead serves and removes the fences of forgotten runs, 500 at a time. Only the fence tells that its
-# run is forgotten: an unreadable directory looks like a removed one.
+# sweep: ends orphans, cleans up dead serves and removes the fences of forgotten runs, 500 at a time. Only the fence
+# tells that its run is forgotten: an unreadable directory looks like a removed one.
 sweep() {
+  end_orphans
   ids='' size=0
   for fence in "$base"/started/*; do
     token='' attempt=''

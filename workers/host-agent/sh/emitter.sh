@@ -168,25 +168,32 @@ follow() {
     echo "lost $1 $cause"
     ;;
   ended)
-    if is_spool_complete; then
-      begin_follow "$1" "$2" "$dir" e '' '' "$3" "$4"
-      finish_run "$1" "$code" "$out" "$err"
-    else
+    looked=''
+    until is_spool_complete; do
+      if looks_again; then continue; fi
       echo "lost $1"
-    fi
+      return
+    done
+    begin_follow "$1" "$2" "$dir" e '' '' "$3" "$4"
+    finish_run "$1" "$code" "$out" "$err"
     ;;
   *) echo "$run_state $1" ;;
   esac
 }
 
-# is_spool_complete: whether the spool of the ended run in $dir is as long as recorded; a host crash can cut it.
+# is_spool_complete: whether the spool of the ended run in $dir is as long as recorded; a host crash can cut it. Aborts
+# the serve if a segment cannot be read.
 is_spool_complete() {
   for side in o e; do
     total=$out
     if [ $side = e ]; then total=$err; fi
     set -- "$dir/$side".1*
     [ -e "$1" ] || continue
-    set -- $(cd "$dir" && wc -c $side.1*) # SIZE NAME pairs, then perhaps a total
+    if ! sizes=$(cd "$dir" && wc -c $side.1*); then
+      require_listing || return 1
+      sizes=$(cd "$dir" && wc -c $side.1*) || abort_serve
+    fi
+    set -- $sizes # SIZE NAME pairs, then perhaps a total
     while [ $# -gt 1 ]; do
       case $2 in $side.*) ;; *) break ;; esac
       next=$total
@@ -274,10 +281,8 @@ emit() {
     esac
   done
   # The fifo ends when the process that reads requests has ended. If that was killed, it has cleaned up nothing.
-  if [ -d "$serve_dir" ]; then
-    clean_up_serve "$name"
-    sweep
-  fi
+  if [ -d "$serve_dir" ]; then clean_up_serve "$name"; fi
+  sweep
 }
 
 # WATCH FIFO PID: the ticker in Perl, which checks every 5 ms whether a spool has grown, without forks. Output after a

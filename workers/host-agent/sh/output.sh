@@ -53,8 +53,29 @@ send_stream() {
   done
 }
 
-# require_listing: aborts the serve while the home is away: nothing of it is lost.
-require_listing() { is_listed || abort_serve; }
+# lacks FILE: whether its directory can be listed and has no such name.
+lacks() {
+  names=$(ls -a "${1%/*}") || return 1
+  case $nl$names$nl in *"$nl${1##*/}$nl"*) return 1 ;; esac
+}
+
+# require_listing: aborts the serve while the home is away: nothing of it is lost. False if this run's files were removed,
+# and do not come back within a second.
+require_listing() {
+  tries=0
+  until is_listed; do
+    if [ ! -d "$base/runs/." ]; then abort_serve; fi
+    if [ $tries -ge 20 ]; then
+      if lacks "$dir" || lacks "$dir/supervisor"; then return 1; fi
+      abort_serve
+    fi
+    tries=$((tries + 1))
+    sleep_fraction 05
+  done
+}
+
+# looks_again: after a look that missed output: whether to look once more. If not, what is missing is lost.
+looks_again() { require_listing && [ -z "$looked" ] && looked=y; }
 
 # send_output H [MOST]: sends what the run's window and the credit allow, at most MOST bytes, and at last the run's end.
 # A run with less than FREE unacknowledged bytes needs no credit, so that runs that fill the link do not delay short
@@ -75,12 +96,13 @@ send_output() {
       upto=$known
       if [ $newest -gt "$upto" ]; then upto=$newest; fi
     fi
-    if ! send_stream $side && require_listing && ! send_stream $side; then
-      require_listing
+    looked=''
+    until send_stream $side; do
+      if looks_again; then continue; fi
       echo "lost $h"
       end_follow "$h"
       return
-    fi
+    done
     eval "s$side=\$at s${side}_$h=\$at"
     if [ "$at" -lt "$upto" ]; then more=${more:-y}; fi
   done

@@ -152,6 +152,18 @@ discard_attempt() {
   has_waiter || rm -rf "$dir" # else the waiter writes to it before its supervisor, or its successor, removes it
 }
 
+# end_removed_attempts: ends what is prepared if a directory of it was removed.
+end_removed_attempts() {
+  number=$last_used
+  while [ $number -lt $last_prepared ]; do
+    number=$((number + 1))
+    if [ ! -d "$base/runs/$name-$number" ]; then
+      end_orphans
+      return
+    fi
+  done
+}
+
 # discard_attempts: discards what is prepared beyond $ahead; what it cannot discard waits for the next ping.
 discard_attempts() {
   while [ $last_prepared -gt $((last_used + ahead)) ]; do
@@ -387,6 +399,7 @@ serve() {
     ping)
       if [ ! -d "$serve_dir" ]; then break; fi # cleaned up by another serve
       true >"$serve_dir/alive" # for other nodes; the client pings every 30 s
+      end_removed_attempts
       discard_attempts
       if true >"$serve_dir/mark"; then marked=$first; fi
       answer "pong $first"

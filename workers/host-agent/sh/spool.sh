@@ -110,11 +110,15 @@ end_dds() {
   done
 }
 
-# drain_notes: reads what the fifo on descriptor 3 holds now, up to a line of its own.
+# drain_notes: reads what the fifo on descriptor 3 holds now, up to a point of its own. GNU dd writes a line and its end
+# apart, so that the point may come in between.
 drain_notes() {
   echo . >&3
-  while read -r line <&3 && [ "$line" != . ]; do
-    case $line in *'records out') lines=$((lines + 1)) ;; esac
+  while read -r line <&3; do
+    case $line in
+    *.) break ;;
+    *'records out') lines=$((lines + 1)) ;;
+    esac
   done
 }
 
