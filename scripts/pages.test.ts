@@ -66,7 +66,7 @@ test('comments name only files that exist', () => {
   );
   const unknown = sources.flatMap(file =>
     readComments(file).flatMap(comment =>
-      [...comment.matchAll(/(?<![\w./*)…-])[\w-]+\.(ts|tsx|mjs|sh)\b/g)]
+      [...comment.matchAll(/(?<![\w./*)…-])[\w-]+\.(ts|tsx|mjs|sh|md)\b/g)]
         .filter(([name]) => !names.has(name))
         .map(([name]) => `${file}: ${name}`),
     ),
