@@ -135,6 +135,12 @@ test('pages name only scripts that package.json has', () => {
   for (const name of new Set(named)) expect(scripts, name).toHaveProperty([name]);
 });
 
+test('every script first installs what is missing, but for one that needs no package', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  for (const [name, command] of Object.entries(scripts))
+    if (name !== 'sbom') expect(command, name).toMatch(/^(exec )?node scripts\/run\.mjs\b/);
+});
+
 test('decisions are numbered without a gap', () => {
   expect(decisions.map(readNumber)).toEqual(decisions.map((_name, n) => n + 1));
 });
