@@ -135,6 +135,18 @@ test('pages name only scripts that package.json has', () => {
   for (const name of new Set(named)) expect(scripts, name).toHaveProperty([name]);
 });
 
+test.each<[file: string, limit: RegExp, words: (limit: string) => string]>([
+  ['api/routes/rows.ts', /MAX_PAGE_ROWS = ([\d_]+)/, most => `at most ${most}, and`],
+  ['api/routes/rows.ts', /MAX_CELLS = ([\d_]+)/, most => `the columns at most ${most};`],
+  ['api/tables/table-query.ts', /MAX_SORT = (\d+)/, most => `at most ${most} columns |`],
+  ['api/tables/table-query.ts', /MAX_FILTER = (\d+)/, most => `repeatable up to ${most} times`],
+  ['api/uploads/compare-parts.ts', /MAX_LISTED = ([\d_]+)/, most => `lists ${most} at most`],
+  ['shared/jobs/payloads/video.ts', /width: .*max\((\d+)\)/, most => `2 to ${most} pixels`],
+])('the guide has the limit that %s keeps: %s', (file, limit, words) => {
+  const [, number = ''] = limit.exec(read(file)) ?? [];
+  expect(read('docs/guide.md')).toContain(words(number.replaceAll('_', ',')));
+});
+
 test('every script first installs what is missing, but for one that needs no package', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
   for (const [name, command] of Object.entries(scripts))
