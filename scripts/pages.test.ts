@@ -153,6 +153,16 @@ test('every script first installs what is missing, but for one that needs no pac
     if (name !== 'sbom') expect(command, name).toMatch(/^(exec )?node scripts\/run\.mjs\b/);
 });
 
+test('README and clients have the version of the product, Python as PEP 440 writes it', () => {
+  const readVersion = (path: string): string => JSON.parse(read(path)).version;
+  const version = readVersion('package.json');
+  expect(readVersion('package-lock.json')).toBe(version);
+  expect(readVersion('clients/typescript/package.json')).toBe(version);
+  const python = `__version__ = "${version.replace('-dev', '.dev0')}"\n`;
+  expect(read('clients/python/src/windlass/_version.py')).toBe(python);
+  expect(read('README.md')).toContain(`This is ${version}`);
+});
+
 test('decisions are numbered without a gap', () => {
   expect(decisions.map(readNumber)).toEqual(decisions.map((_name, n) => n + 1));
 });
