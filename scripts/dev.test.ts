@@ -92,7 +92,10 @@ test('restarts the processes that can reach what was saved', async () => {
   const log = readFileSync(join(checkout, 'shared/process/log.ts'), 'utf8');
   const all = ['api', 'worker.1', 'worker.2'];
   expect(await save('shared/process/log.ts', `${log}console.log('anew');\n`)).toEqual(all);
-  expect(printed.match(/Windlass is ready/g)).toHaveLength(2);
+  const client = 'clients/typescript/src/api.ts';
+  const api = readFileSync(join(checkout, client), 'utf8');
+  expect(await save(client, `${api}export const one = 1;\n`)).toEqual(all);
+  expect(printed.match(/Windlass is ready/g)).toHaveLength(3);
 });
 
 test('restarts nothing if a source does not compile, and everything if a process does not run', async () => {

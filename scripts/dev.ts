@@ -22,8 +22,8 @@ type PrepareCheckout = (options: {
 const root = fileURLToPath(packageRoot);
 const dist = join(root, 'dist');
 const migrations = join(root, 'migrations');
-/** The folders of the programs, what all of them share, and the pages that the API serves. */
-const FOLDERS = ['api', 'workers', 'cli', 'shared', 'console'];
+/** The folders of the programs, what they and the pages share, and the pages that the API serves. */
+const FOLDERS = ['api', 'workers', 'cli', 'shared', 'clients/typescript/src', 'console'];
 const CACHE = join(root, '.cache', 'dev');
 /** As `scripts/run.mjs` does, in this process: the start of another one takes a tenth of the time of a restart. */
 const { prepareCheckout }: { prepareCheckout: PrepareCheckout } = await import(

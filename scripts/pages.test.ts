@@ -66,7 +66,7 @@ test('comments name only files that exist', () => {
   );
   const unknown = sources.flatMap(file =>
     readComments(file).flatMap(comment =>
-      [...comment.matchAll(/(?<![\w./*)…-])[\w-]+\.(ts|tsx|mjs|sh)\b/g)]
+      [...comment.matchAll(/(?<![\w./*)…-])[\w-]+\.(ts|tsx|mjs|sh|md)\b/g)]
         .filter(([name]) => !names.has(name))
         .map(([name]) => `${file}: ${name}`),
     ),
@@ -133,6 +133,34 @@ test('pages name only scripts that package.json has', () => {
   ]);
   expect(new Set(named)).toContain('demo');
   for (const name of new Set(named)) expect(scripts, name).toHaveProperty([name]);
+});
+
+test.each<[file: string, limit: RegExp, words: (limit: string) => string]>([
+  ['api/routes/rows.ts', /MAX_PAGE_ROWS = ([\d_]+)/, most => `at most ${most}, and`],
+  ['api/routes/rows.ts', /MAX_CELLS = ([\d_]+)/, most => `the columns at most ${most};`],
+  ['api/tables/table-query.ts', /MAX_SORT = (\d+)/, most => `at most ${most} columns |`],
+  ['api/tables/table-query.ts', /MAX_FILTER = (\d+)/, most => `repeatable up to ${most} times`],
+  ['api/uploads/compare-parts.ts', /MAX_LISTED = ([\d_]+)/, most => `lists ${most} at most`],
+  ['shared/jobs/payloads/video.ts', /width: .*max\((\d+)\)/, most => `2 to ${most} pixels`],
+])('the guide has the limit that %s keeps: %s', (file, limit, words) => {
+  const [, number = ''] = limit.exec(read(file)) ?? [];
+  expect(read('docs/guide.md')).toContain(words(number.replaceAll('_', ',')));
+});
+
+test('every script first installs what is missing, but for one that needs no package', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+  for (const [name, command] of Object.entries(scripts))
+    if (name !== 'sbom') expect(command, name).toMatch(/^(exec )?node scripts\/run\.mjs\b/);
+});
+
+test('README and clients have the version of the product, Python as PEP 440 writes it', () => {
+  const readVersion = (path: string): string => JSON.parse(read(path)).version;
+  const version = readVersion('package.json');
+  expect(readVersion('package-lock.json')).toBe(version);
+  expect(readVersion('clients/typescript/package.json')).toBe(version);
+  const python = `__version__ = "${version.replace('-dev', '.dev0')}"\n`;
+  expect(read('clients/python/src/windlass/_version.py')).toBe(python);
+  expect(read('README.md')).toContain(`This is ${version}`);
 });
 
 test('decisions are numbered without a gap', () => {

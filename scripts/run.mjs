@@ -1,5 +1,5 @@
 /**
- * Prepares a checkout, then runs a compiled program, if one is named, in this process:
+ * Prepares a checkout, then runs a compiled program or one of a package, if one is named, in this process:
  *
  *   node scripts/run.mjs dist/cli/main.js up
  *
@@ -21,10 +21,12 @@ async function main() {
   const name = process.argv[2];
   const program = name === undefined ? undefined : resolve(root, name);
   const { prepareCheckout } = await import('./prepare-checkout.mjs');
-  // Programs in dist/scripts (check, test, dev) and dist/bench need the development packages.
+  // Programs in dist/scripts (check, test, dev) and dist/bench need the development packages, or are in one of them.
   const development =
     program === undefined ||
-    ['scripts', 'bench'].some(folder => program.startsWith(resolve(root, 'dist', folder)));
+    ['dist/scripts', 'dist/bench', 'node_modules'].some(folder =>
+      program.startsWith(resolve(root, folder)),
+    );
   const problem = await prepareCheckout({ root, development, say: line => console.error(line) });
   if (problem !== undefined) {
     fail(problem);

@@ -176,6 +176,18 @@ describe('scripts/run.mjs', () => {
     expect((await hello('x')).stdout).toBe('["x"]\nchanged\n');
   });
 
+  test('installs the development packages again for a program in one of them', async () => {
+    const record = join(root, 'node_modules/.package-lock.json');
+    const { packages, ...rest } = JSON.parse(readFileSync(record, 'utf8'));
+    delete packages['node_modules/vite'];
+    writeFileSync(record, JSON.stringify({ ...rest, packages }));
+    for (const path of ['vite', '.windlass-stamp'])
+      rmSync(join(root, 'node_modules', path), { recursive: true });
+    expect((await hello('x')).stderr).toBe('');
+    const { code, stderr } = await start(['node_modules/vite/bin/vite.js']).ended;
+    expect([code, stderr]).toEqual([0, expect.stringContaining('Installing packages')]);
+  });
+
   test('only reads a built checkout of someone else', async context => {
     const skip = missingRoot();
     if (skip) skipTest(context, skip);

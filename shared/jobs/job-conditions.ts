@@ -18,8 +18,8 @@ export const IS_HELD = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token,
 const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
 
 /**
- * Has ended: for retention alone. With `finished is not null` as its predicate, jobs_retention was used to find the
- * last end of one session's jobs, by reading all jobs.
+ * Has ended: for retention alone. Not `finished is not null`: the planner would then read all jobs by jobs_retention for
+ * one session's last end.
  */
 const HAS_ENDED = 'num_nonnulls(finished) = 1';
 

@@ -22,7 +22,7 @@ if (target) {
     const prefixes = form.name === 'embedded' ? PREFIXES : [DOCUMENTED];
     describe('as it is', () => testSections(SECTIONS, () => startWorld(form), prefixes));
     describe('under limits', () => {
-      testSections({ 'decisions, launch': LIMITED }, () => startWorld(form, LIMITS), prefixes);
+      testSections({ launch: LIMITED }, () => startWorld(form, LIMITS), prefixes);
     });
   });
 }

@@ -3,9 +3,9 @@ import type { Tools } from './tools.ts';
 /** What a case needs that not every service under test has. */
 export type Need = 'host' | 'own' | 'administrator';
 
-/** One row of a table of interface.md, or one sentence of decisions.md. */
+/** One promise of the interface. */
 export interface Row {
-  /** Section and row, or page, paragraph and sentence. */
+  /** What it belongs to, then the promise in few words. */
   name: string;
   /** The operations that it is about, such as `GET /remotes/{sid}`; it must ask each of them. */
   of: string[];

@@ -68,10 +68,10 @@ export class Tools {
   };
 }
 
-/** These two are `application/json`, as interface.md says. */
+/** These two are `application/json`, whatever other errors are. */
 const PLAIN = ['upload_incomplete', 'client_confused'];
 
-/** What every error of the service is (RFC 9457, and section 7 of the interface). */
+/** What every error of the service is (RFC 9457, and docs/errors.md). */
 function holdProblem(answer: Answer): void {
   const problem = answer.json<Problem>();
   expect(answer.type).toBe(`application/${PLAIN.includes(problem.code) ? '' : 'problem+'}json`);

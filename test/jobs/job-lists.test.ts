@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
+import { RELEASE } from '../../shared/process/release.ts';
 import { openStackDatabase } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
 import { expectProblem } from '../harness/problem.ts';
@@ -203,7 +204,7 @@ describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
     await holderOf(user, long.id);
     const { worker } = await user.get<{ worker: string }>(`/api/jobs/${long.id}`);
     expect(await read()).toContainEqual(
-      expect.objectContaining({ id: worker, running: 1, draining: false, version: '0.1.0' }),
+      expect.objectContaining({ id: worker, running: 1, draining: false, version: RELEASE }),
     );
     const remote = (await read()).filter(({ kinds }) => kinds.includes('command'));
     for (const { id } of remote)

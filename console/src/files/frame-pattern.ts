@@ -1,4 +1,4 @@
-/** The service makes no longer video. */
+/** Frames of the longest video that the service makes. */
 const MOST = 100_000;
 const NUMBER = /%(0?)(\d{0,2})d/;
 

@@ -3,7 +3,7 @@ import { type Row, row } from '../row.ts';
 import type { Credentials } from '../send.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';
 
-const at = (words: string) => `decisions, Everywhere, access: ${words}`;
+const at = (words: string) => `Everywhere, access: ${words}`;
 const NOT_FOUND = { code: 'not_found' };
 const FORBIDDEN = { code: 'forbidden' };
 const TIME = /^\d{4}-.*Z$/;
@@ -17,7 +17,7 @@ async function people({ make }: Tools) {
     Record<'writer' | 'reader' | 'stranger', Credentials>;
 }
 
-/** decisions.md, Everywhere: who may what. */
+/** Who may what in projects, sessions, jobs and uploads. */
 export const ACCESS: Row[] = [
   row(
     at('a project has administrators, writers and readers: acl'),

@@ -9,9 +9,9 @@ const HOST_FINGERPRINT = `SHA256:${createHash('sha256')
   .update(Buffer.from(HOST_KEY.split(' ')[1] ?? '', 'base64'))
   .digest('base64')
   .replace(/=+$/, '')}`;
-const at = (words: string) => `decisions, Hosts, users, tokens: ${words}`;
+const at = (words: string) => `Hosts, users, tokens: ${words}`;
 
-/** decisions.md, Hosts, users, tokens. */
+/** Operations of hosts, users, tokens and links. */
 export const ACCOUNTS: Row[] = [
   row(
     at('POST /hosts 201 with the pinned fingerprints; GET, PUT, DELETE /hosts/(name)'),
@@ -40,7 +40,7 @@ export const ACCOUNTS: Row[] = [
     'administrator',
   ),
   row(
-    "decisions-more, Remote sessions: a host's entry adds jump, another host here, which is kept while it is needed",
+    "Remote sessions: a host's entry adds jump, another host here, which is kept while it is needed",
     'POST /hosts, PUT /hosts/{name}, DELETE /hosts/{name}, POST /remotes',
     async ({ ask, world }) => {
       const [gate, node] = [world.name('gate'), world.name('node')];

@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions, arrays: ${words}`;
+const at = (words: string) => `arrays: ${words}`;
 const ARRAY = 'GET /models/{mid}/arrays/{aid}';
 
-/** decisions-more.md, Uploads and tables: array artifacts. */
+/** Arrays of a model: what they are, and slices of them. */
 export const ARRAYS: Row[] = [
   row(
     at('metadata {shape, type, unit?}; ?slice=0:10,5 {shape, values}'),

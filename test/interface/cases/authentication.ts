@@ -15,10 +15,10 @@ async function logIn({ ask, world }: Tools, more: object = {}) {
   return { answer, lines, headers: { Cookie, Origin: new URL(world.url).origin } };
 }
 
-/** Section 5 of interface.md, and what decisions.md says under Everywhere of authentication. */
+/** How a request says whose it is: Basic, cookies and tokens (docs/guide.md, Logging in). */
 export const AUTHENTICATION: Row[] = [
   row(
-    '5 HTTP Basic: DELETE remote and PUT model parameter',
+    'HTTP Basic: DELETE remote and PUT model parameter',
     'DELETE /remotes/{sid}, PUT /models/{mid}/parameters/{aid}, GET /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
       const headers = { Authorization: basic(world.user) };
@@ -34,7 +34,7 @@ export const AUTHENTICATION: Row[] = [
     },
   ),
   row(
-    '5 cookies serviceauth and servicetimeout: DELETE project and GET bookmark',
+    'cookies serviceauth and servicetimeout: DELETE project and GET bookmark',
     'POST /login, DELETE /projects/{pid}, GET /bookmarks/{bid}',
     async tools => {
       const { ask, make } = tools;
@@ -51,7 +51,7 @@ export const AUTHENTICATION: Row[] = [
     },
   ),
   row(
-    'decisions, Everywhere: serviceauth is HttpOnly, SameSite=Lax; servicetimeout readable, the moment it ends',
+    'Everywhere: serviceauth is HttpOnly, SameSite=Lax; servicetimeout readable, the moment it ends',
     'POST /login',
     async tools => {
       const { lines } = await logIn(tools);
@@ -68,7 +68,7 @@ export const AUTHENTICATION: Row[] = [
     },
   ),
   row(
-    'decisions, Everywhere: POST /login 200 {success: true, target}; target only on this origin',
+    'Everywhere: POST /login 200 {success: true, target}; target only on this origin',
     'POST /login',
     async tools => {
       for (const [target, answered] of [
@@ -83,7 +83,7 @@ export const AUTHENTICATION: Row[] = [
     },
   ),
   row(
-    'decisions, Everywhere: a wrong login is 401, the same for an unknown name',
+    'Everywhere: a wrong login is 401, the same for an unknown name',
     'POST /login',
     async ({ ask, world }) => {
       const told: unknown[] = [];
@@ -97,7 +97,7 @@ export const AUTHENTICATION: Row[] = [
     },
   ),
   row(
-    'decisions-more, Users: GET /login/oidc and its callback are not there without OIDC_ISSUER',
+    'Users: GET /login/oidc and its callback are not there without OIDC_ISSUER',
     'GET /login/oidc, GET /login/oidc/callback',
     async ({ ask }) => {
       for (const path of ['/login/oidc?target=/a', '/login/oidc/callback?code=a&state=b'])
@@ -105,7 +105,7 @@ export const AUTHENTICATION: Row[] = [
     },
     'own',
   ),
-  row('decisions, Everywhere: DELETE /logout 204', `DELETE /logout, ${ME}`, async tools => {
+  row('Everywhere: DELETE /logout 204', `DELETE /logout, ${ME}`, async tools => {
     const { headers } = await logIn(tools);
     expectAnswer(await tools.ask('GET', '/users/-', { as: null, headers }), 200);
     expectAnswer(await tools.ask('DELETE', '/logout', { as: null, headers }), 204);
@@ -113,14 +113,14 @@ export const AUTHENTICATION: Row[] = [
       code: 'unauthorized',
     });
   }),
-  row('decisions, Everywhere: GET /users/- who am I', ME, async ({ ask, world }) => {
+  row('Everywhere: GET /users/- who am I', ME, async ({ ask, world }) => {
     const { username } = world.user;
     const me = (await ask('GET', '/users/-')).json();
     expect(me).toMatchObject({ username, administrator: expect.any(Boolean) });
     expect(JSON.stringify(me)).not.toMatch(/password|hash/i);
   }),
   row(
-    'decisions, Everywhere: Authorization: Bearer with an API token',
+    'Everywhere: Authorization: Bearer with an API token',
     `POST /users/-/tokens, GET /users/-/tokens, DELETE /users/-/tokens/{id}, ${ME}`,
     async ({ ask, world }) => {
       const json = { name: world.name('token'), scope: 'read' };
@@ -141,7 +141,7 @@ export const AUTHENTICATION: Row[] = [
     },
   ),
   row(
-    'decisions, Everywhere: open to everyone are /, /healthz, /readyz, login and the description',
+    'Everywhere: open to everyone are /, /healthz, /readyz, login and the description',
     'GET /, GET /healthz, GET /readyz, GET /api/openapi.json, GET /api/docs',
     async ({ ask }) => {
       for (const path of ['/', '/healthz', '/readyz', '/api/openapi.json', '/api/docs'])
@@ -149,7 +149,7 @@ export const AUTHENTICATION: Row[] = [
     },
   ),
   row(
-    'decisions, Everywhere: all else needs credentials: 401 with WWW-Authenticate: Basic',
+    'Everywhere: all else needs credentials: 401 with WWW-Authenticate: Basic',
     `${ME}, GET /metrics, GET /admin/queues`,
     async ({ ask, world }) => {
       const closed = world.description
@@ -172,14 +172,14 @@ export const AUTHENTICATION: Row[] = [
       }
     },
   ),
-  row('decisions, Everywhere: a 401 to a script carries Bearer', ME, async ({ ask }) => {
+  row('Everywhere: a 401 to a script carries Bearer', ME, async ({ ask }) => {
     const headers = { 'X-Requested-With': 'XMLHttpRequest' };
     const answer = await ask('GET', '/users/-', { as: null, headers });
     expectError(answer, 401, { code: 'unauthorized' });
     expect(answer.headers['www-authenticate']).toBe('Bearer');
   }),
   row(
-    'decisions, Everywhere: /metrics and /admin/queues need a server administrator',
+    'Everywhere: /metrics and /admin/queues need a server administrator',
     'GET /metrics, GET /admin/queues',
     async ({ ask, make }) => {
       const as = await make.person('stranger');
@@ -192,7 +192,7 @@ export const AUTHENTICATION: Row[] = [
     'administrator',
   ),
   row(
-    'decisions, Everywhere: browser writes by cookie need a same-origin Origin, else 403',
+    'Everywhere: browser writes by cookie need a same-origin Origin, else 403',
     'POST /projects/{pid}/models',
     async tools => {
       const { ask, make } = tools;
@@ -211,7 +211,7 @@ export const AUTHENTICATION: Row[] = [
     },
   ),
   row(
-    'decisions, Everywhere: a GET by cookie that writes needs Sec-Fetch-Site: same-origin or a same-origin Referer',
+    'Everywhere: a GET by cookie that writes needs Sec-Fetch-Site: same-origin or a same-origin Referer',
     'GET /remotes/{sid}/videos/{vsid}',
     async tools => {
       const { ask, make, world } = tools;

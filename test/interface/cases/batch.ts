@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions, Remote sessions, batch: ${words}`;
+const at = (words: string) => `Remote sessions, batch: ${words}`;
 const BATCH_JOBS = 'POST /remotes/{sid}/batch';
 
-/** decisions-more.md, Remote sessions: POST /remotes/(sid)/batch. What it does is held by tests with a batch system. */
+/** What POST /remotes/(sid)/batch refuses. What it does is held by tests with a batch system. */
 export const BATCH: Row[] = [
   row(at('404 for an unknown session'), BATCH_JOBS, async ({ ask }) => {
     const json = { command: 'true' };

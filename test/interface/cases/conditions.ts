@@ -3,7 +3,7 @@ import { HOST_KEY } from '../fixtures.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';
 
-const at = (words: string) => `decisions, Everywhere: ${words}`;
+const at = (words: string) => `Everywhere: ${words}`;
 const BYTES = { 'Content-Type': 'application/octet-stream' };
 
 /** A record has an ETag: 304 without a body to who has it, all of it to who has another. */
@@ -49,7 +49,7 @@ async function holdIfMatch({ ask }: Tools, write: Write): Promise<void> {
   });
 }
 
-/** decisions.md, Everywhere: conditions, and limits of single records. */
+/** ETag, If-None-Match and If-Match on single records. */
 export const CONDITIONS: Row[] = [
   row(
     at('ETag and If-None-Match on every GET of a record'),

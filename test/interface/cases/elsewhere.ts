@@ -7,8 +7,8 @@ export interface Elsewhere {
 const held = (file: string, test: string): Elsewhere => ({ file: `test/${file}.test.ts`, test });
 
 /**
- * Sentences of decisions.md that one service at rest cannot show: they take a time-out, a limit that would be in the way
- * of the other cases, or a server that is away. Each with the tests that hold it.
+ * Promises that one service at rest cannot show: they take a time-out, a limit that would be in the way of the other
+ * cases, or a server that is away. Each with the tests that hold it.
  */
 export const ELSEWHERE: Record<string, Elsewhere[]> = {
   'Everywhere: 408 for a request that comes too slowly': [

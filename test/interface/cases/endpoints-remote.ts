@@ -9,10 +9,10 @@ const UNKNOWN = '00000000000000000000000000';
 const GONE = { title: 'Session does not exist or has timed out', code: 'session_not_found' };
 const AGENT = { title: 'Agent required', code: 'agent_required' };
 
-/** Sections 4.1 to 4.5 of interface.md, with what sections 7 and 9 say of these operations. */
+/** Answers and errors of sessions, videos and launches. */
 export const REMOTE_ENDPOINTS: Row[] = [
   row(
-    '4.1 204 Session deleted., no body; with and without /api',
+    'DELETE of a session: 204 Session deleted., no body; with and without /api',
     'DELETE /remotes/{sid}',
     async ({ ask, make }) => {
       const sid = await make.newSession(false);
@@ -23,7 +23,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     'host',
   ),
   row(
-    '4.1, 9 deprecated',
+    'DELETE of a session: deprecated',
     'DELETE /remotes/{sid}',
     async ({ ask, make, world }) => {
       const sid = await make.newSession(false);
@@ -39,7 +39,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     'host',
   ),
   row(
-    '4.3 200: a video status record, application/json',
+    'status of a video: 200: a video status record, application/json',
     STATUS,
     async ({ ask, make }) => {
       const { path } = await make.video();
@@ -50,7 +50,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     'host',
   ),
   row(
-    '4.3, 7 400 Agent required',
+    'status of a video: 400 Agent required',
     STATUS,
     async ({ ask, make }) => {
       const sid = await make.session(false);
@@ -60,13 +60,13 @@ export const REMOTE_ENDPOINTS: Row[] = [
     },
     'host',
   ),
-  row('4.3, 7 404 Session does not exist or has timed out', STATUS, async ({ ask }) => {
+  row('status of a video: 404 Session does not exist or has timed out', STATUS, async ({ ask }) => {
     const answer = await ask('GET', `/remotes/${UNKNOWN}/videos/${UNKNOWN}/status`);
     expectError(answer, 404, GONE);
     expect(answer.headers['x-service-hint']).toMatch(/./);
   }),
   row(
-    '4.4 200: the whole video, its type as in the original request',
+    'a video: 200: the whole video, its type as in the original request',
     VIDEO,
     async ({ ask, make }) => {
       for (const type of ['video/mp4', 'video/webm']) {
@@ -83,7 +83,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     'host',
   ),
   row(
-    '4.4 206: a portion of the video',
+    'a video: 206: a portion of the video',
     VIDEO,
     async ({ ask, make }) => {
       const { path } = await make.video();
@@ -96,7 +96,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     'host',
   ),
   row(
-    '4.4 cache=project, project, key: cached, then at GET /projects/(pid)/cache/(key)',
+    'a video: cache=project, project, key: cached, then at GET /projects/(pid)/cache/(key)',
     `${VIDEO}, GET /projects/{pid}/cache/{key}`,
     async ({ ask, make, world }) => {
       const { pid } = await make.place();
@@ -111,7 +111,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     'host',
   ),
   row(
-    '4.4 project and key are required when cache = project',
+    'a video: project and key are required when cache = project',
     VIDEO,
     async ({ ask, make }) => {
       const { path } = await make.video();
@@ -125,7 +125,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     'host',
   ),
   row(
-    '4.4, 7 400 Agent required',
+    'a video: 400 Agent required',
     VIDEO,
     async ({ ask, make }) => {
       const answer = await ask('GET', `/remotes/${await make.session(false)}/videos/${UNKNOWN}`);
@@ -134,13 +134,13 @@ export const REMOTE_ENDPOINTS: Row[] = [
     },
     'host',
   ),
-  row('4.4, 7 404 Session does not exist or has timed out', VIDEO, async ({ ask }) => {
+  row('a video: 404 Session does not exist or has timed out', VIDEO, async ({ ask }) => {
     const answer = await ask('GET', `/remotes/${UNKNOWN}/videos/${UNKNOWN}`);
     expectError(answer, 404, GONE);
     expect(answer.headers['x-service-hint']).toMatch(/./);
   }),
   row(
-    '4.5 200: a command result record, application/json',
+    'launch: 200: a command result record, application/json',
     'POST /remotes/launch',
     async ({ ask, make }) => {
       const json = { sid: await make.session(), command: 'echo $((6 * 7))' };
@@ -150,7 +150,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
     },
     'host',
   ),
-  row('4.5, 7 400 Invalid parameters', 'POST /remotes/launch', async ({ ask }) => {
+  row('launch: 400 Invalid parameters', 'POST /remotes/launch', async ({ ask }) => {
     for (const json of [{}, { sid: 's' }, { command: 'c' }, { sid: 1, command: 2 }, []])
       expectError(await ask('POST', '/remotes/launch', { json }), 400, {
         title: 'Invalid parameters',
@@ -158,7 +158,7 @@ export const REMOTE_ENDPOINTS: Row[] = [
       });
   }),
   row(
-    '4.5, 7 500 An SSH exception',
+    'launch: 500 An SSH exception',
     'POST /remotes/launch',
     async ({ ask, make, world }) => {
       // Without an agent a link that breaks leaves a command's outcome unknown.

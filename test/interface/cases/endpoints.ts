@@ -5,22 +5,22 @@ import { expectAnswer, expectError } from '../tools.ts';
 const FINISHED = 'POST /uploads/{uid}/finished';
 const UNKNOWN = '00000000000000000000000000';
 
-/** Sections 4.2 and 4.6 to 4.10 of interface.md, with what section 7 says of these operations. */
+/** Answers and errors of parameters, projects, events, uploads and bookmarks. */
 export const ENDPOINTS: Row[] = [
   row(
-    '4.2 200 OK, empty body',
+    'PUT of a parameter: 200 OK, empty body',
     'PUT /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
       const { mid } = await make.place();
       const json = { value: { any: ['thing'] }, input: true };
       const answer = await ask('PUT', `/models/${mid}/parameters/${world.name('p')}`, { json });
       expectAnswer(answer, 200, { reason: 'OK' });
-      // Clients of the interface's public relative look at the type of every answer.
+      // Clients of Slycat look at the type of every answer.
       expect([answer.bytes.length, answer.type]).toEqual([0, 'text/plain']);
     },
   ),
   row(
-    '4.2 related: GET /models/(mid)/parameters/(aid)',
+    'PUT of a parameter: related: GET /models/(mid)/parameters/(aid)',
     'GET /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
       const path = `/models/${(await make.place()).mid}/parameters/${world.name('p')}`;
@@ -29,7 +29,7 @@ export const ENDPOINTS: Row[] = [
     },
   ),
   row(
-    '4.6 204 Project deleted.; the project, its models and artifacts are deleted',
+    'DELETE of a project: 204 Project deleted.; the project, its models and artifacts are deleted',
     'DELETE /projects/{pid}, GET /projects/{pid}, GET /models/{mid}, GET /models/{mid}/parameters/{aid}',
     async ({ ask, make }) => {
       const pid = await make.newProject();
@@ -43,7 +43,7 @@ export const ENDPOINTS: Row[] = [
     },
   ),
   row(
-    '4.6 related: GET and PUT /projects/(pid)',
+    'DELETE of a project: related: GET and PUT /projects/(pid)',
     'GET /projects/{pid}, PUT /projects/{pid}',
     async ({ ask, make }) => {
       const pid = await make.newProject();
@@ -53,7 +53,7 @@ export const ENDPOINTS: Row[] = [
     },
   ),
   row(
-    '4.7, 6 an event: any path, segments and query; its body is ignored',
+    'an event: any path, segments and query; its body is ignored',
     'POST /events/{event}',
     async ({ ask, world }) => {
       const event = world.name('select');
@@ -66,7 +66,7 @@ export const ENDPOINTS: Row[] = [
     },
   ),
   row(
-    '4.7, 6 it is written to the server log',
+    'an event: it is written to the server log',
     'POST /events/{event}',
     async ({ ask, world }) => {
       const event = world.name('zoom');
@@ -77,17 +77,21 @@ export const ENDPOINTS: Row[] = [
     },
     'own',
   ),
-  row('4.8 202 all data validated; parsing begins', FINISHED, async ({ ask, make, ended }) => {
-    const uid = await make.newUpload();
-    await make.putPart(uid, [0, 0], 'one, ');
-    await make.putPart(uid, [0, 1], 'two');
-    const answer = await ask('POST', `/uploads/${uid}/finished`, { json: { uploaded: [2] } });
-    expectAnswer(answer, 202, { type: 'application/json' });
-    expect(answer.json()).toEqual({ missing: [], job: expect.stringMatching(/./) });
-    expect(await ended(String(answer.json().job))).toMatchObject({ state: 'succeeded' });
-  }),
   row(
-    '4.8, 7 400 Upload incomplete; parsing begins when the missing parts came and it is called again',
+    'finished: 202 all data validated; parsing begins',
+    FINISHED,
+    async ({ ask, make, ended }) => {
+      const uid = await make.newUpload();
+      await make.putPart(uid, [0, 0], 'one, ');
+      await make.putPart(uid, [0, 1], 'two');
+      const answer = await ask('POST', `/uploads/${uid}/finished`, { json: { uploaded: [2] } });
+      expectAnswer(answer, 202, { type: 'application/json' });
+      expect(answer.json()).toEqual({ missing: [], job: expect.stringMatching(/./) });
+      expect(await ended(String(answer.json().job))).toMatchObject({ state: 'succeeded' });
+    },
+  ),
+  row(
+    'finished: 400 Upload incomplete; parsing begins when the missing parts came and it is called again',
     FINISHED,
     async ({ ask, make }) => {
       const uid = await make.newUpload();
@@ -102,7 +106,7 @@ export const ENDPOINTS: Row[] = [
     },
   ),
   row(
-    '4.8, 7 400 Client confused; parsing begins when it is called again with correct counts',
+    'finished: 400 Client confused; parsing begins when it is called again with correct counts',
     FINISHED,
     async ({ ask, make }) => {
       const uid = await make.newUpload();
@@ -117,7 +121,7 @@ export const ENDPOINTS: Row[] = [
     },
   ),
   row(
-    '4.9 200: a JSON object, application/json, not to be cached',
+    'a bookmark: 200: a JSON object, application/json, not to be cached',
     'GET /bookmarks/{bid}',
     async ({ ask, make }) => {
       const { pid } = await make.place();
@@ -133,7 +137,7 @@ export const ENDPOINTS: Row[] = [
     },
   ),
   row(
-    '4.10 referenced operations exist',
+    'referenced operations exist',
     'POST /remotes, POST /remotes/{sid}/videos, GET /projects/{pid}/cache/{key}, GET /models/{mid}/parameters/{aid}, GET /projects/{pid}, PUT /projects/{pid}',
     async ({ ask, make }) => {
       // None of these is what a path that does not exist answers.
@@ -155,7 +159,7 @@ export const ENDPOINTS: Row[] = [
     },
   ),
   row(
-    '7 X-Service-Message on launch errors; unknown ids of the other operations are 404',
+    'X-Service-Message on launch errors; unknown ids of the other operations are 404',
     'POST /remotes/launch, DELETE /remotes/{sid}, PUT /models/{mid}/parameters/{aid}, DELETE /projects/{pid}, GET /bookmarks/{bid}, POST /uploads/{uid}/finished',
     async ({ ask }) => {
       const launch = { sid: UNKNOWN, command: 'true' };

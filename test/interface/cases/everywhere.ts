@@ -6,11 +6,11 @@ import { OPEN_UPLOADS } from '../world.ts';
 
 const UNKNOWN = '00000000000000000000000000';
 const JSON_TYPE = { 'Content-Type': 'application/json' };
-const at = (words: string) => `decisions, Everywhere: ${words}`;
+const at = (words: string) => `Everywhere: ${words}`;
 
 const newProject = async ({ make }: Tools) => `/projects/${await make.newProject()}`;
 
-/** decisions.md, Everywhere; of authentication and access in files of their own. */
+/** What every operation does alike; authentication and access have files of their own. */
 export const EVERYWHERE: Row[] = [
   row(
     at('/, /healthz, /readyz, /metrics and /admin/queues exist once, without the prefix'),
@@ -223,13 +223,9 @@ export const EVERYWHERE: Row[] = [
       expectAnswer(await tools.ask('DELETE', path), 204, { reason: 'Project deleted.' });
     },
   ),
-  row(
-    'decisions, Running it: when it can serve, GET /readyz answers 200',
-    'GET /readyz',
-    async ({ ask }) => {
-      const answer = await ask('GET', '/readyz', { as: null });
-      expectAnswer(answer, 200);
-      expect(answer.json()).toMatchObject({ ready: true });
-    },
-  ),
+  row('Running it: when it can serve, GET /readyz answers 200', 'GET /readyz', async ({ ask }) => {
+    const answer = await ask('GET', '/readyz', { as: null });
+    expectAnswer(answer, 200);
+    expect(answer.json()).toMatchObject({ ready: true });
+  }),
 ];

@@ -4,7 +4,7 @@ import { type Row, row } from '../row.ts';
 import type { Answer, Options } from '../send.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';
 
-const at = (words: string) => `decisions, Everywhere: Idempotency-Key on ${words}`;
+const at = (words: string) => `Everywhere: Idempotency-Key on ${words}`;
 
 interface Repeated {
   method: string;
@@ -37,7 +37,7 @@ async function repeat(
   return answers;
 }
 
-/** decisions.md, Everywhere: Idempotency-Key is honoured on every POST that starts work. */
+/** Idempotency-Key is honoured on every POST that starts work. */
 export const IDEMPOTENCY: Row[] = [
   row(
     at('POST /remotes: one session'),

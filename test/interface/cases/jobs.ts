@@ -4,9 +4,9 @@ import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 import type { World } from '../world.ts';
 
-const at = (words: string) => `decisions, Jobs: ${words}`;
+const at = (words: string) => `Jobs: ${words}`;
 
-/** decisions.md, Jobs. */
+/** Operations of jobs, workers, settings and webhooks. */
 export const JOB_ROWS: Row[] = [
   row(
     at('GET /jobs, GET /jobs/(id)'),

@@ -4,7 +4,7 @@ import { type Row, row } from '../row.ts';
 import { basic } from '../send.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';
 
-const at = (words: string) => `decisions, Remote sessions, launch: ${words}`;
+const at = (words: string) => `Remote sessions, launch: ${words}`;
 const LAUNCH = 'POST /remotes/launch';
 const ASYNC = { Prefer: 'respond-async' };
 
@@ -36,7 +36,7 @@ async function startLong({ ask, make, world }: Tools) {
   return { headers, json, id: String(started.json().id) };
 }
 
-/** decisions.md, Remote sessions: what a launch answers when its job did not succeed, or was started before. */
+/** What a launch answers when its job did not succeed, or was started before. */
 export const LAUNCH_ENDS: Row[] = [
   row(at('404 for an unknown session'), LAUNCH, async ({ ask }) => {
     const json = { sid: '00000000000000000000000000', command: 'true' };

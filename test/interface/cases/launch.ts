@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions, Remote sessions, launch: ${words}`;
+const at = (words: string) => `Remote sessions, launch: ${words}`;
 const LAUNCH = 'POST /remotes/launch';
 
-/** decisions.md, Remote sessions: POST /remotes/launch. */
+/** POST /remotes/launch, whose job succeeds, waits or is cancelled. */
 export const LAUNCHES: Row[] = [
   row(
     at('200 whatever the exit code; returncode (128 + n for a signal), job, Location'),

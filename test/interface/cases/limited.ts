@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';
 
-const at = (words: string) => `decisions, Remote sessions, launch: ${words}`;
+const at = (words: string) => `Remote sessions, launch: ${words}`;
 const LAUNCH = 'POST /remotes/launch';
 
 /** Settings under which a launch meets each of its limits. */
@@ -27,7 +27,7 @@ async function launchTwice(
   return { first, job, again: await ask('POST', '/remotes/launch', { json, headers }) };
 }
 
-/** What decisions.md says of launches under limits: on a stack of its own. */
+/** Launches under LAUNCH_MAX_WAIT and LIMIT_OUTPUT_BYTES: on a stack of its own. */
 export const LIMITED: Row[] = [
   row(
     at('LAUNCH_MAX_WAIT sets a limit, then 202; 400 with Location for time_limit'),

@@ -3,7 +3,7 @@ import { HOST_KEY } from '../fixtures.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';
 
-const at = (words: string) => `decisions, Everywhere: lists are paginated, ${words}`;
+const at = (words: string) => `Everywhere: lists are paginated, ${words}`;
 
 type Item = Record<string, unknown>;
 
@@ -44,7 +44,7 @@ async function times<T>(make: (n: number) => Promise<T>): Promise<T[]> {
   return [await make(1), await make(2), await make(3)];
 }
 
-/** decisions.md, Everywhere: every list, from its first page to its last. */
+/** Every list, from its first page to its last. */
 export const LISTS: Row[] = [
   row(
     at('?limit=&after=, {items, next}; what is no limit is refused'),

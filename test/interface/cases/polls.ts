@@ -2,9 +2,9 @@ import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
 import { expectAnswer } from '../tools.ts';
 
-const at = (words: string) => `decisions, Videos: ${words}`;
+const at = (words: string) => `Videos: ${words}`;
 
-/** Polls that are held (issue of the whole interface; RFC 7240): a status of a video, and a job. */
+/** Polls that are held (RFC 7240): a status of a video, and a job. */
 export const POLLS: Row[] = [
   row(
     at('status: Prefer: wait=N holds it until it differs from If-None-Match'),

@@ -2,11 +2,11 @@ import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions, Projects, models: ${words}`;
+const at = (words: string) => `Projects, models: ${words}`;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const PARAMETER = '/models/{mid}/parameters/{aid}';
 
-/** decisions.md, Projects, models, parameters, bookmarks, events; of tables and files in a file of their own. */
+/** Projects, models, parameters, bookmarks and events; tables and files have a file of their own. */
 export const PROJECTS: Row[] = [
   row(
     at('POST /projects 201 {id} and Location; GET /projects; GET, PUT, DELETE /projects/(pid)'),

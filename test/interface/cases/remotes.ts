@@ -8,10 +8,10 @@ import { HOST_KEY } from '../fixtures.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions, Remote sessions: ${words}`;
+const at = (words: string) => `Remote sessions: ${words}`;
 const UNKNOWN = '00000000000000000000000000';
 
-/** decisions.md, Remote sessions. */
+/** Operations of remote sessions, and of the files of their hosts. */
 export const REMOTES: Row[] = [
   row(
     at('POST /remotes 200 {sid}'),
@@ -34,7 +34,7 @@ export const REMOTES: Row[] = [
       expectError(await ask('POST', '/remotes', { json }), 400, { code: 'invalid_input' });
   }),
   row(
-    'decisions-more, Remote sessions: answers without a challenge are 409 challenge_expired, a login that nobody needs 409',
+    'Remote sessions: answers without a challenge are 409 challenge_expired, a login that nobody needs 409',
     'POST /remotes/{sid}/answers, POST /remotes/{sid}/login',
     async ({ ask, make }) => {
       const sid = await make.session();
@@ -306,7 +306,7 @@ export const REMOTES: Row[] = [
     'host',
   ),
   row(
-    'decisions, Remote sessions, more: PUT /remotes/(sid)/file/(path) 201 or 200; ?mode, ?parents, If-None-Match, Content-Digest; DELETE 204',
+    'Remote sessions, more: PUT /remotes/(sid)/file/(path) 201 or 200; ?mode, ?parents, If-None-Match, Content-Digest; DELETE 204',
     'PUT /remotes/{sid}/file/{path}, DELETE /remotes/{sid}/file/{path}',
     async ({ ask, make }) => {
       const sid = await make.session();

@@ -10,10 +10,10 @@ const idOf = async (answer: ReturnType<Tools['ask']>) => {
   return id;
 };
 
-/** Section 2 of interface.md: resources and their fields. */
+/** Ids of resources, and the fields of their records. */
 export const RESOURCES: Row[] = [
   row(
-    '2 sid: a string, unique; may or may not run an agent',
+    'sid: a string, unique; may or may not run an agent',
     'POST /remotes, GET /remotes/{sid}',
     async ({ ask, world, make }) => {
       const seen = new Set<unknown>();
@@ -31,7 +31,7 @@ export const RESOURCES: Row[] = [
     'host',
   ),
   row(
-    '2 vsid: a string, unique; from POST /remotes/(sid)/videos',
+    'vsid: a string, unique; from POST /remotes/(sid)/videos',
     'POST /remotes/{sid}/videos',
     async ({ ask, make }) => {
       const sid = await make.session();
@@ -49,7 +49,7 @@ export const RESOURCES: Row[] = [
     'host',
   ),
   row(
-    '2 pid, mid, bid, uid: strings, each unique within its kind',
+    'pid, mid, bid, uid: strings, each unique within its kind',
     'POST /projects, POST /projects/{pid}/models, POST /projects/{pid}/bookmarks, POST /uploads',
     async ({ ask, make }) => {
       const { pid, mid } = await make.place();
@@ -69,7 +69,7 @@ export const RESOURCES: Row[] = [
     },
   ),
   row(
-    '2 aid: of a parameter its name',
+    'aid: of a parameter its name',
     'PUT /models/{mid}/parameters/{aid}, GET /models/{mid}',
     async ({ ask, make, world }) => {
       const mid = await make.newModel((await make.place()).pid);
@@ -82,7 +82,7 @@ export const RESOURCES: Row[] = [
     },
   ),
   row(
-    '2 event: path-like, chosen by the client, with a query string or not',
+    'event: path-like, chosen by the client, with a query string or not',
     'POST /events/{event}',
     async ({ ask }) => {
       for (const event of ['select', 'a/b//c?x=1&x=2', 'zoom?'])
@@ -90,7 +90,7 @@ export const RESOURCES: Row[] = [
     },
   ),
   row(
-    '2 key: a cached object in a project cache',
+    'key: a cached object in a project cache',
     'GET /projects/{pid}/cache/{key}, GET /projects/{pid}/cache',
     async ({ ask, make, world }) => {
       const { pid } = await make.place();
@@ -105,7 +105,7 @@ export const RESOURCES: Row[] = [
     'host',
   ),
   row(
-    '2 Model parameter, value: any JSON expression, required',
+    'Model parameter, value: any JSON expression, required',
     'PUT /models/{mid}/parameters/{aid}, GET /models/{mid}/parameters/{aid}',
     async ({ ask, make, world }) => {
       const { mid } = await make.place();
@@ -119,7 +119,7 @@ export const RESOURCES: Row[] = [
     },
   ),
   row(
-    '2 Model parameter, input: boolean, optional; true when it is a model input',
+    'Model parameter, input: boolean, optional; true when it is a model input',
     'PUT /models/{mid}/parameters/{aid}, GET /models/{mid}',
     async ({ ask, make }) => {
       const mid = await make.newModel((await make.place()).pid);
@@ -135,7 +135,7 @@ export const RESOURCES: Row[] = [
     },
   ),
   row(
-    '2 Bookmark: an arbitrary JSON object, returned as stored',
+    'Bookmark: an arbitrary JSON object, returned as stored',
     'POST /projects/{pid}/bookmarks, GET /bookmarks/{bid}',
     async ({ ask, make }) => {
       const { pid } = await make.place();
@@ -148,7 +148,7 @@ export const RESOURCES: Row[] = [
     },
   ),
   row(
-    '2 Video status record: ok, ready, message of a video that is ready',
+    'Video status record: ok, ready, message of a video that is ready',
     'GET /remotes/{sid}/videos/{vsid}/status',
     async ({ ask, make }) => {
       const { path } = await make.video();
@@ -164,7 +164,7 @@ export const RESOURCES: Row[] = [
     'host',
   ),
   row(
-    '2 Video status record: returncode a number, stderr a string, for debugging',
+    'Video status record: returncode a number, stderr a string, for debugging',
     'GET /remotes/{sid}/videos/{vsid}/status',
     async ({ ask, make }) => {
       // Half a picture: its size can be read, so that the encoder is started, and fails.
@@ -186,7 +186,7 @@ export const RESOURCES: Row[] = [
     'host',
   ),
   row(
-    '2 Command result record: command, output, errors (empty when there are none)',
+    'Command result record: command, output, errors (empty when there are none)',
     'POST /remotes/launch',
     async ({ ask, make }) => {
       const sid = await make.session();
@@ -205,7 +205,7 @@ export const RESOURCES: Row[] = [
     'host',
   ),
   row(
-    '2 Upload accounting: uploaded, the number of parts of each file; missing, a tuple for each part',
+    'Upload accounting: uploaded, the number of parts of each file; missing, a tuple for each part',
     'POST /uploads/{uid}/finished',
     async ({ ask, make }) => {
       const uid = await make.newUpload(['u1', 'u2']);

@@ -4,11 +4,11 @@ import { tusMetadata } from '../../harness/tus.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions-more, the public relative's client: ${words}`;
+const at = (words: string) => `the client of Slycat: ${words}`;
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const PART = 'PUT /uploads/{uid}/files/{fid}/parts/{part}';
 
-/** decisions-more.md, "For the public relative's client": see docs/slycat.md. */
+/** What the client of Slycat needs beside the rest: docs/slycat.md. */
 export const SLYCAT: Row[] = [
   row(
     at('"agent": null is as if absent'),

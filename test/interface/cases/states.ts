@@ -6,10 +6,10 @@ const STATUS = 'GET /remotes/{sid}/videos/{vsid}/status';
 const VIDEO = 'GET /remotes/{sid}/videos/{vsid}';
 const GONE = { title: 'Session does not exist or has timed out', code: 'session_not_found' };
 
-/** Section 3 of interface.md: states and transitions. */
+/** States of videos and sessions, and what they allow. */
 export const STATES: Row[] = [
   row(
-    '3 working: ok is true, ready absent or not true',
+    'working: ok is true, ready absent or not true',
     STATUS,
     async ({ ask, make }) => {
       const { path, vsid } = await make.longVideo();
@@ -23,7 +23,7 @@ export const STATES: Row[] = [
     'host',
   ),
   row(
-    '3 ready: ok and ready are true',
+    'ready: ok and ready are true',
     STATUS,
     async ({ ask, make }) => {
       const { path } = await make.video();
@@ -32,7 +32,7 @@ export const STATES: Row[] = [
     'host',
   ),
   row(
-    '3 failed: ok is false',
+    'failed: ok is false',
     STATUS,
     async ({ ask, make }) => {
       const { path, vsid } = await make.newVideo({ images: ['/nowhere/frame'] });
@@ -44,7 +44,7 @@ export const STATES: Row[] = [
     'host',
   ),
   row(
-    '3 a remote session exists: it is usable',
+    'a remote session exists: it is usable',
     'GET /remotes/{sid}, POST /remotes/launch',
     async ({ ask, make }) => {
       const sid = await make.session();
@@ -54,7 +54,7 @@ export const STATES: Row[] = [
     'host',
   ),
   row(
-    '3 a deleted session: status and video are 404',
+    'a deleted session: status and video are 404',
     `DELETE /remotes/{sid}, ${STATUS}, ${VIDEO}`,
     async ({ ask, make }) => {
       const sid = await make.newSession();
@@ -67,7 +67,7 @@ export const STATES: Row[] = [
     'host',
   ),
   row(
-    '3 a video must not be retrieved until the status reports completion',
+    'a video must not be retrieved until the status reports completion',
     VIDEO,
     async ({ ask, make }) => {
       const { path, vsid } = await make.longVideo();
@@ -82,7 +82,7 @@ export const STATES: Row[] = [
 /** Last of all: by then the session has been unused for most of its time. */
 export const TIMED_OUT: Row[] = [
   row(
-    '3 a session that timed out: status and video are 404',
+    'a session that timed out: status and video are 404',
     `GET /remotes/{sid}, ${STATUS}, ${VIDEO}`,
     async ({ ask, poll, make }) => {
       const { sid, path } = await make.abandoned();

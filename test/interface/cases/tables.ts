@@ -3,10 +3,10 @@ import { expect } from 'vitest';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions, tables and files: ${words}`;
+const at = (words: string) => `tables and files: ${words}`;
 const TABLE = 'GET /models/{mid}/tables/{aid}';
 
-/** decisions.md, Projects …: table and file artifacts. */
+/** Tables and files of a model. */
 export const TABLES: Row[] = [
   row(
     at('metadata {rows, columns: [{name, type, min, max, nulls}], dialect}'),
@@ -181,7 +181,7 @@ export const TABLES: Row[] = [
     },
   ),
   row(
-    'decisions, tables: rows as text/csv and Arrow by Accept, then up to 1,000,000',
+    'tables: rows as text/csv and Arrow by Accept, then up to 1,000,000',
     `${TABLE}/rows`,
     async ({ ask, make }) => {
       const path = `${await make.table()}/rows`;
@@ -197,7 +197,7 @@ export const TABLES: Row[] = [
     },
   ),
   row(
-    'decisions, tables: series {x, y, buckets: {from, to, min, max, count}}',
+    'tables: series {x, y, buckets: {from, to, min, max, count}}',
     `${TABLE}/series`,
     async ({ ask, make }) => {
       const path = `${await make.table()}/series`;
@@ -218,7 +218,7 @@ export const TABLES: Row[] = [
     },
   ),
   row(
-    'decisions, tables: groupby?by=&aggregate= {columns, rows}; count, sum, mean, min, max',
+    'tables: groupby?by=&aggregate= {columns, rows}; count, sum, mean, min, max',
     `${TABLE}/groupby`,
     async ({ ask, make }) => {
       const path = `${await make.table()}/groupby`;

@@ -6,10 +6,10 @@ import { expectAnswer, expectError } from '../tools.ts';
 const VERSION = { 'Tus-Resumable': '1.0.0' };
 const BYTES = { ...VERSION, 'Content-Type': 'application/offset+octet-stream' };
 
-/** decisions-more.md, Uploads and tables: tus. */
+/** Uploads by tus (docs/guide.md, Uploads). */
 export const TUS: Row[] = [
   row(
-    'decisions, tus 1.0 at /tus: creation, creation-with-upload, termination, checksum, expiration',
+    'tus 1.0 at /tus: creation, creation-with-upload, termination, checksum, expiration',
     'OPTIONS /tus, POST /tus, HEAD /tus/{uid}, PATCH /tus/{uid}, DELETE /tus/{uid}',
     async ({ ask, make, world }) => {
       const asked = await ask('OPTIONS', '/tus');

@@ -4,7 +4,7 @@ import { type Row, row } from '../row.ts';
 import type { Options } from '../send.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions, Uploads: ${words}`;
+const at = (words: string) => `Uploads: ${words}`;
 const PART = 'PUT /uploads/{uid}/files/{fid}/parts/{part}';
 const UPLOAD = 'GET /uploads/{uid}';
 const FINISHED = 'POST /uploads/{uid}/finished';
@@ -16,7 +16,7 @@ const bytes = (body: string, more: Record<string, string> = {}): Options => ({
   headers: { ...BYTES, ...more },
 });
 
-/** decisions.md, Uploads. */
+/** Uploads by parts, to their end. */
 export const UPLOADS: Row[] = [
   row(
     at('POST /uploads 201 {id} and Location'),

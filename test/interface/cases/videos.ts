@@ -3,14 +3,14 @@ import { type Row, row } from '../row.ts';
 import type { Answer } from '../send.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-const at = (words: string) => `decisions, Videos: ${words}`;
+const at = (words: string) => `Videos: ${words}`;
 const VIDEO = 'GET /remotes/{sid}/videos/{vsid}';
 const STATUS = `${VIDEO}/status`;
 const START = 'POST /remotes/{sid}/videos';
 const CACHED = '/projects/{pid}/cache/{key}';
 const UNKNOWN = '00000000000000000000000000';
 
-/** decisions.md, Videos. */
+/** Videos: made, shown, and kept in a cache. */
 export const VIDEOS: Row[] = [
   row(
     at('POST 202 {sid: vsid}, plus vsid and job'),
@@ -123,7 +123,7 @@ export const VIDEOS: Row[] = [
     'host',
   ),
   row(
-    'decisions-more, Videos: poster (JPEG), sprite (JPEG) and sprite.vtt, 404 before the video is ready',
+    'Videos: poster (JPEG), sprite (JPEG) and sprite.vtt, 404 before the video is ready',
     `${VIDEO}/poster, ${VIDEO}/sprite, ${VIDEO}/sprite.vtt`,
     async ({ ask, make }) => {
       const early = await make.longVideo();
