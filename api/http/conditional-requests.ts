@@ -45,6 +45,15 @@ export function checkIfMatch(req: Request, tag: string, select = (tags: string) 
   });
 }
 
+/** If-None-Match of a write to a record that is there (RFC 9110, 13.1.2). Who sends `*` makes new ones only. */
+export function checkIfNoneMatch(req: Request, tag: string): void {
+  if (!matchesEntityTag(req.get('If-None-Match'), tag)) return;
+  throw new WindlassError('precondition_failed', {
+    detail: 'Precondition failed: there is such a record already.',
+    hint: 'Choose another name, or leave If-None-Match out to replace it.',
+  });
+}
+
 /** If-Match of a write to a record without a validator: `*` matches, a tag does not (RFC 9110, 13.1.1). */
 export function refuseIfMatchTag(req: Request): void {
   const given = req.get('If-Match');

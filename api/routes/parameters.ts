@@ -6,7 +6,12 @@ import { artifacts } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { chargeStorage, growthOf } from '../../shared/quotas/storage-limits.ts';
 import type { ArtifactKind } from '../../shared/uploads/parsers.ts';
-import { checkIfMatch, entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
+import {
+  checkIfMatch,
+  checkIfNoneMatch,
+  entityTag,
+  matchesEntityTag,
+} from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
@@ -87,7 +92,7 @@ export default routes('raw-body', (router, api) => {
       details:
         'Its value is kept byte for byte. At most 16 MiB (LIMIT_VALUE_BYTES), nested at most 100 deep (LIMIT_JSON_DEPTH); a member of the body that is given twice is refused.',
       bodies: [{ type: 'application/json', means: 'The value.', schema: parameterBody }],
-      headers: ['If-Match'],
+      headers: ['If-Match', 'If-None-Match'],
       answers: { 200: 'Stored.' },
       errors: [
         'invalid_input',
@@ -109,8 +114,11 @@ export default routes('raw-body', (router, api) => {
           .transaction(async tx => {
             const { project } = await lockModel(tx, mid, need);
             const present = await findArtifact(tx, mid, aid);
-            if (present) checkIfMatch(req, entityTag(requireParameter(present, aid).version));
-            else refuseIfMatch(req);
+            if (present) {
+              const tag = entityTag(requireParameter(present, aid).version);
+              checkIfMatch(req, tag);
+              checkIfNoneMatch(req, tag);
+            } else refuseIfMatch(req);
             const size = Buffer.byteLength(text);
             const storedBy = currentUser(res).username;
             const growth = growthOf({ size, storedBy }, present);

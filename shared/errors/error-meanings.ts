@@ -213,8 +213,9 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Poll its status until `ready` is true; `Retry-After` says when.',
   },
   precondition_failed: {
-    meaning: 'The record has changed since it was read (`If-Match`).',
-    remedy: 'Read it again and repeat the change.',
+    meaning:
+      'The record has changed since it was read (`If-Match`), or there is one already (`If-None-Match`).',
+    remedy: 'Read it again and repeat the change, or choose another name.',
   },
   payload_too_large: {
     meaning:

@@ -36,6 +36,7 @@ describeStack(undefined, '@windlass/client uploads', form => {
     const bytes = [randomBytes(20 * MB), randomBytes(5 * MB + 1), Buffer.alloc(0)];
     const files = bytes.map((of, n) => new File([of], `cut ${n}.bin`));
     const told: number[] = [];
+    const sent: string[] = [];
     link.throttle('up', 30 * MB);
     link.cutAfter('up', 3 * MB);
     const job = await windlass.upload(files, {
@@ -45,7 +46,9 @@ describeStack(undefined, '@windlass/client uploads', form => {
         told.push(sent);
         if (sent % (5 * MB) === 0) link.cutAfter('up', 2 * MB);
       },
+      onSent: id => sent.push(id),
     });
+    expect(sent).toEqual([job.id]);
     expect(job).toMatchObject({ kind: 'parse', state: 'succeeded' });
     for (const [n, of] of bytes.entries())
       expect((await fileOf(`cut ${n}.bin`)).equals(of)).toBe(true);

@@ -338,6 +338,26 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     expect(search()).not.toHaveProperty('file');
   });
 
+  test('after the last file is deleted Enter opens the one that is marked', async () => {
+    mkdirSync(at('shorter'));
+    for (const name of ['1.txt', '2.txt', '3.txt'])
+      writeFileSync(at('shorter', name), `in ${name}`);
+    await go(at('shorter'));
+    await list().focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press('Enter');
+    await page.getByText('in 3.txt').waitFor();
+    await page.getByRole('button', { name: 'Delete' }).press('Enter');
+    await page.locator('dialog').getByRole('button', { name: 'Delete it' }).press('Enter');
+    await eventually(names).toEqual(['1.txt', '2.txt']);
+    await list().press('Enter');
+    await page.getByText('in 2.txt').waitFor();
+    // From there the keys go on.
+    await list().press('ArrowUp');
+    await list().press('Enter');
+    await page.getByText('in 1.txt').waitFor();
+  });
+
   test('frames are chosen by a pattern, seen, and made a video, which shows each of them', async () => {
     const { id: project } = await client.post<{ id: string }>('/api/projects', { name: 'study' });
     mkdirSync(at('frames'));

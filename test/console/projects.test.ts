@@ -218,21 +218,22 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await expect.poll(() => page.getByLabel('Value').inputValue()).toBe('4');
     expect(await grace.get(path)).toBe(4);
     await page.getByRole('link', { name: LONG_NAME }).click();
-    // Where it cannot be found out whether there is one of a name, none is replaced.
-    await page.route(`**${path}`, route =>
-      route.request().method() === 'GET' ? route.fulfill({ status: 500 }) : route.continue(),
-    );
+    // What somebody else stores meanwhile under the name of a new one is kept.
+    const taken = path.replace('draft', 'taken');
+    await page.route(`**${taken}`, async route => {
+      const body = '{"value":4}';
+      if (route.request().method() === 'PUT') await grace.fetch(taken, { method: 'PUT', body });
+      await route.continue();
+    });
     await show('Models');
     await rowOf('day').getByRole('link').click();
     await page.getByRole('link', { name: 'New parameter' }).click();
-    await page.getByLabel('Name').fill('draft');
+    await page.getByLabel('Name').fill('taken');
     await page.getByLabel('Value').fill('5');
     await page.getByRole('button', { name: 'Store' }).click();
-    await page.getByRole('alert').getByText('500').waitFor();
-    expect(await grace.get(path)).toBe(4);
+    await page.getByText('There is a parameter taken already.').waitFor();
+    expect(await grace.get(taken)).toBe(4);
     await page.unrouteAll({ behavior: 'wait' });
-    await page.getByRole('button', { name: 'Store' }).click();
-    await page.getByText('There is a parameter draft already.').waitFor();
     for (const field of ['Name', 'Value']) await page.getByLabel(field).fill('');
     await page.getByRole('link', { name: LONG_NAME }).click();
   });

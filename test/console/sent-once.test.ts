@@ -68,6 +68,35 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'what the console s
     await expect.poll(() => countJobs(command)).toBe(2);
   });
 
+  test('a command that is accepted late takes nobody from another page, nor what is typed', async () => {
+    const command = 'echo of a late answer';
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route('**/api/remotes/launch', async route => {
+      const response = await route.fetch();
+      await held;
+      await route.fulfill({ response });
+    });
+    await openRun(command);
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('Starting …').waitFor();
+    await field().fill('echo of the next one');
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.getByRole('heading', { name: 'Jobs', exact: true }).waitFor();
+    const before = page.url();
+    release();
+    await expect
+      .poll(() => page.evaluate("localStorage.getItem('windlass.commands')"))
+      .toContain(command);
+    expect(page.url()).toBe(before);
+    await page.getByRole('heading', { name: 'Jobs', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Run', exact: true }).click();
+    expect(await field().inputValue()).toBe('echo of the next one');
+    expect(await countJobs(command)).toBe(1);
+  });
+
   test('a video whose answer was lost is made once, though the button is pressed again', async () => {
     await drawFrames({ folder: join(sshd.home, 'once'), count: 3 });
     let lost = 0;

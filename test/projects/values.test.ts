@@ -107,6 +107,25 @@ describeStack(undefined, 'parameters and bookmarks', form => {
     await tag();
   });
 
+  test('If-None-Match: * makes a parameter, and replaces none', async () => {
+    const { writer } = people;
+    const path = at('made once');
+    const isNew = { 'If-None-Match': '*' };
+    const all = Array.from({ length: 10 }, (_, n) => put(writer, path, `{"value":${n}}`, isNew));
+    const statuses = (await Promise.all(all)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, ...Array(9).fill(412)]);
+    const value = await writer.get(path);
+    expect(value).toBe(statuses.indexOf(200));
+    const again = await put(writer, path, '{"value":1}', isNew);
+    await expectProblem(again, 412, 'precondition_failed');
+    const tag = (await writer.fetch(path)).headers.get('ETag') ?? '';
+    const same = { 'If-None-Match': tag };
+    await expectProblem(await put(writer, path, '{"value":1}', same), 412, 'precondition_failed');
+    expect(await writer.get(path)).toBe(value);
+    const other = { 'If-None-Match': '"other"' };
+    expect((await put(writer, path, '{"value":"another"}', other)).status).toBe(200);
+  });
+
   test('of many who write one parameter at once each writes the whole, and none is lost', async () => {
     const path = at('contested');
     const values = Array.from({ length: 20 }, (_, i) => JSON.stringify(`${i}`.repeat(10_000)));

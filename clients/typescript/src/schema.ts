@@ -9606,6 +9606,8 @@ export interface operations {
             header?: {
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description Model. */

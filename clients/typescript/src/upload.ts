@@ -12,8 +12,13 @@ type Schemas = components['schemas'];
 
 export type { Source };
 
+interface UploadEvents extends SendOptions {
+  /** Told the job that parses the files, once the service has all of them: nobody has to send anything any more. */
+  onSent?: (job: string) => void;
+}
+
 /** Where files go, and how they are parsed: parameters of the parser stand beside it. */
-export interface NewUpload extends SendOptions {
+export interface NewUpload extends UploadEvents {
   mid: string;
   parser: string;
   /** Inputs of the model, unless it is false. */
@@ -26,7 +31,7 @@ export interface NewUpload extends SendOptions {
 }
 
 /** An upload that was begun before, and is continued with the same files and parts. */
-export interface ResumedUpload extends SendOptions {
+export interface ResumedUpload extends UploadEvents {
   resume: string;
   /** Told the job of an upload whose bytes had all been sent before: nothing is sent now. */
   onSentBefore?: (job: string) => void;
@@ -48,6 +53,7 @@ export async function upload(
   requireCount('parallel', parallel);
   const { id, stored, job } = await begin(connection, files, options);
   const end = job ?? (await sendAll(connection, { id, stored, files, options }));
+  options.onSent?.(end);
   const ended = await waitForEnd(connection, end, { signal });
   if (ended.state !== 'succeeded') throw errorOfJob(ended);
   return ended;
@@ -86,7 +92,8 @@ async function begin(
     if (job !== undefined) onSentBefore?.(job);
     return { id, stored: parts, job };
   }
-  const { partSize, parallel, onProgress, onBegin, signal: _, ...given } = options as NewUpload;
+  const { partSize, parallel, onProgress, onBegin, onSent, ...others } = options as NewUpload;
+  const { signal: _, ...given } = others;
   const aids = files.map(({ name }, fid) => name ?? `file ${fid}`);
   const body = { input: true, aids, ...given };
   const { id } = await unwrap(api.POST('/api/uploads', { body, signal, timeoutMs: ANSWER_MS }));

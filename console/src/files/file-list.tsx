@@ -49,20 +49,22 @@ export function FileList(props: FileListProps) {
     if (seen.current !== view) go(0);
     seen.current = view;
   }, [view]);
+  // The list may have become shorter.
+  const present = Math.min(at, shown.length - 1);
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLDivElement>) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const moves: Record<string, number> = {
-      ...{ ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + PAGE, PageUp: at - PAGE },
+      ...{ ArrowDown: present + 1, ArrowUp: present - 1 },
+      ...{ PageDown: present + PAGE, PageUp: present - PAGE },
       ...{ Home: 0, End: shown.length - 1 },
     };
-    const to = moves[event.key] ?? nextWith(event.key, listing, shown, at);
+    const to = moves[event.key] ?? nextWith(event.key, listing, shown, present);
     if (to !== undefined) go(to);
-    else if (event.key === 'Enter') onOpen(entryOf(at));
+    else if (event.key === 'Enter') onOpen(entryOf(present));
     else if (event.key === 'Backspace') onUp();
     else return;
     event.preventDefault();
   };
-  const present = Math.min(at, shown.length - 1);
   return (
     <div
       class="file-list"

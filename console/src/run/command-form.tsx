@@ -39,13 +39,12 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
       if (isBatch) return startBatch(sid, readBatch(text, given));
       return startCommand(sid, text, readRunOptions(given));
     },
-    onSuccess: (job, { text }) => {
+    // Called when the user has left the page, too.
+    onSuccess: (_, { text }) => {
       keepCommand(text);
-      setPast(-1);
-      // The form has it as long as it is there.
-      keepDraft({ command: '', fields: {} });
+      // The form has it as long as it is there. What was typed meanwhile is not sent.
+      if (readDraft().command === text) keepDraft({ command: '', fields: {} });
       void queries.invalidateQueries({ queryKey: ['jobs'] });
-      onStarted(job);
     },
   });
   // It is there again after a look at other pages, and after a reload.
@@ -57,7 +56,13 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
   const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     if (command.trim() === '' || start.isPending) return;
-    start.mutate({ text: command, given: readFields(event.currentTarget) });
+    const given = { text: command, given: readFields(event.currentTarget) };
+    start.mutate(given, {
+      onSuccess: job => {
+        setPast(-1);
+        onStarted(job);
+      },
+    });
   };
   const recall = (step: number): boolean => {
     const commands = readCommands();

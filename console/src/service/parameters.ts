@@ -39,9 +39,10 @@ export const draftOf = (mid: string, aid = ''): string => `parameter ${mid} ${ai
 export const useStoreParameter = (mid: string) =>
   useMutation({
     mutationFn: async ({ aid, text, isInput, tag }: Stored) => {
-      if (tag === undefined) await refuseExisting(mid, aid);
-      const params = { path: { mid, aid }, header: { 'If-Match': tag } };
-      await unwrap(
+      const isNew = tag === undefined;
+      const header = isNew ? { 'If-None-Match': '*' } : { 'If-Match': tag };
+      const params = { path: { mid, aid }, header };
+      const stored = unwrap(
         windlass.api.PUT('/api/models/{mid}/parameters/{aid}', {
           params,
           body: { value: null },
@@ -50,6 +51,7 @@ export const useStoreParameter = (mid: string) =>
           parseAs: 'text',
         }),
       );
+      await (isNew ? stored.catch(sayThatItExists(aid)) : stored);
     },
     onSuccess: async (_, { aid, tag }) => {
       dropDraft(draftOf(mid, tag === undefined ? '' : aid));
@@ -58,18 +60,12 @@ export const useStoreParameter = (mid: string) =>
     },
   });
 
-async function refuseExisting(mid: string, aid: string): Promise<void> {
-  const params = { path: { mid, aid } };
-  const asked = windlass.api.GET('/api/models/{mid}/parameters/{aid}', {
-    params,
-    parseAs: 'text',
-  });
-  if ((await asked).response.status === 404) return;
-  // Where it is not known whether there is one, none is replaced.
-  await unwrap(asked);
+/** The service's words are for programs. */
+const sayThatItExists = (aid: string) => (error: unknown) => {
+  if (!(error instanceof WindlassError && error.code === 'precondition_failed')) throw error;
   throw new WindlassError({
     code: 'exists',
     detail: `There is a parameter ${aid} already.`,
     hint: 'Choose another name, or change that one.',
   });
-}
+};

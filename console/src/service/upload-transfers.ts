@@ -51,7 +51,7 @@ export function removeUpload({ key, uid, state, upload }: UploadTransfer): void 
 }
 
 async function send(
-  { key, mid, parser, aids, files, parameters, uid }: UploadTransfer,
+  { key, mid, parser, aids, files, parameters, uid, total }: UploadTransfer,
   signal: AbortSignal,
 ): Promise<Partial<UploadTransfer>> {
   let begun = uid;
@@ -60,14 +60,16 @@ async function send(
     rememberUpload(id, files, aids);
     uploadTransfers.change([key], { uid: id });
   };
-  const onProgress = ({ sent, total }: { sent: number; total: number }) => {
+  const onProgress = (progress: { sent: number; total: number }) => {
+    if (!signal.aborted) uploadTransfers.change([key], progress);
+  };
+  // Until then the page is needed: who closes it leaves an upload that nobody finishes.
+  const onSent = () => {
     if (signal.aborted) return;
-    uploadTransfers.change([key], { sent, total });
-    if (sent < total) return;
-    uploadTransfers.change([key], { state: 'parses' });
+    uploadTransfers.change([key], { state: 'parses', sent: total });
     void modelChanged(mid);
   };
-  const how = { onProgress, signal };
+  const how = { onProgress, onSent, signal };
   uploadTransfers.change([key], { sent: 0 });
   try {
     await (uid === undefined

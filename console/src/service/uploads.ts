@@ -43,9 +43,13 @@ export const useOpenUploads = (mid: string) =>
     staleTime: 5_000,
   });
 
+/** What others have sent of them meanwhile is shown. */
+export const openUploadsChanged = (mid: string) =>
+  queries.invalidateQueries({ queryKey: ['uploads', mid] });
+
 export const useAbandonUpload = (mid: string) =>
   useMutation({
     meta: { done: 'The upload is given up.' },
     mutationFn: abandonUpload,
-    onSettled: () => queries.invalidateQueries({ queryKey: ['uploads', mid] }),
+    onSettled: () => openUploadsChanged(mid),
   });

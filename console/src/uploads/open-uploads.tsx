@@ -2,17 +2,18 @@ import { useState } from 'preact/hooks';
 import { rememberedFiles } from '../service/remembered-uploads.ts';
 import { addUpload, uploadTransfers } from '../service/upload-transfers.ts';
 import {
+  openUploadsChanged,
   type Upload,
   type UploadTransfer,
   useAbandonUpload,
   useOpenUploads,
 } from '../service/uploads.ts';
-import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Ago } from '../ui/time.tsx';
 import { FileButton } from './drop-zone.tsx';
 import type { NamedFile } from './dropped-files.ts';
+import { GiveUp } from './give-up.tsx';
 
 /** Uploads that were begun before, by this page before it was loaded again or elsewhere: they go on with the same files. */
 export function OpenUploads({ mid, present }: { mid: string; present: UploadTransfer[] }) {
@@ -80,17 +81,17 @@ function OpenUpload({ upload }: { upload: Upload }) {
           again: what has arrived is not sent again.
         </span>
         <FileButton onFiles={goOn}>Choose and go on</FileButton>
-        <Button
-          size="small"
-          disabled={abandon.isPending}
-          aria-label={`Give up ${names}`}
-          onClick={() => abandon.mutate(id)}
-        >
-          Give up
-        </Button>
+        <GiveUp
+          names={names}
+          arrived={arrived}
+          isPending={abandon.isPending}
+          error={abandon.error}
+          // Another page may be sending it: the question tells what is there by now.
+          onAsk={() => void openUploadsChanged(mid)}
+          onGiveUp={() => abandon.mutate(id)}
+        />
       </div>
       {problem && <Problem error={problem} />}
-      {abandon.error && <Problem error={abandon.error} />}
     </li>
   );
 }

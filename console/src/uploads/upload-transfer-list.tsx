@@ -4,6 +4,7 @@ import type { UploadTransfer } from '../service/uploads.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Problem } from '../ui/problem.tsx';
+import { GiveUp } from './give-up.tsx';
 import { TextAround } from './text-around.tsx';
 
 const WORDS: Record<UploadTransfer['state'], string> = {
@@ -36,8 +37,10 @@ export function UploadTransferList({ list }: { list: UploadTransfer[] }) {
 }
 
 function UploadTransferItem({ transfer }: { transfer: UploadTransfer }) {
-  const { key, aids, state, sent, total, error, upload } = transfer;
+  const { key, uid, aids, state, sent, total, error, upload } = transfer;
   const name = namesOf(aids);
+  const isEnded = state === 'done' || upload !== undefined;
+  const remove = () => removeUpload(transfer);
   // What could not be read is not read by transfer it again.
   const canResume = state === 'paused' || (state === 'failed' && !upload);
   return (
@@ -62,15 +65,13 @@ function UploadTransferItem({ transfer }: { transfer: UploadTransfer }) {
             Go on
           </Button>
         )}
-        {state !== 'parses' && (
-          <Button
-            size="small"
-            repeats={state === 'done' || upload !== undefined}
-            aria-label={`${state === 'done' || upload ? 'Clear' : 'Give up'} ${name}`}
-            onClick={() => removeUpload(transfer)}
-          >
-            {state === 'done' || upload ? 'Clear' : 'Give up'}
+        {isEnded && (
+          <Button size="small" repeats aria-label={`Clear ${name}`} onClick={remove}>
+            Clear
           </Button>
+        )}
+        {!isEnded && state !== 'parses' && (
+          <GiveUp names={name} arrived={uid === undefined ? undefined : sent} onGiveUp={remove} />
         )}
       </div>
       {(state === 'sends' || state === 'paused') && (

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import {
+  expectAccessible,
+  expectToFit,
+  logInToConsole,
+  openConsole,
+  useChromium,
+} from '../harness/console-page.ts';
+import { describeStack } from '../harness/forms.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { beginUpload, makeModel, partPath, putPart, readUpload } from '../harness/uploads.ts';
+import { useStack } from '../harness/use-stack.ts';
+
+const MB = 1 << 20;
+
+describeStack(missingPrograms('chromium'), 'uploads in the console', form => {
+  const { stack, client } = useStack(form);
+  const browser = useChromium();
+  let page: Page;
+  let mid: string;
+
+  beforeAll(async () => {
+    const made = await makeModel(client);
+    mid = made.mid;
+    const path = `projects/${made.pid}/models/${mid}/upload`;
+    ({ page } = await openConsole(browser, stack.url, { path }));
+    await logInToConsole(page, stack);
+  });
+  afterEach(() => page.unrouteAll({ behavior: 'ignoreErrors' }));
+
+  const own = () => page.getByRole('region', { name: 'Uploads of this page' });
+  const before = () => page.getByRole('region', { name: 'Begun before' });
+  const dialog = () => page.locator('dialog');
+  const send = async (name: string, bytes: number) => {
+    const file = { name, mimeType: '', buffer: randomBytes(bytes) };
+    await page.getByLabel('Choose files').setInputFiles(file);
+    // Not until the page rests: it is held up by what is held back.
+    await page.getByRole('button', { name: 'Upload the file' }).click({ noWaitAfter: true });
+  };
+  /** Whether the browser would ask before it closes the page. */
+  const asksToStay = () =>
+    page.evaluate<boolean>("!dispatchEvent(new Event('beforeunload', { cancelable: true }))");
+  const idOf = async (state: string) => {
+    const { items } = await client.get<{ items: { id: string; state: string }[] }>('/api/uploads');
+    return items.find(upload => upload.state === state)?.id ?? '';
+  };
+
+  test('a page is needed until the service has taken the end of what it sends', async () => {
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    let isAsked = () => {};
+    const asked = new Promise<void>(resolve => {
+      isAsked = resolve;
+    });
+    await page.route('**/finished', async route => {
+      isAsked();
+      await held;
+      await route.continue();
+    });
+    await send('whole.bin', MB);
+    await asked;
+    expect(await asksToStay()).toBe(true);
+    await own().getByText('Is sent').waitFor();
+    release();
+    await own().getByText('Is there').waitFor();
+    expect(await asksToStay()).toBe(false);
+    await own().getByRole('button', { name: 'Clear whole.bin' }).click();
+  });
+
+  test('what has been sent is given up once that is meant', async () => {
+    await page.route('**/parts/1', () => {});
+    await send('half.bin', 9 * MB);
+    await own().getByText('8.0 MiB of 9.0 MiB').waitFor();
+    const id = await idOf('open');
+    await own().getByRole('button', { name: 'Give up half.bin' }).click();
+    await dialog().getByText('8.0 MiB have arrived').waitFor();
+    await expectAccessible(page);
+    await dialog().getByRole('button', { name: 'Keep' }).click();
+    expect(await readUpload(client, id)).toMatchObject({ state: 'open' });
+    await own().getByRole('button', { name: 'Give up half.bin' }).click();
+    await dialog().getByRole('button', { name: 'Give it up' }).click();
+    await own().waitFor({ state: 'detached' });
+    await expect.poll(async () => (await client.fetch(`/api/uploads/${id}`)).status).toBe(404);
+  });
+
+  test('what another program sends is given up once that is meant', async () => {
+    const id = await beginUpload(client, mid, ['theirs.bin']);
+    await putPart(client, partPath(id, 0, 0), randomBytes(MB));
+    await page.reload();
+    await before().getByText('1.0 MiB arrived').waitFor();
+    await putPart(client, partPath(id, 0, 1), randomBytes(MB));
+    await before().getByRole('button', { name: 'Give up theirs.bin' }).click();
+    await dialog().getByText('2.0 MiB have arrived').waitFor();
+    await dialog().getByText('Another page or program that is sending it now ends.').waitFor();
+    await expectAccessible(page);
+    await expectToFit(page);
+    await dialog().getByRole('button', { name: 'Keep' }).click();
+    expect(await readUpload(client, id)).toMatchObject({ state: 'open' });
+    await before().getByRole('button', { name: 'Give up theirs.bin' }).click();
+    await dialog().getByRole('button', { name: 'Give it up' }).click();
+    await before().waitFor({ state: 'detached' });
+    expect((await client.fetch(`/api/uploads/${id}`)).status).toBe(404);
+  });
+});
