@@ -135,7 +135,8 @@ async function identify(
   const basic = basicCredentials(authorization);
   if (basic) {
     const { requestId } = res.locals;
-    const user = await passwords.check({ ...basic, address: clientAddress(req), requestId });
+    const attempt = { ...basic, address: clientAddress(req), requestId };
+    const user = await passwords.check({ ...attempt, isRightTold: true });
     if (!user) throw wrongPassword();
     return { user, by: 'password' };
   }
