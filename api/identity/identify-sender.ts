@@ -9,7 +9,12 @@ import { clientAddress } from './client-address.ts';
 import type { Identity } from './credential-cache.ts';
 import { refuseReadToken } from './current-user.ts';
 import { findLink } from './links.ts';
-import { readLoginCookie, setLoginCookies } from './login-cookies.ts';
+import {
+  clearAllLoginCookies,
+  hasTwoLogins,
+  readLoginCookie,
+  setLoginCookies,
+} from './login-cookies.ts';
 import { extendLogin, findLogin } from './logins.ts';
 import { findTokenUser, isJwt } from './oidc/access-tokens.ts';
 import { hasEndedByItself } from './spent-credential.ts';
@@ -130,7 +135,8 @@ async function identify(
   const basic = basicCredentials(authorization);
   if (basic) {
     const { requestId } = res.locals;
-    const user = await passwords.check({ ...basic, address: clientAddress(req), requestId });
+    const attempt = { ...basic, address: clientAddress(req), requestId };
+    const user = await passwords.check({ ...attempt, isRightTold: true });
     if (!user) throw wrongPassword();
     return { user, by: 'password' };
   }
@@ -154,6 +160,10 @@ async function useCookie(
   res: Response,
 ): Promise<void> {
   if (isForeignPage(res)) throw refusal('a page of another origin needs a token.');
+  if (hasTwoLogins(req)) {
+    if (!res.headersSent) clearAllLoginCookies(req, res, config);
+    throw refusal('the cookies of two logins were sent, of which none counts.');
+  }
   const secret = readLoginCookie(req);
   if (!secret) throw refusal();
   const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);

@@ -8,16 +8,28 @@ const SECRET_COOKIE = 'serviceauth';
 /** The cookie for scripts: when the login ends unless it is used before, as ISO 8601 in UTC. */
 const END_COOKIE = 'servicetimeout';
 
-/** The login's secret in the request's cookies. No library: one cookie of a fixed form is read. */
+/**
+ * The login's secret in the request's cookies. Of two none: a page of a sibling name, or of another port, can add the cookie of
+ * its own login under a longer path, and this browser's user would work in that account.
+ */
 export function readLoginCookie(req: Request): string | undefined {
+  const [secret, another] = readSecrets(req);
+  return another === undefined ? secret : undefined;
+}
+
+export const hasTwoLogins = (req: Request): boolean => readSecrets(req).size > 1;
+
+/** No library: one cookie of a fixed form is read. */
+function readSecrets(req: Request): Set<string> {
+  const secrets = new Set<string>();
   // RFC 6265, 5.4: pairs are separated by a semicolon, and the name ends at the first `=`.
   for (const pair of (req.get('Cookie') ?? '').split(';')) {
     const equals = pair.indexOf('=');
     if (equals < 0 || pair.slice(0, equals).trim() !== SECRET_COOKIE) continue;
     const value = pair.slice(equals + 1).trim();
-    if (isSecret(value)) return value;
+    if (isSecret(value)) secrets.add(value);
   }
-  return undefined;
+  return secrets;
 }
 
 /** Both cookies, for as long as the login lasts. */
@@ -34,15 +46,28 @@ export function setLoginCookies(
   res.cookie(END_COOKIE, expires.toISOString(), options);
 }
 
-export function clearLoginCookies(req: Request, res: Response, config: Config): void {
-  const options = cookieOptions(req, config);
+export function clearLoginCookies(
+  req: Request,
+  res: Response,
+  config: Config,
+  path = cookiePath(config),
+): void {
+  const options = { ...cookieOptions(req, config), path };
   res.clearCookie(SECRET_COOKIE, { ...options, httpOnly: true });
   res.clearCookie(END_COOKIE, options);
 }
 
+/** Clears those of others, too, under the paths with which a browser most likely sends them here. */
+export function clearAllLoginCookies(req: Request, res: Response, config: Config): void {
+  for (const path of new Set(['/', cookiePath(config), `${publicPath(config)}/api`]))
+    clearLoginCookies(req, res, config, path);
+}
+
+const cookiePath = (config: Config) => publicPath(config) || '/';
+
 function cookieOptions(req: Request, config: Config): CookieOptions {
   return {
-    path: publicPath(config) || '/',
+    path: cookiePath(config),
     sameSite: 'lax',
     // `req.secure` is X-Forwarded-Proto's word where the proxy is trusted.
     secure: config.PUBLIC_URL ? new URL(config.PUBLIC_URL).protocol === 'https:' : req.secure,

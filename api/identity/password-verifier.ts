@@ -6,6 +6,7 @@ import { unavailable, WindlassError } from '../../shared/errors/errors.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import { hashPassword, verifyPassword } from '../../shared/secrets/passwords.ts';
 import { FairQueue, type Party } from '../concurrency/fair-queue.ts';
+import { AuditedPasswords } from './audited-passwords.ts';
 import { AuditedRefusals } from './audited-refusals.ts';
 import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts';
 import { findLoginUser, type LoginUser } from './find-login-user.ts';
@@ -47,6 +48,8 @@ export interface User {
 export interface PasswordAttempt extends SentPassword {
   /** What the audit is told when it is refused. Default: login. */
   action?: AuditAction;
+  /** Whether the audit is told when it is right, and not remembered: for callers that write no entry of their own. */
+  isRightTold?: boolean;
   requestId?: string;
 }
 
@@ -58,6 +61,7 @@ export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
   readonly #refused: AuditedRefusals;
+  readonly #right: AuditedPasswords;
   readonly #remembered = new RememberedPasswords();
   /** Passwords that are refused before they are checked. */
   readonly floods: PasswordFloods;
@@ -72,6 +76,7 @@ export class PasswordVerifier {
     this.#database = database;
     this.#failed = new FailedLogins(database, options.failedLogins);
     this.#refused = new AuditedRefusals(database);
+    this.#right = new AuditedPasswords(database);
     this.floods = new PasswordFloods(this.#remembered, this.#refused);
     this.#stopping = options.stopping;
   }
@@ -138,7 +143,7 @@ export class PasswordVerifier {
   }
 
   async #verify(attempt: PasswordAttempt, login: LoginAttempt): Promise<LoginUser | undefined> {
-    const { password, address } = attempt;
+    const { password, address, isRightTold, requestId } = attempt;
     const party = { address, account: login.username ?? '' };
     this.#failed.refuseSeen(login);
     const delay = await this.#queue.hold(party, () => this.#failed.look(login));
@@ -151,6 +156,7 @@ export class PasswordVerifier {
       if (!(await verifyPassword(hash, password)) || !row?.passwordHash || row.disabled)
         return undefined;
       await this.#failed.succeed(login);
+      if (isRightTold) await this.#right.record({ username: row.username, address, requestId });
       this.#remembered.add(hash, attempt);
       return row;
     });

@@ -13,9 +13,10 @@ import { sentCredential } from '../identity/sent-credential.ts';
 import { tooManyRequests } from './limit-requests.ts';
 
 const LOGIN = /^(\/api)?\/login\/?(\?|$)/i;
-const USER = /^\/api\/users\/[^/?]+\/?(\?|$)/i;
-/** What wants credentials. */
-const WITH_CREDENTIALS = /^\/api\/(?!(docs|openapi\.json|login|logout)\b)/i;
+const USER = /^(\/api)?\/users\/[^/?]+\/?(\?|$)/i;
+/** What wants credentials: operations are below /api and at the root. */
+const WITH_CREDENTIALS =
+  /^(\/api)?\/(?!$|\?|(api|docs|openapi\.json|login|logout|console|healthz|readyz)\b)/i;
 /** These may hold a link, which says who asks, whatever is sent beside it. */
 const MAYBE_LINK = /link=|%/;
 const MAX_BODY_BYTES = 16 << 10;

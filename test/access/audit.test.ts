@@ -356,6 +356,35 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     expect(await refusals()).toHaveLength(1);
   });
 
+  test('tells of a right password that is sent as Basic, once for an address', async () => {
+    const { username } = await addUser(admin);
+    const ask = async (password: string) => {
+      const Authorization = `Basic ${btoa(`${username}:${password}`)}`;
+      return (await stack.api('/api/users/-', { headers: { Authorization } })).status;
+    };
+    const told = async () =>
+      (await readAll())
+        .filter(({ user }) => user === username)
+        .map(({ action, outcome, address }) => [action, outcome, address]);
+    expect(await ask('wrong')).toBe(401);
+    expect(await ask(PASSWORD)).toBe(200);
+    const both = [
+      ['login', 'refused', '127.0.0.1'],
+      ['login', 'ok', '127.0.0.1'],
+    ];
+    expect(await told()).toEqual(both);
+    // Past the time for which a header is known.
+    await database`select pg_sleep(0.6)`;
+    expect(await ask(PASSWORD)).toBe(200);
+    expect(await told()).toEqual(both);
+    // A login by POST tells of itself.
+    const { username: other, login, client } = await addUser(admin);
+    expect((await sendLogin(stack.url, login)).status).toBe(200);
+    expect((await client.fetch('/api/users/-')).status).toBe(200);
+    const ofOther = (await readAll()).filter(({ user }) => user === other);
+    expect(ofOther.map(({ action }) => action)).toEqual(['login']);
+  });
+
   test('`windlass audit verify` finds an entry that was edited, removed or moved', async () => {
     for (let n = 0; n < 3; n++) await addUser(admin);
     const entries = await readAll();

@@ -288,7 +288,7 @@ describeStack(undefined, 'logins', form => {
     );
   });
 
-  test('an Authorization header alone counts, and the first good cookie', async () => {
+  test('an Authorization header alone counts, and a good cookie beside bad ones', async () => {
     const alice = await addUser();
     const login = await logIn(stack, alice);
     const Cookie = `serviceauth=${login.cookies.get('serviceauth')}`;
@@ -307,10 +307,26 @@ describeStack(undefined, 'logins', form => {
       `a=b; ${Cookie}`,
       `serviceauth; serviceauth=x; ${Cookie};`,
       `${Cookie}; serviceauth=x`,
+      `${Cookie}; ${Cookie}`,
     ])
       expect([jar, (await whoAmI(stack.url, { Cookie: jar })).status]).toEqual([jar, 200]);
     for (const jar of ['', 'serviceauth=', `x${Cookie}`, `serviceauth=${'x'.repeat(43)}`])
       expect([jar, (await whoAmI(stack.url, { Cookie: jar })).status]).toEqual([jar, 401]);
+  });
+
+  test('of two logins none counts, and the browser is told to forget both', async () => {
+    const logins = [await logIn(stack, await addUser()), await logIn(stack, await addUser())];
+    const sent = logins.map(({ cookies }) => `serviceauth=${cookies.get('serviceauth')}`);
+    for (const Cookie of [sent.join('; '), sent.reverse().join('; ')]) {
+      const answer = await whoAmI(stack.url, { Cookie });
+      const { detail } = await expectProblem(answer, 401, 'unauthorized');
+      expect(detail).toContain('two logins were sent');
+      const paths = answer.headers
+        .getSetCookie()
+        .map(line => /^serviceauth=; Path=([^;]+); Expires=Thu, 01 Jan 1970/.exec(line)?.[1]);
+      expect(paths.filter(path => path !== undefined).sort()).toEqual(['/', '/api']);
+    }
+    for (const Cookie of sent) expect((await whoAmI(stack.url, { Cookie })).status).toBe(200);
   });
 
   test('a header that begins with an address is not the password of that address', async () => {

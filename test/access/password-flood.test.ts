@@ -174,18 +174,35 @@ describeStack(undefined, 'floods of passwords', form => {
   test('a flood of Basic is refused likewise, beside passwords that were right', async () => {
     const { login: alice } = await addUser(admin);
     const { login: bob } = await addUser(admin);
-    const basic = (login: { username: string; password: string }, address: string) => {
+    const basic = (
+      login: { username: string; password: string },
+      address: string,
+      path = '/api/jobs',
+    ) => {
       const Authorization = `Basic ${btoa(`${login.username}:${login.password}`)}`;
-      return fetch(`${stack.url}/api/jobs`, { headers: { ...from(address), Authorization } });
+      return fetch(`${stack.url}${path}`, { headers: { ...from(address), Authorization } });
     };
-    const wrong = () => basic({ ...alice, password: `wrong ${Math.random()}` }, '192.0.2.9');
+    const wrong = (path?: string) =>
+      basic({ ...alice, password: `wrong ${Math.random()}` }, '192.0.2.9', path);
     expect((await basic(alice, '192.0.2.9')).status).toBe(200);
     for (let n = 0; n < LIMIT; n++) await expectProblem(await wrong(), 401, 'unauthorized');
     const isUnread = (answer: Response) => answer.headers.get('Retry-After') === '2';
-    const flood = () => Promise.all(Array.from({ length: 30 }, wrong));
+    const flood = (path?: string) => Promise.all(Array.from({ length: 30 }, () => wrong(path)));
     await waitFor(async () => (await flood()).filter(isUnread).length > 20, {
       what: 'a flood to be told from a login',
     });
+    // Operations are at the root, too.
+    for (const path of ['/jobs', '/metrics', '/admin/queues']) {
+      const answer = await waitFor(async () => (await flood(path)).find(isUnread), { what: path });
+      const { detail } = await expectProblem(answer, 429, 'too_many_requests');
+      expect([path, detail]).toEqual([
+        path,
+        expect.stringContaining('passwords a second from this address are refused'),
+      ]);
+    }
+    // Of what needs no credentials nothing is refused.
+    for (const path of ['/', '/healthz', '/console/', '/api/docs'])
+      expect([path, (await wrong(path)).status]).toEqual([path, 200]);
     expect((await basic(alice, '192.0.2.9')).status).toBe(200);
     expect((await basic(bob, '192.0.2.10')).status).toBe(200);
     // Some are looked at nevertheless, among them a right one that this process has not seen.

@@ -1,0 +1,27 @@
+import type { Database } from '../../shared/database/connect.ts';
+import { auditPending } from '../../shared/database/schema.ts';
+import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
+
+/** Entries of one user, in this process: a user with many addresses would fill the audit. */
+const RATE = { atOnce: 100, seconds: 3 };
+
+export interface RightPassword {
+  username: string;
+  address: string;
+  requestId: string | undefined;
+}
+
+/** Writes an audit entry for right passwords that come with a request and begin no login, as those of Basic. */
+export class AuditedPasswords {
+  readonly #database: Database;
+  readonly #told = new LeakyBuckets(RATE);
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async record(right: RightPassword): Promise<void> {
+    if (this.#told.add(right.username) > 0) return;
+    await this.#database.db.insert(auditPending).values({ ...right, action: 'login' });
+  }
+}
