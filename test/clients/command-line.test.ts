@@ -195,6 +195,8 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       ['windlass jobs >/dev/full', 1],
       ['windlass jobs --json >/dev/full', 1],
       [`${print} >/dev/full`, 255],
+      ['windlass run host -n -- seq 100000 >/dev/full', 255],
+      ['windlass run host -n --json -- true >/dev/full', 255],
       [`(ulimit -f 100; ${print} >part)`, 255],
     ] as const)
       expect([text, await line.runInShell(text)]).toEqual([
