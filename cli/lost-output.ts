@@ -6,11 +6,15 @@ const READER_LEFT = 141;
 type End = (status: number) => void;
 
 let isLost = false;
+let faultStatus: number | undefined;
 let failureStatus = 1;
 let end: End = status => process.exit(status);
 
 /** Whether standard output takes no more. */
 export const isOutputLost = (): boolean => isLost;
+
+/** To end with where output was lost though its reader had not left: somebody would take the rest for the whole. */
+export const lostOutputStatus = (): number | undefined => faultStatus;
 
 /** Ends the process where its output cannot be written: quietly where its reader has left, else with `failure`. */
 export function watchOutput(failure: number): void {
@@ -27,6 +31,9 @@ export function loseOutput(error: Error): void {
   if (isLost) return;
   isLost = true;
   const hasLeft = errnoOf(error) === 'EPIPE';
-  if (!hasLeft) process.stderr.write(`windlass: the output cannot be written: ${error.message}.\n`);
+  if (!hasLeft) {
+    faultStatus = failureStatus;
+    process.stderr.write(`windlass: the output cannot be written: ${error.message}.\n`);
+  }
   end(hasLeft ? READER_LEFT : failureStatus);
 }

@@ -1,7 +1,7 @@
 import type { Job } from '../../clients/typescript/src/jobs.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
-import { whenOutputIsLost } from '../lost-output.ts';
+import { lostOutputStatus, whenOutputIsLost } from '../lost-output.ts';
 import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
 import { joinLines } from './describe-error.ts';
 import { printChunks, printLines, write } from './print-output.ts';
@@ -27,7 +27,8 @@ export async function followToEnd(
   await (json ? printLines(follow.lines()) : printChunks(follow.chunks()));
   const ended = await windlass.wait(id);
   if (json) await write(process.stdout, `${JSON.stringify(ended)}\n`);
-  return tellEnd(ended, interruption?.status);
+  // The job may have ended well before it could be cancelled.
+  return lostOutputStatus() ?? tellEnd(ended, interruption?.status);
 }
 
 /** Says what went wrong, if something did. */

@@ -195,6 +195,8 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       ['windlass jobs >/dev/full', 1],
       ['windlass jobs --json >/dev/full', 1],
       [`${print} >/dev/full`, 255],
+      ['windlass run host -n -- seq 100000 >/dev/full', 255],
+      ['windlass run host -n --json -- true >/dev/full', 255],
       [`(ulimit -f 100; ${print} >part)`, 255],
     ] as const)
       expect([text, await line.runInShell(text)]).toEqual([
@@ -253,6 +255,20 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       { stream: 'stdout', text: 'one' },
       { state: 'succeeded', result: { returncode: 2 } },
     ]);
+  });
+
+  test('a script that is not text in UTF-8 is refused: another program would run', async () => {
+    const script = join(line.home, 'latin-1.sh');
+    writeFileSync(script, Buffer.from('#!/bin/sh\ncd caf\xe9 && rm -rf *\n', 'latin1'));
+    const name = 'not in UTF-8';
+    expect(await windlass(['batch', 'host', '--name', name, '--script', script])).toEqual({
+      ...{ code: 255, stdout: '' },
+      stderr: `windlass: The script ${script} is not text in UTF-8. Copy it to the host, and submit a command that runs it.\n`,
+    });
+    const { items } = await client.get<{ items: object[] }>(
+      `/api/jobs?name=${encodeURIComponent(name)}`,
+    );
+    expect(items).toEqual([]);
   });
 
   test('what is wrong is one line with the next step', async () => {

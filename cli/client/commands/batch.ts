@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
+import { decodeText } from '../decode-text.ts';
 import { readEnvironment } from '../environment-options.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { followToEnd } from '../follow-to-end.ts';
@@ -54,10 +55,14 @@ export async function submitBatch(
 }
 
 async function readScript(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((cause: unknown) => {
+  const bytes = await readFile(file).catch((cause: unknown) => {
     throw new CommandError(`The script ${file} cannot be read.`, {
       hint: 'Check --script.',
       cause,
     });
+  });
+  return decodeText(bytes, {
+    what: `The script ${file}`,
+    hint: 'Copy it to the host, and submit a command that runs it.',
   });
 }

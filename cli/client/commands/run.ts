@@ -1,5 +1,6 @@
 import { CommandError } from '../../command-error.ts';
 import { connect } from '../connect.ts';
+import { decodeText } from '../decode-text.ts';
 import { readEnvironment } from '../environment-options.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 import { followToEnd } from '../follow-to-end.ts';
@@ -61,12 +62,8 @@ async function readAll(timer: NodeJS.Timeout): Promise<string | undefined> {
     pieces.push(piece);
   }
   if (length === 0) return undefined;
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.concat(pieces));
-  } catch (cause) {
-    throw new CommandError('Standard input is not text in UTF-8.', {
-      hint: 'Copy it to the host as a file, and read that.',
-      cause,
-    });
-  }
+  return decodeText(Buffer.concat(pieces), {
+    what: 'Standard input',
+    hint: 'Copy it to the host as a file, and read that.',
+  });
 }

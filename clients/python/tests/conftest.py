@@ -19,6 +19,8 @@ class Service:
     url: str
     #: The same through a proxy whose links `control()` cuts.
     proxied: str
+    #: Of the environment, which goes by itself to `url` alone.
+    token: str
     user: str
     password: str
     host: str
@@ -44,6 +46,7 @@ def service() -> Service:
     return Service(
         url=found["WINDLASS_URL"],
         proxied=found["WINDLASS_TEST_PROXY"],
+        token=found["WINDLASS_TOKEN"],
         user=found["WINDLASS_TEST_USER"],
         password=found["WINDLASS_TEST_PASSWORD"],
         host="host",
@@ -71,6 +74,6 @@ def session(service: Service, client: windlass.Client) -> Iterator[windlass.Sess
 def proxied(service: Service) -> Iterator[windlass.Client]:
     """A client whose links can be cut."""
     service.control("heal")
-    with windlass.Client(service.proxied) as client:
+    with windlass.Client(service.proxied, token=service.token) as client:
         yield client
     service.control("heal")

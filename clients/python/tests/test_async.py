@@ -28,7 +28,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 async def proxied(service: Service, anyio_backend: str) -> AsyncIterator[AsyncClient]:
     service.control("heal")
-    async with AsyncClient(service.proxied) as client:
+    async with AsyncClient(service.proxied, token=service.token) as client:
         yield client
 
 
@@ -97,7 +97,7 @@ async def test_an_upload_is_resumed(service: Service, proxied: AsyncClient, tmp_
         if told.sent == 400_000:
             service.control("refuse")
 
-    async with AsyncClient(service.proxied, patience=0.5) as impatient:
+    async with AsyncClient(service.proxied, token=service.token, patience=0.5) as impatient:
         try:
             with pytest.raises(windlass.Unreachable) as raised:
                 await impatient.upload(io.BytesIO(data), model, "a", part_size=100_000, progress=break_off)

@@ -149,7 +149,7 @@ def test_what_is_not_safe_to_repeat_is_not(service: Service, proxied: Client) ->
 
 
 def test_patience_ends(service: Service) -> None:
-    with Client(service.proxied, patience=1) as client:
+    with Client(service.proxied, token=service.token, patience=1) as client:
         assert client.request("GET", "/users/-")
         service.control("refuse")
         try:

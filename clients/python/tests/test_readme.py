@@ -1,4 +1,4 @@
-"""The examples of the README, one after the other."""
+"""The examples of the README, one after the other, and that of the guide."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from windlass import Client
 from .conftest import Service
 
 README = Path(__file__).parent.parent / "README.md"
+GUIDE = README.parent.parent.parent / "docs" / "guide.md"
 
 
 def test_the_examples_run(
@@ -33,20 +34,21 @@ def test_the_examples_run(
     with service.open(client) as session:
         draw = "ffmpeg -v error -f lavfi -i testsrc=duration=0.2:size=64x48 %03d.png"
         session.run(draw, cwd=str(frames)).wait().check_returncode()
-    text = README.read_text("utf-8")
+    texts = [README.read_text("utf-8"), GUIDE.read_text("utf-8")]
     for mine, here in {
         "ada": service.account,
         "~/.ssh/id_ed25519": str(service.key),
         "/tmp/frames": str(frames),
     }.items():
-        assert mine in text
-        text = text.replace(mine, here)
-    names: Dict[str, Any] = {}
-    examples = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
-    assert len(examples) == 5
-    for example in examples:
-        exec(compile(example, str(README), "exec"), names)
-    names["client"].close()
+        assert mine in texts[0]
+        texts = [text.replace(mine, here) for text in texts]
+    for text, count in zip(texts, (5, 1)):
+        names: Dict[str, Any] = {}
+        examples = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+        assert len(examples) == count
+        for example in examples:
+            exec(compile(example, "page", "exec"), names)
+        names["client"].close()
     said = capsys.readouterr().out
     for expected in (
         "stdout 3\n",

@@ -4,7 +4,9 @@ import json
 import os
 import uuid
 from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any, List, Optional
 
 import pytest
 
@@ -12,6 +14,7 @@ import windlass
 from windlass import Client, Session
 
 from .conftest import Service
+from .http_server import serve
 
 
 def test_a_session_ends_with_its_block(service: Service, client: Client) -> None:
@@ -136,6 +139,38 @@ def test_what_windlass_login_keeps(service: Service, tmp_path: Path, monkeypatch
     monkeypatch.setenv("WINDLASS_URL", service.proxied)
     with Client() as other, pytest.raises(windlass.WindlassError):
         other.request("GET", "/users/-")
+
+
+def test_the_token_of_the_environment_goes_to_its_service_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: List[Optional[str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said.append(self.headers["Authorization"])
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    def ask(url: Optional[str], token: Optional[str] = None) -> Optional[str]:
+        with Client(url, token=token) as client:
+            client.request("GET", "/users/-")
+        return said.pop()
+
+    monkeypatch.setenv("WINDLASS_TOKEN", "secret")
+    with serve(Handler) as url:
+        for its_own in (url, f"{url}/", url.replace("http:", "HTTP:")):
+            monkeypatch.setenv("WINDLASS_URL", its_own)
+            assert ask(None) == ask(url) == "Bearer secret"
+        for other in ("https://a.example", f"{url}/path", "no address"):
+            monkeypatch.setenv("WINDLASS_URL", other)
+            assert ask(url) is None
+            assert ask(url, token="other") == "Bearer other"
+        monkeypatch.delenv("WINDLASS_URL")
+        assert ask(url) == "Bearer secret"
 
 
 def test_a_key_file_that_is_missing(service: Service, client: Client) -> None:

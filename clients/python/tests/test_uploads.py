@@ -120,7 +120,7 @@ def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_p
     path = make_file(tmp_path, 30 * PART)
     model = make_model(client)
     service.control("heal")
-    with Client(service.proxied, patience=0.5) as proxied:
+    with Client(service.proxied, token=service.token, patience=0.5) as proxied:
 
         def break_off(told: UploadProgress) -> None:
             if told.sent == 10 * PART:
@@ -137,7 +137,7 @@ def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_p
     assert (before["state"], len(before["parts"])) == ("open", 10)
     # Sent again is only what is missing, whatever size is asked for now.
     up = service.control("bytes")["up"]
-    with Client(service.proxied) as proxied:
+    with Client(service.proxied, token=service.token) as proxied:
         upload = proxied.upload(path, model, resume=uid)
     assert 20 * PART < service.control("bytes")["up"] - up < 20.5 * PART
     assert upload.id == uid
@@ -193,7 +193,7 @@ def test_parts_get_smaller_where_the_link_is_cut_before_one_is_through(
     service.control(f"throttle?direction=up&bytes={2 << 20}")
     service.control(f"cut-after?direction=up&bytes={3 << 19}")
     try:
-        with Client(service.proxied) as proxied:
+        with Client(service.proxied, token=service.token) as proxied:
             upload = proxied.upload(path, model, progress=lambda progress: told.append(progress.sent))
     finally:
         service.control("heal")

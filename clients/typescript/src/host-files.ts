@@ -1,7 +1,7 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
-import { WindlassError } from './error.ts';
 import { escapeId, escapePath } from './escape-path.ts';
+import { isPassing } from './http.ts';
 import { Losses } from './losses.ts';
 import type { ScriptSession } from './pieces/script-on-host.ts';
 import { sendPieces } from './pieces/send-pieces.ts';
@@ -129,9 +129,8 @@ export async function writeFile(
       return written;
     } catch (error) {
       if (changed) throw changed;
-      const isLost = error instanceof WindlassError && (error.status === 0 || error.status >= 502);
       // A file that is there now may be the one that was sent.
-      if (!isLost || exclusive || attempt >= attempts) throw error;
+      if (!isPassing(error) || exclusive || attempt >= attempts) throw error;
       if (size > LEAST_BYTES) await losses.add(error, begun, signal);
       if (losses.areEnough) return sendInPieces(Math.min(large, Math.ceil(size / 2)));
       await http.pause(attempt, { error, signal });
@@ -154,18 +153,20 @@ function streamOf(
   let sent = 0;
   return new ReadableStream({
     async pull(controller) {
-      if (sent >= total) {
-        // The file on the host is as before unless its body ends.
-        await source.check?.().catch(error => {
-          onChanged(error);
-          throw error;
-        });
-        return controller.close();
+      try {
+        if (sent >= total) {
+          // The file on the host is as before unless its body ends.
+          await source.check?.();
+          return controller.close();
+        }
+        const end = Math.min(total, sent + CHUNK);
+        controller.enqueue(new Uint8Array(await source.slice(sent, end).arrayBuffer()));
+        sent = end;
+        onProgress?.({ sent, total });
+      } catch (error) {
+        onChanged(error);
+        throw error;
       }
-      const end = Math.min(total, sent + CHUNK);
-      controller.enqueue(new Uint8Array(await source.slice(sent, end).arrayBuffer()));
-      sent = end;
-      onProgress?.({ sent, total });
     },
   });
 }

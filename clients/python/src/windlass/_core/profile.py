@@ -23,7 +23,8 @@ def read_access(
 ) -> Tuple[str, str]:
     """The service's address, without a slash at its end, and the Authorization.
 
-    What is not given is that of `WINDLASS_URL` and `WINDLASS_TOKEN`, else that of `windlass login`.
+    What is not given is that of `WINDLASS_URL` and `WINDLASS_TOKEN`, else that of `windlass login`. A token goes to
+    the service that it stands with, and to no other.
     """
     if token is not None and (user is not None or password is not None):
         raise ValueError("Give either a token, or user and password.")
@@ -39,9 +40,11 @@ def read_access(
         raise WindlassError(f"{address!r} is no address.", code="no_url", hint="It begins with http:// or https://.")
     if user is not None:
         return address.rstrip("/"), "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-    found = token or os.environ.get("WINDLASS_TOKEN")
-    # The token that is kept is for the service that it is kept with.
-    if not found and profile is not None and profile.url.rstrip("/") == address.rstrip("/"):
+    found = token
+    # A token is for one service: another one that gets it may use it there.
+    if not found and _is_same_service(address, os.environ.get("WINDLASS_URL") or address):
+        found = os.environ.get("WINDLASS_TOKEN")
+    if not found and profile is not None and _is_same_service(address, profile.url):
         found = profile.token
     # What is read from a file ends with a line break, and what else stands there must not be shown.
     found = found.strip() if found else ""
@@ -50,6 +53,13 @@ def read_access(
             "The token has characters that no token has.", code="no_token", hint="Was all of it copied?"
         )
     return address.rstrip("/"), f"Bearer {found}" if found else ""
+
+
+def _is_same_service(address: str, other: str) -> bool:
+    try:
+        return str(httpx.URL(address)).rstrip("/") == str(httpx.URL(other)).rstrip("/")
+    except httpx.InvalidURL:
+        return False
 
 
 def _is_address(text: str) -> bool:

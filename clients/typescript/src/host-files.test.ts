@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Connection } from './connection.ts';
+import { WindlassError } from './error.ts';
+import { writeFile } from './host-files.ts';
+import { Http } from './http.ts';
+
+let server: Server;
+let asked: number;
+
+beforeEach(async () => {
+  asked = 0;
+  server = createServer((req, res) => {
+    req.resume();
+    req.once('end', () => {
+      res.writeHead(507, { 'Content-Type': 'application/json' });
+      res.end('{"code":"insufficient_storage","detail":"The disk is full."}');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterEach(() => {
+  server.close().closeAllConnections();
+});
+
+function connect(): Connection {
+  const { port } = server.address() as AddressInfo;
+  const counting: typeof fetch = (...request) => {
+    asked++;
+    return fetch(...request);
+  };
+  const url = `http://127.0.0.1:${port}`;
+  return { http: new Http({ url, token: 'x', fetch: counting }) } as Connection;
+}
+
+const target = { session: { sid: 's' } as never, path: '/file' };
+
+test('a full disk of the service is no lost link: the file is not sent again', async () => {
+  const writing = writeFile(connect(), { ...target, bytes: 'text' }, { attempts: 1 });
+  await expect(writing).rejects.toMatchObject({ code: 'insufficient_storage' });
+  expect(asked).toBe(1);
+});
+
+test('nor is a source that got shorter while it was read', async () => {
+  const changed = new WindlassError({ code: 'changed', detail: 'It has changed.' });
+  const beginning = new Uint8Array(1 << 20);
+  const bytes = {
+    size: beginning.length + 1,
+    slice: (start: number) => ({
+      arrayBuffer: async () => {
+        if (start > 0) throw changed;
+        return beginning.buffer;
+      },
+    }),
+  };
+  await expect(writeFile(connect(), { ...target, bytes }, { attempts: 1 })).rejects.toBe(changed);
+  expect(asked).toBe(1);
+});
