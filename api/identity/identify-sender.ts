@@ -17,7 +17,7 @@ import {
 } from './login-cookies.ts';
 import { extendLogin, findLogin } from './logins.ts';
 import { findTokenUser, isJwt } from './oidc/access-tokens.ts';
-import { hasEndedByItself } from './spent-credential.ts';
+import { findUserOfSpent } from './spent-credential.ts';
 
 /** What tells who sent a request. */
 export type Authenticator = Pick<
@@ -47,7 +47,7 @@ export async function identifySender(
 
 /**
  * Identifies the user again if the body came late: by holding back its last byte a client could use rights that were
- * taken away meanwhile. A token or login that expired during a long body was good when it began.
+ * taken away meanwhile. A token or login that expired during a long body was good when it began, and has present rights.
  */
 export async function identifyLateSender(
   api: Authenticator,
@@ -85,8 +85,9 @@ export async function identifyAgain(
   }
   const until = ends ?? loginEnds;
   if (until === undefined || until > new Date()) return identifySender(api, req, res);
-  if (await hasEndedByItself(api.database.db, req, res)) return;
-  throw refusal('they were ended while the request was under way.');
+  const user = await findUserOfSpent(api.database.db, req, res);
+  if (!user) throw refusal('they were ended while the request was under way.');
+  res.locals.user = user;
 }
 
 /** Called before the look: a change of credentials that comes meanwhile counts as later. */

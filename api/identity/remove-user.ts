@@ -119,6 +119,7 @@ async function leaveProjects(tx: Tx, username: string, audit: WriteAudit): Promi
       and(isAmong(projects.pid, pids), isNull(projects.deleted), notInArray(projects.pid, peopled)),
     )
     .returning({ pid: projects.pid });
+  for (const { pid } of emptied) await audit(tx, 'project.delete', pid);
   return emptied.map(row => row.pid);
 }
 

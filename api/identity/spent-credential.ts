@@ -4,35 +4,46 @@ import type { Db } from '../../shared/database/connect.ts';
 import { logins, tokens, users } from '../../shared/database/schema.ts';
 import { currentUser } from './current-user.ts';
 import { readLoginCookie } from './login-cookies.ts';
+import type { User } from './password-verifier.ts';
 import { hashSecret } from './random-secrets.ts';
 
 /**
- * Whether a request's token, link or login expired meanwhile and nobody ended it: upkeep keeps rows of tokens and
- * logins for a day. A link, and an access token of the identity provider, end with the user's password here, too.
+ * The user, with present rights, of a request whose token, link or login expired meanwhile. Undefined where somebody
+ * ended it: upkeep keeps rows of tokens and logins for a day. A link, and an access token of the identity provider,
+ * end with the user's password here, too.
  */
-export async function hasEndedByItself(db: Db, req: Request, res: Response): Promise<boolean> {
-  const { username, version } = currentUser(res);
+export async function findUserOfSpent(
+  db: Db,
+  req: Request,
+  res: Response,
+): Promise<User | undefined> {
+  const { username, version, administrator } = currentUser(res);
   const { by, token } = res.locals;
   const isEnabled = and(eq(users.username, username), eq(users.disabled, false));
   const isUnchanged = and(isEnabled, eq(users.version, version));
-  if (token !== undefined) {
-    const isToken = and(eq(tokens.id, token), eq(tokens.username, username));
-    const isUser = by === 'link' ? isUnchanged : isEnabled;
-    return isFound(
-      db.select({ id: tokens.id }).from(tokens).innerJoin(users, isUser).where(isToken),
-    );
-  }
-  const secret = by === 'cookie' ? readLoginCookie(req) : undefined;
-  if (secret) {
-    const isLogin = and(
-      eq(logins.token, hashSecret(secret)),
-      eq(logins.userVersion, users.version),
-    );
-    return isFound(
-      db.select({ id: logins.token }).from(logins).innerJoin(users, isEnabled).where(isLogin),
-    );
-  }
-  return isFound(db.select({ id: users.username }).from(users).where(isUnchanged));
+  const find = async () => {
+    if (token !== undefined) {
+      const isToken = and(eq(tokens.id, token), eq(tokens.username, username));
+      const isUser = by === 'link' ? isUnchanged : isEnabled;
+      return db.select(USER).from(tokens).innerJoin(users, isUser).where(isToken);
+    }
+    const secret = by === 'cookie' ? readLoginCookie(req) : undefined;
+    if (secret) {
+      const isLogin = and(
+        eq(logins.token, hashSecret(secret)),
+        eq(logins.userVersion, users.version),
+      );
+      return db.select(USER).from(logins).innerJoin(users, isEnabled).where(isLogin);
+    }
+    return db.select(USER).from(users).where(isUnchanged);
+  };
+  const [user] = await find();
+  // A link, and an access token, may have fewer rights than their user.
+  return user && { ...user, administrator: user.administrator && administrator };
 }
 
-const isFound = async (rows: Promise<unknown[]>) => (await rows).length > 0;
+const USER = {
+  username: users.username,
+  administrator: users.administrator,
+  version: users.version,
+};

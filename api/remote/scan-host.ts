@@ -2,6 +2,8 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
+import { currentUser } from '../identity/current-user.ts';
+import { lockAdministrator } from '../identity/lock-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
@@ -28,7 +30,8 @@ export async function scanHost(
   const payload = { address, port, private: isPrivate };
   let isRepeat = true;
   const start = () =>
-    startRequestedJob(api, req, res, async () => {
+    startRequestedJob(api, req, res, async tx => {
+      await lockAdministrator(tx, currentUser(res));
       isRepeat = false;
       return { kind: 'scan-host', queue, payload };
     });

@@ -227,6 +227,7 @@ export default routes('json-body', (router, api) => {
             .update(projects)
             .set({ deleted: sql`now()`, version: sql`${projects.version} + 1` })
             .where(eq(projects.pid, pid));
+          await auditOf(req, res)(tx, 'project.delete', pid);
           return cancelJobs(tx, eq(jobs.project, pid));
         });
         publishCancelled(api, cancelled);

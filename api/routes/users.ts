@@ -1,6 +1,7 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
@@ -105,7 +106,10 @@ export default routes('json-body', (router, api) => {
             .values({ ...given, passwordHash })
             .onConflictDoNothing()
             .returning(COLUMNS);
-          if (added) await auditOf(req, res)(tx, 'user.create', added.username);
+          if (!added) return undefined;
+          const audit = auditOf(req, res);
+          await audit(tx, 'user.create', added.username);
+          if (added.administrator) await audit(tx, 'user.promote', added.username);
           return added;
         });
         if (!row)
@@ -236,7 +240,7 @@ export default routes('json-body', (router, api) => {
       if (!written) throw changedMeanwhile();
       const audit = auditOf(req, res);
       if (passwordHash) await audit(tx, 'password', name);
-      if (Object.keys(changed).length > 0) await audit(tx, 'user.update', name);
+      for (const action of actionsOf(changed)) await audit(tx, action, name);
       const ends = changed.disabled || (passwordHash && !isOwn);
       return { written, ended: ends ? await endAccess(tx, name, audit) : NOTHING_ENDED };
     });
@@ -278,6 +282,14 @@ const changesOf = ({ administrator, disabled }: Rights, row: UserRecord): Rights
   ...(administrator === !row.administrator && { administrator }),
   ...(disabled === !row.disabled && { disabled }),
 });
+
+/** What the audit tells of these changes. */
+function actionsOf({ administrator, disabled }: Rights): AuditAction[] {
+  const actions: AuditAction[] = [];
+  if (administrator !== undefined) actions.push(administrator ? 'user.promote' : 'user.demote');
+  if (disabled !== undefined) actions.push(disabled ? 'user.disable' : 'user.enable');
+  return actions;
+}
 
 const changedMeanwhile = () =>
   conflict(

@@ -13,7 +13,7 @@ import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { jobError } from '../jobs/views/job-error.ts';
 import { jobRecord, jobView } from '../jobs/views/job-view.ts';
 import { answerWithLocation } from '../openapi/operation.ts';
-import { findModel, needRole } from '../projects/access.ts';
+import { findModel, lockProjectForShare, needRole } from '../projects/access.ts';
 import type { StoredArtifact } from './find-artifact.ts';
 import { type ViewDefinition, viewId } from './table-query.ts';
 import type { TableFile } from './thread-protocol.ts';
@@ -141,6 +141,7 @@ async function startOrJoin(
   const job = newId();
   try {
     return await startRequestedJob(api, req, res, async tx => {
+      await lockProjectForShare(tx, table.project, needRole(res, 'reader'));
       const [row] = await tx
         .insert(views)
         .values({ id, source: table.object, job })

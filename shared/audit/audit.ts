@@ -22,7 +22,7 @@ export async function recordAudit(tx: Tx, { user, ...event }: AuditEvent): Promi
 }
 
 /** In the place of a target that may hold secrets, such as the text of a command. */
-export const targetDigest = (command: string) => createHash('sha256').update(command).digest('hex');
+export const targetDigest = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** A chained entry without its hash, in the order of its JSON. */
 export interface AuditEntry {

@@ -1,11 +1,12 @@
 import type { Database } from '../database/connect.ts';
 import { newId } from '../ids.ts';
+import { auditOf } from './audited-starts.ts';
 import { jobDefinition, type Payload, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import type { JobSummary } from './job-record.ts';
 import { labelOf } from './labels.ts';
 import { IS_NEWER_SESSION, versionsOf } from './payload-versions.ts';
-import { auditOf, type JobRequest } from './start-job.ts';
+import type { JobRequest } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
 const NEW_JOB = {

@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { type AuditEvent, recordAudit, targetDigest } from '../audit/audit.ts';
+import { recordAudit } from '../audit/audit.ts';
 import type { Tx } from '../database/connect.ts';
 import { jobs, sessions } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
+import { auditOf } from './audited-starts.ts';
 import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { type JobSummary, summaryColumns } from './job-record.ts';
@@ -79,15 +80,6 @@ export async function startJob<K extends JobKind>(
 
 const hostOf = (session: string) =>
   sql`(select ${sessions.hostname} from ${sessions} where ${sessions.sid} = ${session})`;
-
-/** What the start of a job tells the audit: commands, again and again. */
-export function auditOf(request: JobRequest): AuditEvent | undefined {
-  const { kind, owner, address = null, requestId = null, payload } = request;
-  const actor = { user: owner, address, requestId };
-  if (kind !== 'command' && kind !== 'batch') return undefined;
-  const { command, script } = payload as Payload<'command' | 'batch'> & { script?: string };
-  return { ...actor, action: 'command', target: targetDigest(command ?? script ?? '') };
-}
 
 async function refuseTooMany(tx: Tx, { owner, limit, onCount }: JobRequest): Promise<void> {
   const [open] = await tx.execute<{ n: number }>(

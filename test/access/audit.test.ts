@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { AuditEntry } from '../../shared/audit/audit.ts';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
@@ -115,7 +116,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
       });
     const administrative = (await readAll()).filter(entry => entry.user === stack.username);
     expect(administrative.slice(-8).map(({ action, target }) => [action, target])).toEqual([
-      ['user.update', username],
+      ['user.disable', username],
       ['user.delete', username],
       ['project.acl', pid],
       ['host.update', 'host'],
@@ -158,6 +159,72 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
       ].sort(),
     );
     await admin.delete('/api/hosts/theirs');
+  });
+
+  test('tells of files that are written to a host and removed from it, by a digest of their path', async () => {
+    const { username, client } = await addUser(admin);
+    const sid = await openSession(client, sshd, { agent: false });
+    const path = join(sshd.home, newId());
+    const digest = createHash('sha256').update(path).digest('hex');
+    const send = async (method: string, id: string, key?: string) => {
+      const { status } = await client.fetch(`/api/remotes/${sid}/file${path}`, {
+        method,
+        headers: { 'X-Request-Id': id, ...(key && { 'Idempotency-Key': key }) },
+        ...(method === 'PUT' && { body: 'ssh-ed25519' }),
+      });
+      return status;
+    };
+    expect(await send('PUT', 'writes')).toBe(201);
+    expect(await send('DELETE', 'removes')).toBe(204);
+    expect(await send('PUT', 'writes-once', 'one')).toBe(201);
+    expect(await send('PUT', 'repeats', 'one')).toBe(201);
+    expect(await send('DELETE', 'removes-once', 'two')).toBe(204);
+    expect(await send('DELETE', 'repeats', 'two')).toBe(204);
+    const told = (await readAll()).filter(
+      ({ user, action }) => user === username && action.startsWith('file.'),
+    );
+    const from = { target: digest, address: '127.0.0.1', outcome: 'ok' };
+    expect(told).toMatchObject([
+      { ...from, action: 'file.write', requestId: 'writes' },
+      { ...from, action: 'file.remove', requestId: 'removes' },
+      { ...from, action: 'file.write', requestId: 'writes-once' },
+      { ...from, action: 'file.remove', requestId: 'removes-once' },
+    ]);
+  });
+
+  test('tells of projects that are deleted, and of those that are with their last member', async () => {
+    const { username, client } = await addUser(admin);
+    const make = () => client.post<{ id: string }>('/api/projects', { name: 'gone' });
+    const [deleted, emptied] = [await make(), await make()];
+    await client.delete(`/api/projects/${deleted.id}`);
+    await admin.delete(`/api/users/${username}`);
+    const told = (await readAll()).filter(({ action }) => action === 'project.delete');
+    expect(told.slice(-2)).toMatchObject([
+      { target: deleted.id, user: username },
+      { target: emptied.id, user: stack.username },
+    ]);
+  });
+
+  test('tells which rights a user gets and loses', async () => {
+    const { username } = await addUser(admin);
+    const change = async (rights: object) => {
+      const body = JSON.stringify(rights);
+      const { status } = await admin.fetch(`/api/users/${username}`, { method: 'PUT', body });
+      expect(status).toBe(200);
+    };
+    await change({ administrator: true });
+    await change({ administrator: false });
+    await change({ disabled: true });
+    await change({ administrator: true, disabled: false });
+    const told = (await readAll()).filter(({ target }) => target === username);
+    expect(told.map(({ action }) => action)).toEqual([
+      'user.create',
+      'user.promote',
+      'user.demote',
+      'user.disable',
+      'user.promote',
+      'user.enable',
+    ]);
   });
 
   test('tells of sessions that a change of their host ends, once', async () => {

@@ -74,6 +74,7 @@ describeStack(undefined, 'a request of somebody who loses the right to it just t
     { username, login }: Somebody,
     { method, path, body }: Ask,
     meanwhile: () => Promise<void>,
+    credential = `Cookie: serviceauth=${login.cookies.get('serviceauth')}`,
   ): Promise<number | undefined> {
     const text = JSON.stringify(body);
     const connection = new RawConnection(stack.url);
@@ -81,7 +82,7 @@ describeStack(undefined, 'a request of somebody who loses the right to it just t
       `${method} ${path.replace('{me}', username)} HTTP/1.1`,
       `Host: ${new URL(stack.url).host}`,
       `Origin: ${stack.url}`,
-      `Cookie: serviceauth=${login.cookies.get('serviceauth')}`,
+      credential,
       'Content-Type: application/json',
       `Content-Length: ${text.length}`,
       // The answer to it says that the request was let in.
@@ -145,6 +146,32 @@ describeStack(undefined, 'a request of somebody who loses the right to it just t
         await expectNothing(somebody, columns, administrator);
       });
   }
+
+  test('fewer rights, while a body is held back beyond the end of its token: not the users', async () => {
+    const somebody = await addSomebody(true);
+    const { username, login } = somebody;
+    const made = await login.fetch('/api/users/-/tokens', {
+      ...{ method: 'POST', body: '{"name":"short","scope":"write"}' },
+    });
+    const { id, token } = (await made.json()) as { id: string; token: string };
+    const ends = new Date(Date.now() + 10_000);
+    await database`update tokens set expires = ${ends} where id = ${id}`;
+    const make = async (administrator: boolean) => {
+      const body = JSON.stringify({ administrator });
+      const { status } = await admin.fetch(`/api/users/${username}`, { method: 'PUT', body });
+      expect(status).toBe(200);
+    };
+    const expire = async () => {
+      await waitFor(() => Date.now() > ends.getTime(), { what: 'the token to end' });
+    };
+    const ask = { method: 'GET', path: '/api/users', body: {} };
+    const credential = `Authorization: Bearer ${token}`;
+    const statuses = await Promise.all([
+      hold(somebody, ask, () => make(false).then(expire), credential),
+      hold(somebody, { ...ask, path: '/api/users/-' }, expire, credential),
+    ]);
+    expect(statuses).toEqual([403, 200]);
+  });
 
   test("fewer rights, while the user's row is written: no end of others' tokens and jobs", async () => {
     const [{ username, login }, other] = [await addSomebody(true), await addSomebody(false)];

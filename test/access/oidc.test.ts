@@ -299,9 +299,9 @@ describeStack(undefined, 'an identity provider', form => {
       expect((await bearer(says, '/api/users')).status).toBe(403);
       expect(await auditOf(subject)).toEqual([
         'user.create ok',
-        'user.update ok',
+        'user.promote ok',
         'login ok',
-        'user.update ok',
+        'user.demote ok',
         'login ok',
       ]);
     });

@@ -91,6 +91,6 @@ async function updateRights(
     .update(users)
     .set({ administrator, version: user.version })
     .where(eq(users.username, username));
-  await auditAs(username)(tx, 'user.update', username);
+  await auditAs(username)(tx, administrator ? 'user.promote' : 'user.demote', username);
   return { user, isChanged: true };
 }

@@ -16,10 +16,12 @@ import { Wait } from '../ui/wait.tsx';
 
 const ACTIONS: AuditAction[] = [
   ...(['login', 'logout', 'password', 'token.create', 'token.delete'] as const),
-  ...(['user.create', 'user.update', 'user.delete'] as const),
+  ...(['user.create', 'user.promote', 'user.demote', 'user.disable', 'user.enable'] as const),
+  ...(['user.update', 'user.delete'] as const),
   ...(['host.create', 'host.update', 'host.delete', 'session.open', 'session.close'] as const),
-  ...(['command', 'job.cancel', 'job.remove', 'link', 'webhook.create', 'webhook.delete'] as const),
-  ...(['project.acl', 'worker', 'restore'] as const),
+  ...(['command', 'file.write', 'file.remove', 'job.cancel', 'job.remove', 'link'] as const),
+  ...(['webhook.create', 'webhook.delete', 'project.acl', 'project.delete'] as const),
+  ...(['worker', 'restore'] as const),
 ];
 const DAYS = [1, 7, 30, 365];
 const DAY_MS = 86_400_000;
