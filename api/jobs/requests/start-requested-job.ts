@@ -154,7 +154,10 @@ function enqueue(api: ApiContext, job: JobSummary): void {
   });
 }
 
-function readIdempotencyKey({ config }: ApiContext, req: Request): IdempotencyKey | undefined {
+export function readIdempotencyKey(
+  { config }: ApiContext,
+  req: Request,
+): IdempotencyKey | undefined {
   const key = parseIdempotencyKey(req);
   if (key === undefined) return undefined;
   const route = `${req.method} ${req.path.replace(/^\/api(?=\/)/, '')}`;
