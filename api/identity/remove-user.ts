@@ -9,13 +9,10 @@ import {
   uploads,
   users,
 } from '../../shared/database/schema.ts';
-import { newId } from '../../shared/ids.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import type { WriteAudit } from './audit.ts';
+import { disownJobs, nobodyAfter } from './disown-jobs.ts';
 import { type EndedAccess, endAccess } from './end-access.ts';
-
-/** Jobs of one statement, which may take 10 s: each has many indexes, and its bytes change hands too. */
-const BATCH = 5_000;
 
 /**
  * Removes a user: ends the sessions and cancels the open jobs (both are returned), and gives what remains an owner that
@@ -26,6 +23,7 @@ export async function removeUser(
   tx: Tx,
   username: string,
   audit: WriteAudit,
+  nobody = nobodyAfter(username),
 ): Promise<EndedAccess> {
   await tx.delete(users).where(eq(users.username, username));
   const listed = await tx
@@ -39,7 +37,6 @@ export async function removeUser(
   for (const { name } of listed) await audit(tx, 'host.update', name);
   const ended = await endAccess(tx, username, audit);
   const emptied = await leaveProjects(tx, username, audit);
-  const nobody = `${username} (removed ${newId()})`;
   // An upload may have too many parts for one statement: upkeep removes it as an idle one.
   await tx
     .update(uploads)
@@ -50,22 +47,9 @@ export async function removeUser(
     or(eq(jobs.owner, username), isAmong(jobs.project, emptied)),
   );
   // Ended sessions keep their owner: the sealed credential is bound to that name, and clean-up on the host needs it.
-  await disownJobs(tx, username, nobody);
+  await disownJobs(tx, { username, nobody });
   await tx.delete(idempotencyKeys).where(eq(idempotencyKeys.owner, username));
   return { jobs: [...ended.jobs, ...cancelled], sessions: ended.sessions };
-}
-
-async function disownJobs(tx: Tx, username: string, nobody: string): Promise<void> {
-  for (let after = ''; ; ) {
-    const page = sql`select id from ${jobs} where owner = ${username} and id > ${after} order by id limit ${BATCH}`;
-    // The batch may include rows that others remove meanwhile: `last` is the last one that was looked at.
-    const [found] = await tx.execute<{ last: string | null }>(sql`
-      with page as materialized (${page}), changed as (
-        update ${jobs} set owner = ${nobody} where id = any(array(select id from page)) and owner = ${username}
-      ) select max(id) as last from page`);
-    if (!found?.last) return;
-    after = found.last;
-  }
 }
 
 /**

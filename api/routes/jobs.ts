@@ -7,6 +7,7 @@ import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../shared/jobs/job-record.ts';
+import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
@@ -220,10 +221,12 @@ export default routes('json-body', (router, api) => {
           const project = row.project ?? undefined;
           if (project) await lockProjectForShare(tx, project, { username: owner, role: 'writer' });
           const [same] = await tx
-            .select({ payload: jobs.payload })
+            .select({ payload: jobs.payload, version: jobs.payloadVersion })
             .from(jobs)
             .where(eq(jobs.id, row.id));
           if (!same) throw unknownJob();
+          // Members that this release does not know would be left out (decision 32).
+          if (same.version > (UNDERSTOOD[kind] ?? 0)) throw fromNewerRelease();
           return {
             kind,
             payload: same.payload,
@@ -278,6 +281,12 @@ const leftOnHost = () =>
   conflict(
     'what the job has left on its host is not removed yet.',
     'Try again in some seconds; where the host cannot be reached, close the session first.',
+  );
+
+const fromNewerRelease = () =>
+  conflict(
+    'the job was started by a newer release.',
+    'Try again once all of the service is of that release, or send the request again that started the job.',
   );
 
 /** Locks the rights to end another user's job, before the rows that this changes. */

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import type { Result } from '../../shared/jobs/catalog.ts';
+import type { QueueName, Result } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { readRange } from '../http/byte-range.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -11,6 +11,7 @@ import { invalidInput } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
+import { isRepeat } from '../jobs/requests/is-repeat.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import {
   SESSION_JOB_ERRORS,
@@ -22,7 +23,7 @@ import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 import { sendFile } from '../remote/send-file.ts';
-import { findSession, lockSession } from '../remote/sessions.ts';
+import { findSession, lockSession, type SessionKey } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { checkAnnouncedSize, storeBody } from '../uploads/store-part.ts';
 
@@ -115,8 +116,7 @@ export default routes('raw-body', (router, api) => {
         };
         const key = { ...readSessionKey(req, res), idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         // Before the bytes are taken.
-        await findSession(api.database.db, key);
-        const queue = await requireWorker(api, 'write-file');
+        const { queue, refusal } = await admit(req, res, key);
         const id = newId();
         const { object, size, digest } = await store(req, { id, owner: key.owner });
         // An Idempotency-Key is bound to these.
@@ -125,6 +125,7 @@ export default routes('raw-body', (router, api) => {
           await identifyLateSender(api, req, res);
           const start = () =>
             startRequestedJob(api, req, res, async tx => {
+              if (refusal) throw refusal;
               await lockSession(tx, key);
               const payload = { path, object, size, digest, ...options };
               return { kind: 'write-file', id, queue, session: key.sid, payload };
@@ -162,6 +163,21 @@ export default routes('raw-body', (router, api) => {
       },
     }),
   });
+
+  /** Throws what forbids to write. A repeat may have its answer already: it is refused where no job is found. */
+  async function admit(
+    req: Request,
+    res: Response,
+    key: SessionKey,
+  ): Promise<{ queue?: QueueName; refusal?: unknown }> {
+    try {
+      await findSession(api.database.db, key);
+      return { queue: await requireWorker(api, 'write-file') };
+    } catch (refusal) {
+      if (await isRepeat(api, req, res)) return { refusal };
+      throw refusal;
+    }
+  }
 
   /** Stores the request's body, for the job of this id. */
   async function store(req: Request, { id, owner }: { id: string; owner: string }) {

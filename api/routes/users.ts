@@ -15,6 +15,7 @@ import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
+import { disownEndedJobs, hasManyEndedJobs, nobodyAfter } from '../identity/disown-jobs.ts';
 import { endAccess, publishEndedAccess } from '../identity/end-access.ts';
 import { assertStillAdministrator, lockAdministrator } from '../identity/lock-user.ts';
 import type { PasswordVerifier } from '../identity/password-verifier.ts';
@@ -189,19 +190,48 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const me = requireAdministrator(res);
+        requireAdministrator(res);
         const name = pathParameter(req, 'username');
+        const nobody = nobodyAfter(name);
+        const disabled = await disownBeforehand(req, res, { username: name, nobody });
         const gone = await db.transaction(async tx => {
-          checkVersion(req, await lockWithAdministrator(tx, res, name));
-          if (name === me.username) throw notOnYourself('delete yourself');
+          const row = await lockForRemoval(tx, res, name);
+          if (disabled === undefined) checkVersion(req, row);
+          else if (row.version !== disabled) throw changedMeanwhile();
           await auditOf(req, res)(tx, 'user.delete', name);
-          return removeUser(tx, name, auditOf(req, res));
+          return removeUser(tx, name, auditOf(req, res), nobody);
         });
         publishEndedAccess(api, name, gone);
         res.status(204).end();
       },
     }),
   });
+
+  /**
+   * The removal locks projects and hosts of others. A user with many jobs is disabled first, and the jobs change hands
+   * before it. Returns the version of the disabled user.
+   */
+  async function disownBeforehand(
+    req: Request,
+    res: Response,
+    hands: { username: string; nobody: string },
+  ): Promise<number | undefined> {
+    const { username: name } = hands;
+    if (!(await hasManyEndedJobs(db, name))) return undefined;
+    const { version, ended } = await db.transaction(async tx => {
+      const row = await lockForRemoval(tx, res, name);
+      checkVersion(req, row);
+      if (row.disabled) return { version: row.version, ended: NOTHING_ENDED };
+      const version = row.version + 1;
+      await tx.update(users).set({ disabled: true, version }).where(eq(users.username, name));
+      const audit = auditOf(req, res);
+      await audit(tx, 'user.update', name);
+      return { version, ended: await endAccess(tx, name, audit) };
+    });
+    publishEndedAccess(api, name, ended);
+    await disownEndedJobs(db, hands, version);
+    return version;
+  }
 
   async function changeUser(asked: {
     req: Request;
@@ -272,6 +302,13 @@ async function lockWithAdministrator(tx: Tx, res: Response, name: string): Promi
   );
   const row = rows.find(({ username }) => username === name);
   if (!row) throw unknownUser(name);
+  return row;
+}
+
+/** The same for a removal, which nobody does to themselves. */
+async function lockForRemoval(tx: Tx, res: Response, name: string): Promise<UserRecord> {
+  const row = await lockWithAdministrator(tx, res, name);
+  if (name === currentUser(res).username) throw notOnYourself('delete yourself');
   return row;
 }
 

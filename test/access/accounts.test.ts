@@ -9,6 +9,7 @@ import { expectProblem } from '../harness/problem.ts';
 import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 const PASSWORD = 'correct horse';
 const NEXT = 'another password';
@@ -180,5 +181,43 @@ describeStack(missingPrograms('sshd'), 'accounts', form => {
     expect((await ask('GET', '')).status).toBe(200);
     expect(await database`select count(*)::int as n from jobs`).toEqual([before]);
     await client.delete(`/api/remotes/${sid}`);
+  });
+
+  test('a user with many jobs is removed in steps, beside the work of others, and again where that was cut off', async () => {
+    const { username, client } = await addUser();
+    const { id: pid } = await admin.post<{ id: string }>('/api/projects', {
+      name: 'shared',
+      acl: { readers: [{ user: username }] },
+    });
+    await database`insert into jobs (id, kind, queue, owner, payload, state, finished)
+      select ${`${username}-`} || lpad(n::text, 6, '0'), 'command', 'remote', ${username}, '{"command": "true"}', 'failed', now()
+      from generate_series(1, 10001) n`;
+    const owned = async () => {
+      const [row] = await database`select count(*)::int as n from jobs where owner = ${username}`;
+      return row?.n;
+    };
+    const remove = () => admin.fetch(`/api/users/${username}`, { method: 'DELETE' });
+    const holder = openStackDatabase(stack);
+    try {
+      await holder`begin`;
+      await holder`select from jobs where id = ${`${username}-010001`} for update`;
+      const removed = remove();
+      const waiting = () => database<{ pid: number }[]>`
+        select pid from pg_stat_activity
+        where wait_event_type = 'Lock' and query like '%update "jobs" set owner%'`;
+      await waitFor(async () => (await waiting()).length > 0, { what: 'the last batch' });
+      expect(await owned()).toBe(1);
+      expect((await client.fetch(ME)).status).toBe(401);
+      const changed = { method: 'PUT', body: JSON.stringify({ name: 'changed' }) };
+      expect((await admin.fetch(`/api/projects/${pid}`, changed)).status).toBe(200);
+      for (const { pid } of await waiting()) await database`select pg_terminate_backend(${pid})`;
+      expect((await removed).status).toBe(503);
+    } finally {
+      await holder.end();
+    }
+    expect(await admin.get(`/api/users/${username}`)).toMatchObject({ disabled: true });
+    expect((await remove()).status).toBe(204);
+    expect(await owned()).toBe(0);
+    expect((await admin.fetch(`/api/users/${username}`)).status).toBe(404);
   });
 });

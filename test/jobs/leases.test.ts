@@ -177,6 +177,26 @@ test('a command whose end a failover lost is not requested again', async () => {
   expect(ended).toEqual({ state: 'failed', code: 'outcome_unknown' });
 });
 
+test('an outdated entry, or an outdated end, takes no place from the current one of its job', async () => {
+  const id = await insertDispatched();
+  await database.sql`update jobs set epoch = 2 where id = ${id}`;
+  const groups = new JobGroups({ id: newId(), database, notifications });
+  const [before, now] = [newId(), newId()];
+  // In one turn, as a group would be.
+  const [outdated, current] = await Promise.all([
+    groups.claim({ id, epoch: 1 }, before),
+    groups.claim({ id, epoch: 2 }, now),
+  ]);
+  expect([outdated, current?.leaseToken]).toEqual([undefined, now]);
+  const ends = await Promise.allSettled([
+    groups.end({ claim: { id, token: now }, ending: { state: 'succeeded' } }),
+    groups.end({ claim: { id, token: before }, ending: { state: 'failed' } }),
+  ]);
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+  const [row] = await database.sql`select state from jobs where id = ${id}`;
+  expect(row).toEqual({ state: 'succeeded' });
+});
+
 test('a job whose row is locked keeps no lease from being renewed', async () => {
   const worker = makeWorker();
   const [locked, other] = [await claimNew(worker), await claimNew(worker)];

@@ -6,6 +6,7 @@ import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { claimJob } from '../harness/claim-job.ts';
 import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
 import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/problem.ts';
 import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
@@ -118,5 +119,15 @@ describeStack(missingPrograms('sshd'), 'work of a newer release', form => {
       await sql`delete from workers where id = ${worker}`;
       await sql`update jobs set state = 'cancelled', finished = now(), lease_token = null where id = ${id}`;
     }
+  });
+
+  test('is not repeated without what is new in it', async () => {
+    const id = await insert('command', NEWER);
+    const sid = await openSession(client, sshd);
+    await sql`update jobs set state = 'failed', finished = now(), session = ${sid} where id = ${id}`;
+    const answer = await client.fetch(`/api/jobs/${id}/retry`, { method: 'POST' });
+    await expectProblem(answer, 409, 'conflict');
+    expect(await sql`select from jobs where retry_of = ${id}`).toHaveLength(0);
+    await client.delete(`/api/remotes/${sid}`);
   });
 });

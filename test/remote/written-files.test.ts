@@ -157,6 +157,30 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
     expect(stored()).toEqual([]);
   });
 
+  test('a repeat after the end of its session is answered, and whatever else is refused', async () => {
+    const own = await openSession(client, sshd);
+    const path = join(folder, 'repeated');
+    const send = (key: string, body: string) =>
+      client.fetch(`/api/remotes/${own}/file${path}`, {
+        method: 'PUT',
+        headers: { 'Content-Type': 'application/octet-stream', 'Idempotency-Key': key },
+        body,
+      });
+    expect((await send('before', 'first')).status).toBe(201);
+    await client.delete(`/api/remotes/${own}`);
+    writeFileSync(path, 'changed since');
+    const again = await send('before', 'first');
+    expect(again.status).toBe(201);
+    expect(await again.json()).toEqual({ path, size: 5, digest: digestOf('first') });
+    await expectProblem(await send('before', 'other'), 409, 'idempotency_conflict');
+    await expectProblem(await send('after', 'first'), 404, 'session_not_found');
+    // What the key was for is told no more.
+    await database`update idempotency_keys set created = now() - interval '25 hours' where key = 'before'`;
+    await expectProblem(await send('before', 'first'), 404, 'session_not_found');
+    expect(readFileSync(path, 'utf8')).toBe('changed since');
+    expect(stored()).toEqual([]);
+  });
+
   test('bytes that are not those of the digest change nothing', async () => {
     const path = join(folder, 'a file ä');
     const headers = { 'Content-Digest': `sha-256=:${digestOf('others')}:` };

@@ -18,7 +18,7 @@ interface Claimant {
 }
 
 /**
- * Claims the jobs by compare-and-set and renews this worker's lease. Returns, for each entry, undefined if the job has
+ * Claims different jobs by compare-and-set and renews this worker's lease. Returns, for each entry, undefined if the job has
  * ended or is claimed, or the entry is outdated or not understood.
  *
  * The commit does not wait for the disk: an effect outside the database needs a later durable commit under this claim
@@ -29,11 +29,9 @@ export async function claimJobs(
   entries: (QueueEntry & { token: string })[],
   { worker, understood = UNDERSTOOD }: Claimant,
 ): Promise<(ClaimedRow | undefined)[]> {
-  // An entry that came twice: the second finds the job claimed.
-  const once = new Map(entries.toReversed().map(entry => [entry.id, entry]));
   const values = { worker, understood: JSON.stringify(understood) };
   const rows = await writeClaims(db).execute({
-    ...argumentsOf([...once.values()], '1s'),
+    ...argumentsOf(entries, '1s'),
     ...values,
   });
   const claimed = new Map(rows.map(row => [row.leaseToken, row]));

@@ -45,7 +45,7 @@ interface EndOptions {
   notifies?: boolean;
 }
 
-/** Ends jobs; tells of each whether it was held. */
+/** Ends different jobs; tells of each whether it was held. */
 export async function endJobs(
   tx: Tx,
   ends: Ended[],

@@ -10,12 +10,13 @@ interface Settle {
 function makeGroups() {
   const groups: number[][] = [];
   const answers: Settle[] = [];
-  const grouped = new Grouped<number, number>(items => {
+  const run = (items: number[]) => {
     groups.push(items);
-    return new Promise((resolve, reject) => {
+    return new Promise<number[]>((resolve, reject) => {
       answers.push({ resolve: () => resolve(items), reject });
     });
-  });
+  };
+  const grouped = new Grouped<number, number>(run, item => String(item));
   const answer = () => answers.shift()?.resolve();
   const fail = (error: unknown) => answers.shift()?.reject(error);
   return { groups, grouped, answer, fail };
@@ -64,4 +65,17 @@ test('a group without an answer fails as a whole: it may be committed', async ()
   fail(serverError('57014'));
   expect((await asked).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(groups).toEqual([[1, 2]]);
+});
+
+test('two items of one job are never in one group', async () => {
+  const { groups, grouped, answer } = makeGroups();
+  const asked = [1, 2, 1, 1].map(item => grouped.ask(item));
+  await turn();
+  expect(groups).toEqual([[1, 2], [1]]);
+  answer();
+  await turn();
+  expect(groups).toEqual([[1, 2], [1], [1]]);
+  answer();
+  answer();
+  expect(await Promise.all(asked)).toEqual([1, 2, 1, 1]);
 });

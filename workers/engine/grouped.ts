@@ -16,12 +16,14 @@ interface Asked<Item, Answer> {
  */
 export class Grouped<Item, Answer> {
   readonly #run: (items: Item[]) => Promise<Answer[]>;
+  readonly #jobOf: (item: Item) => string;
   #waiting: Asked<Item, Answer>[] = [];
   #underWay = 0;
 
-  /** `run` gives the answers in the order of the items. */
-  constructor(run: (items: Item[]) => Promise<Answer[]>) {
+  /** `run` gives the answers in the order of the items, which are of different jobs. */
+  constructor(run: (items: Item[]) => Promise<Answer[]>, jobOf: (item: Item) => string) {
     this.#run = run;
+    this.#jobOf = jobOf;
   }
 
   ask(item: Item): Promise<Answer> {
@@ -34,7 +36,7 @@ export class Grouped<Item, Answer> {
 
   readonly #begin = () => {
     if (this.#underWay >= UNDER_WAY || this.#waiting.length === 0) return;
-    const group = this.#waiting.splice(0, MAX_SIZE);
+    const group = this.#takeGroup();
     this.#underWay++;
     void this.#do(group).finally(() => {
       this.#underWay--;
@@ -42,6 +44,19 @@ export class Grouped<Item, Answer> {
     });
     this.#begin();
   };
+
+  /** Of two items of one job, one may be outdated: each is judged by the job's row alone. */
+  #takeGroup(): Asked<Item, Answer>[] {
+    const group = new Map<string, Asked<Item, Answer>>();
+    const rest: Asked<Item, Answer>[] = [];
+    for (const asked of this.#waiting) {
+      const job = this.#jobOf(asked.item);
+      if (group.size === MAX_SIZE || group.has(job)) rest.push(asked);
+      else group.set(job, asked);
+    }
+    this.#waiting = rest;
+    return [...group.values()];
+  }
 
   async #do(group: Asked<Item, Answer>[]): Promise<void> {
     try {

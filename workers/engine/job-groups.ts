@@ -14,12 +14,17 @@ export class JobGroups {
   /** `id` is the worker's. */
   constructor(context: { id: string; database: Database; notifications: Notifications }) {
     const { id, database, notifications } = context;
-    this.#claims = new Grouped(entries => claimJobs(database.db, entries, { worker: id }));
-    this.#ends = new Grouped(ends =>
-      notifications.withCommit(async isTold => {
-        const ended = await endJobs(database.db, ends, { notifies: isTold });
-        return ended.map(hasEnded => ({ hasEnded, isTold }));
-      }),
+    this.#claims = new Grouped(
+      entries => claimJobs(database.db, entries, { worker: id }),
+      entry => entry.id,
+    );
+    this.#ends = new Grouped(
+      ends =>
+        notifications.withCommit(async isTold => {
+          const ended = await endJobs(database.db, ends, { notifies: isTold });
+          return ended.map(hasEnded => ({ hasEnded, isTold }));
+        }),
+      ({ claim }) => claim.id,
     );
   }
 

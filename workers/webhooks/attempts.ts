@@ -9,7 +9,7 @@ import {
 } from '../../shared/database/schema.ts';
 import { type JobSummary, summaryColumns } from '../../shared/jobs/job-record.ts';
 import { fromKeptRecord } from './message.ts';
-import { GIVE_UP_SECONDS, pauseAfter } from './retry-schedule.ts';
+import { GAP_SECONDS, GIVE_UP_SECONDS, pauseAfter } from './retry-schedule.ts';
 
 /** A worker holds a webhook this long: the starts of attempts, the longest attempt, and a margin. */
 const TAKEN_SECONDS = 25;
@@ -109,8 +109,16 @@ export async function recordAttempts(
 }
 
 /** Seconds of the database's clock, so that no worker's clock decides when patience ends. */
-const isOlder = (column: AnyPgColumn) =>
-  sql`${column} < now() - make_interval(secs => ${GIVE_UP_SECONDS})`;
+const isOlder = (column: AnyPgColumn, seconds: number) =>
+  sql`coalesce(${column} < now() - make_interval(secs => ${seconds}), false)`;
+
+/** Since when it fails, where it does so now and was tried last at `tried`: a gap counts as nothing. */
+const failingSince = (since: AnyPgColumn, tried: AnyPgColumn) =>
+  sql`case when ${isOlder(tried, GAP_SECONDS)} then now() else coalesce(${since}, now()) end`;
+
+/** It has failed for so long, without a gap before this attempt. */
+const hasFailedLong = (since: AnyPgColumn, tried: AnyPgColumn) =>
+  sql`(${isOlder(since, GIVE_UP_SECONDS)} and not ${isOlder(tried, GAP_SECONDS)})`;
 
 async function recordDelivery(
   tx: Tx,
@@ -118,13 +126,14 @@ async function recordDelivery(
   { job, attempts, status, problem, isLost }: Attempted,
 ): Promise<void> {
   const isTaken = problem === undefined;
-  const failed = sql`case when ${isLost ?? false} or ${isOlder(webhookDeliveries.firstTried)} then 'failed' else 'pending' end`;
+  const { firstTried, lastTried } = webhookDeliveries;
+  const failed = sql`case when ${isLost ?? false} or ${hasFailedLong(firstTried, lastTried)} then 'failed' else 'pending' end`;
   await tx
     .update(webhookDeliveries)
     .set({
       state: isTaken ? 'delivered' : failed,
       attempts: sql`${webhookDeliveries.attempts} + 1`,
-      firstTried: sql`coalesce(${webhookDeliveries.firstTried}, now())`,
+      firstTried: failingSince(firstTried, lastTried),
       lastTried: sql`now()`,
       due: sql`now() + make_interval(secs => ${pauseAfter(attempts + 1)})`,
       status,
@@ -155,9 +164,9 @@ async function recordReceiver(tx: Tx, webhook: string, attempted: Attempted[]): 
       ...(isWell
         ? { failingSince: null, notBefore: null }
         : {
-            failingSince: sql`coalesce(${webhooks.failingSince}, now())`,
+            failingSince: failingSince(webhooks.failingSince, webhooks.served),
             notBefore: sql`now() + make_interval(secs => ${FAILING_PAUSE_SECONDS})`,
-            disabled: sql`case when ${isGone} or ${isOlder(webhooks.failingSince)} then now() end`,
+            disabled: sql`case when ${isGone} or ${hasFailedLong(webhooks.failingSince, webhooks.served)} then now() end`,
           }),
     })
     .where(eq(webhooks.id, webhook))

@@ -1,6 +1,7 @@
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { OutputRange } from '../../../shared/jobs/output.ts';
 import { type EventStream, type JobUpdate, toUpdate } from './event-stream.ts';
+import { isNewer } from './job-watch.ts';
 import { type OutputReader, rangeBytes, SMALL_BYTES, WRITE_TIMEOUT_MS } from './output-reader.ts';
 
 /** Fans one job's changes out to its event streams: output is read and encoded once for all streams at the same offsets. */
@@ -34,7 +35,7 @@ export class JobFeed {
   /** Takes a row that was read, perhaps an older one than before; undefined: the job was removed. */
   change(row: JobSummary | undefined): void {
     if (!row) for (const stream of this.streams) stream.end();
-    if (!row || row.version <= this.#row.version) return;
+    if (!row || !isNewer(row, this.#row)) return;
     this.#row = row;
     this.#update = toUpdate(row);
     for (const stream of this.streams) this.#advance(stream);

@@ -158,7 +158,7 @@ export class JobWatch {
  * A query that began before the caller's own read may return an older row. An end is never older, though an asynchronous
  * failover may give it a lower version.
  */
-const isNewer = (row: JobSummary, known: Known) =>
+export const isNewer = (row: Known, known: Known) =>
   row.version > known.version || (row.finished !== null && known.finished === null);
 
 /** The ids are one array in text form: a list of parameters would make a statement for each length. */
