@@ -209,3 +209,27 @@ describe.each(SHELLS)('a child that claimed its attempt, under %s', shell => {
     expect(existsSync(join(host.account.home, '.windlass/started/once'))).toBe(false);
   });
 });
+
+test.each(SHELLS)(
+  'a successor supervisor that dies at once has a successor, by %s',
+  async shell => {
+    const host = makeHeldHost(shell, '  if ! { echo "$node $boot $$ $start" >"$dir/heir"');
+    const { directory, supervisor, client, events } = await startHeld(host);
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    process.kill(supervisor, 'SIGKILL');
+    const heir = () => {
+      const name = readdirSync(directory).find(file => file.startsWith(`heir.${supervisor}.`));
+      return name && Number.parseInt(readFileSync(join(directory, name), 'utf8'), 10);
+    };
+    const first = await waitFor(heir, { what: 'a successor' });
+    process.kill(first, 'SIGKILL');
+    await waitFor(() => !isAlive(host, first), { what: 'its end' });
+    rmSync(join(directory, 'hold'));
+    const now = () => Number(readFileSync(join(directory, 'supervisor'), 'utf8').split(' ')[2]);
+    await waitFor(() => now() !== supervisor, { what: 'another successor' });
+    expect(isAlive(host, now())).toBe(true);
+    expect(await client.stop('once')).toEqual({ result: 'killed' });
+    const { last } = await collect({ client, id: 'once', events });
+    expect(last).toMatchObject({ type: 'ended', code: 143 });
+  },
+);

@@ -114,11 +114,10 @@ check_run() {
 # was killed. After the command's end the waiter does that.
 keep_supervised() {
   if [ ! -p "$dir/note" ]; then return; fi # of the previous release
-  pid=0 its_start=''
-  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
+  if ! find_heir; then return; fi
   if is_alive "$pid" "$its_start"; then
     { echo x 1<>"$dir/note"; } 2>/dev/null
-  elif [ ! -e "$dir/heir.$pid.$its_start" ]; then
+  else
     detach "$interp" $flag "$agent" respool "$attempt" "$limit" "$file_limit" </dev/null >/dev/null 2>&1 7>&- 9>&-
   fi
 }
