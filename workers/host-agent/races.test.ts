@@ -233,3 +233,29 @@ test.each(SHELLS)(
     expect(last).toMatchObject({ type: 'ended', code: 143 });
   },
 );
+
+test.each(SHELLS)(
+  'a run whose child could not tell of its start is followed, by %s',
+  async shell => {
+    const host = harness.makeHost(shell);
+    const { name, content } = loadAgentFile();
+    const tells = '  notify_emitter "started $handle"\n';
+    expect(content.toString().split(tells).length).toBe(2);
+    const base = join(host.account.home, '.windlass');
+    mkdirSync(base, { mode: 0o700 });
+    writeFileSync(join(base, name), content.toString().replace(tells, ''));
+    const client = await harness.connect(host, { shell: host.account.shell });
+    const command = 'echo begun; while ! test -e go; do sleep 0.02; done; exit 3';
+    const events = client.run({ id: 'untold', token: 'one', command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    expect(await events.next()).toMatchObject({ value: { bytes: Buffer.from('begun\n') } });
+    writeFileSync(join(host.account.home, 'go'), '');
+    const { last } = await collect({
+      client,
+      id: 'untold',
+      events,
+      from: { stdout: 6, stderr: 0 },
+    });
+    expect(last).toMatchObject({ type: 'ended', code: 3 });
+  },
+);

@@ -50,8 +50,8 @@ open_streams() { exec 3<>"$dir/note" 8<>"$dir/out" 9<>"$dir/err"; }
 # them, the command gets no SIGPIPE, whichever of the two dies.
 hold_streams() { exec 8<"$dir/out" 9<"$dir/err"; }
 
-# find_heir: sets pid and its_start to the supervisor of the attempt in $dir. Each heir.PID.START names who replaced that
-# one, and may have died before it wrote so into supervisor. False while a name is missing or just being written.
+# find_heir: sets pid and its_start to the supervisor of the attempt in $dir. heir.PID.START names who replaced that one,
+# and may have died before it wrote so into supervisor. False while a name is missing or being written.
 find_heir() {
   { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || return 1
   while [ -e "$dir/heir.$pid.$its_start" ]; do
