@@ -6,7 +6,7 @@ const SOURCES = '{api,workers,shared,cli,clients,console,servers,demo,scripts,be
 const WITH_PROGRAMS = [
   'workers/{host-agent,video,ssh,remote-files,sandbox}/**/*.test.ts',
   'workers/runs/run-on-host.test.ts',
-  'workers/batch/submissions.test.ts',
+  'workers/batch/{slurm-status,submissions}.test.ts',
   'cli/{embedded-postgres,supervisor}/**/*.test.ts',
   'cli/data-dir-lock.test.ts',
   'scripts/!(pages|make-docs|migration-rules).test.ts',

@@ -3,15 +3,13 @@ import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { isWritten, statFile } from '../remote-files/compare-file.ts';
+import { nameTemporaries } from '../remote-files/name-temporaries.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
 import { requireState } from '../remote-files/require-state.ts';
 import { toWriteError } from '../remote-files/write-errors.ts';
 import { writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-
-/** Attempts whose temporary file may have stayed behind. */
-const MOST_STALE = 20;
 
 /** Writes stored content to a file of the session's host; starts over after a lost link or worker. */
 const writeFile: Handler<'write-file'> = async context => {
@@ -41,9 +39,6 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
   const meter = new PartMeter({ limit: size, expected: Buffer.from(digest, 'base64') });
   // Its error reaches whoever reads the meter.
   pipeline(stored, meter, () => {});
-  const temporary = `${job.id}-${job.epoch}`;
-  const earlier = Array.from({ length: Math.min(MOST_STALE, job.epoch - 1) }, (_, n) => n + 1);
-  const stale = earlier.map(back => `${job.id}-${job.epoch - back}`);
   return writeRemoteFile(session, {
     ...{
       path,
@@ -58,8 +53,7 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
     },
     mayBeNamed,
     unchanged,
-    temporary,
-    stale: tries > 0 ? [...stale, temporary] : stale,
+    ...nameTemporaries(job, tries),
     // Another worker may have taken the job over, and have been told of its end.
     confirm: () => recordIntent(context),
   });

@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -217,3 +218,25 @@ test('a run whose node has no heartbeat for a minute is lost; an hour later it c
   await next.forget(id);
   expect(await listRuns(next)).toEqual([]);
 }, 120_000);
+
+test.each([
+  ['could not be started', 'exit 1'],
+  ['ended before it recorded itself', 'exit 0'],
+])('a heartbeat process that %s is started again', async (_, end) => {
+  const host = makeFastHost(findProgram('dash') ?? '/bin/sh');
+  const { home, env } = host.account;
+  const setsid = `#!/bin/sh
+case " $* " in *' heartbeat '*) if mkdir ~/failed 2>/dev/null; then ${end}; fi ;; esac
+exec /usr/bin/setsid "$@"
+`;
+  writeFileSync(join(env.PATH?.split(':')[0] ?? '', 'setsid'), setsid, { mode: 0o755 });
+  const client = await harness.connect(host);
+  await client.run({ id: 'long', token: 'one', command: 'exec /bin/sleep 300' }).next();
+  const serves = join(home, '.windlass/serve');
+  const record = join(serves, readdirSync(serves)[0] ?? '', 'heartbeat');
+  // It records its PID once it runs.
+  const isBeating = () => existsSync(record) && /^\d+ \d+$/m.test(readFileSync(record, 'utf8'));
+  await waitFor(isBeating, { what: 'a heartbeat' });
+  expect(existsSync(join(home, 'failed'))).toBe(true);
+  expect(await client.stop('long')).toEqual({ result: 'killed' });
+});

@@ -257,3 +257,53 @@ describe.each(SHELLS)('a child that claimed its attempt, under %s', shell => {
     expect(existsSync(join(host.account.home, '.windlass/started/once'))).toBe(false);
   });
 });
+
+test.each(SHELLS)(
+  'a successor supervisor that dies at once has a successor, by %s',
+  async shell => {
+    const host = makeHeldHost(shell, '  if ! { echo "$node $boot $$ $start" >"$dir/heir"');
+    const { directory, supervisor, client, events } = await startHeld(host);
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    process.kill(supervisor, 'SIGKILL');
+    const heir = () => {
+      const name = readdirSync(directory).find(file => file.startsWith(`heir.${supervisor}.`));
+      return name && Number.parseInt(readFileSync(join(directory, name), 'utf8'), 10);
+    };
+    const first = await waitFor(heir, { what: 'a successor' });
+    process.kill(first, 'SIGKILL');
+    await waitFor(() => !isAlive(host, first), { what: 'its end' });
+    rmSync(join(directory, 'hold'));
+    const now = () => Number(readFileSync(join(directory, 'supervisor'), 'utf8').split(' ')[2]);
+    await waitFor(() => now() !== supervisor, { what: 'another successor' });
+    expect(isAlive(host, now())).toBe(true);
+    expect(await client.stop('once')).toEqual({ result: 'killed' });
+    const { last } = await collect({ client, id: 'once', events });
+    expect(last).toMatchObject({ type: 'ended', code: 143 });
+  },
+);
+
+test.each(SHELLS)(
+  'a run whose child could not tell of its start is followed, by %s',
+  async shell => {
+    const host = harness.makeHost(shell);
+    const { name, content } = loadAgentFile();
+    const tells = '  notify_emitter "started $handle"\n';
+    expect(content.toString().split(tells).length).toBe(2);
+    const base = join(host.account.home, '.windlass');
+    mkdirSync(base, { mode: 0o700 });
+    writeFileSync(join(base, name), content.toString().replace(tells, ''));
+    const client = await harness.connect(host, { shell: host.account.shell });
+    const command = 'echo begun; while ! test -e go; do sleep 0.02; done; exit 3';
+    const events = client.run({ id: 'untold', token: 'one', command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    expect(await events.next()).toMatchObject({ value: { bytes: Buffer.from('begun\n') } });
+    writeFileSync(join(host.account.home, 'go'), '');
+    const { last } = await collect({
+      client,
+      id: 'untold',
+      events,
+      from: { stdout: 6, stderr: 0 },
+    });
+    expect(last).toMatchObject({ type: 'ended', code: 3 });
+  },
+);

@@ -79,7 +79,8 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
       throw isUnexplained(error) ? new FailedWrite(temporary, error) : error;
     });
   else if (!(await find(channel, directory))) throw noDirectory(directory);
-  for (const stale of options.stale) await remove(channel, inDirectory(stale));
+  // All at once: each is asked for, though hardly one is there.
+  await Promise.all(options.stale.map(stale => remove(channel, inDirectory(stale))));
   if (present && exclusive) {
     if (!(await holds(channel, path, options))) throw isThere(options.path);
     return { created: true };

@@ -50,15 +50,25 @@ open_streams() { exec 3<>"$dir/note" 8<>"$dir/out" 9<>"$dir/err"; }
 # them, the command gets no SIGPIPE, whichever of the two dies.
 hold_streams() { exec 8<"$dir/out" 9<"$dir/err"; }
 
+# find_heir: sets pid and its_start to the supervisor of the attempt in $dir. heir.PID.START names who replaced that one,
+# and may have died before it wrote so into supervisor. False while a name is missing or being written.
+find_heir() {
+  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || return 1
+  while [ -e "$dir/heir.$pid.$its_start" ]; do
+    { read -r pid its_start <"$dir/heir.$pid.$its_start"; } 2>/dev/null || return 1
+  done
+}
+
 # respool ATTEMPT LIMIT FILE_LIMIT: replaces a killed supervisor. heir.* admits one successor.
 respool() {
   attempt=$1 limit=$2 file_limit=$3
   dir=$base/runs/$attempt fifo=$base/serve/${attempt%-*}/fifo
   identify_host
-  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || exit 1
-  if find_end || is_alive "$pid" "$its_start"; then exit; fi
-  create_exclusive "$dir/heir.$pid.$its_start" $$ || exit
+  if ! find_heir || find_end || is_alive "$pid" "$its_start"; then exit; fi
+  # Where the account may have no more processes, it ends here, before it is the heir.
+  sleep 0 || exit
   read_process $$
+  create_exclusive "$dir/heir.$pid.$its_start" "$$ $start" || exit
   if ! { echo "$node $boot $$ $start" >"$dir/heir" && mv "$dir/heir" "$dir/supervisor"; } 2>/dev/null; then
     echo "$node $boot $$ $start" >"$dir/supervisor"
   fi

@@ -88,7 +88,11 @@ check_run() {
     return
   fi
   case $run_state in
-  running) keep_supervised ;;
+  running)
+    keep_supervised
+    # Its child could not tell, for the home was away just then.
+    if [ "$state" = w ]; then on_started "$1"; fi
+    ;;
   ended) finish_run "$1" "$code" "$out" "$err" ;;
   absent)
     dir=$prepared
@@ -114,12 +118,27 @@ check_run() {
 # was killed. After the command's end the waiter does that.
 keep_supervised() {
   if [ ! -p "$dir/note" ]; then return; fi # of the previous release
-  pid=0 its_start=''
-  { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null
+  if ! find_heir; then return; fi
   if is_alive "$pid" "$its_start"; then
     { echo x 1<>"$dir/note"; } 2>/dev/null
-  elif [ ! -e "$dir/heir.$pid.$its_start" ]; then
+  else
     detach "$interp" $flag "$agent" respool "$attempt" "$limit" "$file_limit" </dev/null >/dev/null 2>&1 7>&- 9>&-
+  fi
+}
+
+# on_started H
+on_started() {
+  eval "state=\$st_$1"
+  if [ "$state" != w ]; then return; fi # it was seen to run before it told
+  eval "st_$1=r" && echo "running $1"
+  # Measures every segment: the stamp of an earlier tick may be newer than the first output.
+  before=none
+  measure_spool "$1"
+  send_output "$1"
+  # Once between two ticks: who does not read yet must not be written to without limit.
+  if [ "$watches$watched" = y ]; then
+    watched=y
+    watch_spools
   fi
 }
 
@@ -251,18 +270,7 @@ emit() {
     follow) follow "$2" "$3" "$4" "$5" ;;
     *) if is_followed "$2"; then
       case $1 in
-      started)
-        eval "st_$2=r" && echo "running $2"
-        # Measures every segment: the stamp of an earlier tick may be newer than the first output.
-        before=none
-        measure_spool "$2"
-        send_output "$2"
-        # Once between two ticks: who does not read yet must not be written to without limit.
-        if [ "$watches$watched" = y ]; then
-          watched=y
-          watch_spools
-        fi
-        ;;
+      started) on_started "$2" ;;
       done) finish_run "$2" "$3" "$4" "$5" ;;
       taken) on_taken "$2" ;;
       failed)

@@ -2,15 +2,19 @@
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
 # start_heartbeat NAME DIRECTORY: starts the heartbeat process for the runs of that serve, unless one is alive or
-# starting (its PID is not yet recorded).
+# starting: its PID is not yet recorded. After two ticks it never will be. A second one would do no harm.
 start_heartbeat() {
   if ! create_exclusive "$2/heartbeat" y; then
     pid='' its_start=''
     { read -r pid its_start <"$2/heartbeat"; } 2>/dev/null
-    if [ -z "$its_start" ] || is_alive "$pid" "$its_start"; then return 0; fi
+    if [ -n "$its_start" ]; then
+      if is_alive "$pid" "$its_start"; then return 0; fi
+    elif ! [ "$2/stamp.a" -nt "$2/heartbeat" ] || ! [ "$2/stamp.b" -nt "$2/heartbeat" ]; then
+      return 0
+    fi
   fi
   detach "$interp" $flag "$agent" heartbeat "$1" "$limit" "$file_limit" $tool $forking "$interp" $flag \
-    </dev/null >/dev/null 2>&1 7>&- 9>&-
+    </dev/null >/dev/null 2>&1 7>&- 9>&- || rm -f "$2/heartbeat"
 }
 
 # heartbeat NAME LIMIT FILE_LIMIT TOOL FORKING SHELL FLAG: touches the supervisor's file of each live run of that serve

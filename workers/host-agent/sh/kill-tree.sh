@@ -3,7 +3,7 @@
 
 # find_run_processes: sets processes to the live ones of the run in $dir, as PID:START: those found before, those with
 # its mark in their environment, those of its session, and all their descendants, without its supervisor and dds. It
-# misses an orphan without mark and session: to find that takes a cgroup, and so root.
+# misses an orphan without mark and session: to find that takes a cgroup, and so root. is_own: the session is the run's.
 find_run_processes() {
   found=$processes processes='' others=''
   for process in $found; do
@@ -11,15 +11,18 @@ find_run_processes() {
   done
   leader=- leader_start=-
   { read -r leader leader_start <"$dir/child"; } 2>/dev/null
-  # If the leader's PID is another process now, the session is gone: a PID in use as a session is not reused.
-  if read_process "$leader" && [ "$start" != "$leader_start" ]; then leader=-; fi
+  # A dead leader's PID may have led another session since. That one has no process with the mark.
+  if is_alive "$leader" "$leader_start"; then is_own=y; fi
   for file in $(grep -lsF "WINDLASS_RUN=$dir" /proc/[0-9]*/environ); do
     pid=${file#/proc/}
     pid=${pid%/environ}
     case "$processes" in *" $pid:"*) continue ;; esac
-    if read_process "$pid"; then processes="$processes $pid:$start"; fi
+    read_process "$pid" || continue
+    processes="$processes $pid:$start"
+    if [ "$session" = "$leader" ]; then is_own=y; fi
   done
-  if [ "$leader" = - ] && [ -z "$processes" ]; then return 0; fi
+  if [ -z "$is_own$processes" ]; then return 0; fi
+  if [ -z "$is_own" ]; then leader=-; fi
   for file in /proc/[0-9]*; do
     pid=${file#/proc/}
     case "$processes" in *" $pid:"*) continue ;; esac
@@ -62,7 +65,7 @@ mark_stopped() {
 # signalled unless nobody was there.
 kill_tree() {
   is_asked_for=$1 signalled=''
-  stop_result=killed tenths=0 termed=' ' kill_at='' killed='' processes=''
+  stop_result=killed tenths=0 termed=' ' kill_at='' killed='' processes='' is_own=''
   if [ ! -r /proc/self/environ ]; then
     stop_result=group_killed
     { read -r pid its_start <"$dir/child"; } 2>/dev/null || return 0

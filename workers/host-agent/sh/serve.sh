@@ -27,6 +27,8 @@ stop_run() {
     fi
     find_run_state "$2"
   fi
+  # Nothing of a run outlives its boot, whose PIDs are other processes now.
+  if [ $run_state = lost ] && [ -n "$its_boot" ] && [ "$its_boot" != "$boot" ]; then run_state=ended; fi
   case $run_state in
   running | lost)
     kill_tree asked

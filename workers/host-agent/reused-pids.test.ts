@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
+import { AgentHarness, FAMILY, processesOf, readProc } from '../../test/harness/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/local-exec.ts';
+import { waitFor } from '../../test/harness/wait-for.ts';
+
+const harness = new AgentHarness();
+afterEach(() => harness.close());
+afterAll(() => harness.clean());
+
+const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
+
+/** A process of this account whose session's leader has ended. */
+function leaveSession(host: LocalExec) {
+  const script = "exec setsid --wait sh -c 'sleep 300 >/dev/null 2>&1 & echo $$ $!'";
+  const env = { ...host.account.env, HOME: host.account.home };
+  const [leader = 0, member = 0] = execFileSync('sh', ['-c', script], { env, encoding: 'utf8' })
+    .split(' ')
+    .map(Number);
+  return { leader, member };
+}
+
+/** What a run leaves that lost all of its processes. */
+function leaveRun(host: LocalExec, { supervisor, child }: { supervisor: string; child: string }) {
+  const base = join(host.account.home, '.windlass');
+  const directory = join(base, 'runs/left');
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'supervisor'), `${supervisor} ${2 ** 30} 1\n`);
+  writeFileSync(join(directory, 'child'), `${child}\n`);
+  writeFileSync(join(base, 'started/old'), 'one left\n');
+  return directory;
+}
+
+const sessionOf = (pid: number) => readProc(`${pid}`, 'stat').split(') ')[1]?.split(' ')[3];
+
+describe.each(SHELLS)('a lost run whose PID has led another session since, under %s', shell => {
+  test.each(['an earlier boot', 'this boot'])(
+    'is of %s: its stop ends nobody else',
+    async which => {
+      const host = harness.makeHost(shell);
+      const client = await harness.connect(host);
+      const { node, boot } = client.hello;
+      const { leader, member } = leaveSession(host);
+      try {
+        expect(sessionOf(member)).toBe(`${leader}`);
+        const supervisor = `${node} ${which === 'this boot' ? boot : 'an-earlier-boot'}`;
+        const directory = leaveRun(host, { supervisor, child: `${leader} 1` });
+        const result = await client.stop('old');
+        expect(processesOf(host)).toContain(`${member} sleep 300 `);
+        if (which === 'this boot') return;
+        expect(result).toEqual({ result: 'ended' });
+        expect(existsSync(join(directory, 'stopped'))).toBe(false);
+      } finally {
+        process.kill(member);
+      }
+    },
+  );
+});
+
+test.each(SHELLS)(
+  'a stop ends the whole session of a command that ended, where one of it has the mark, under %s',
+  async shell => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const script = 'sleep 301 & env -i PATH="$PATH" HOME="$HOME" sleep 302 & exit';
+    const events = client.run({ id: 'ended', token: 'one', script });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const left = () => processesOf(host).filter(line => / sleep 30[12] $/.test(line));
+    const isAlone = () =>
+      left().length === 2 &&
+      left().every(line => {
+        const pid = Number.parseInt(line, 10);
+        return !existsSync(`/proc/${sessionOf(pid)}`);
+      });
+    await waitFor(isAlone, { what: 'the end of the command alone' });
+    expect(await client.stop('ended')).toEqual({ result: 'killed' });
+    expect(left()).toEqual([]);
+  },
+);
