@@ -225,7 +225,7 @@ export default routes('json-body', (router, api) => {
       const version = row.version + 1;
       await tx.update(users).set({ disabled: true, version }).where(eq(users.username, name));
       const audit = auditOf(req, res);
-      await audit(tx, 'user.update', name);
+      await audit(tx, 'user.disable', name);
       return { version, ended: await endAccess(tx, name, audit) };
     });
     publishEndedAccess(api, name, ended);

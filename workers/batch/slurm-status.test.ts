@@ -20,6 +20,7 @@ test('the accounts are asked for those of 5,000 jobs that the queue does not kno
   // What only looks like an answer for one of them, in the middle of a line and at its beginning.
   const lines = [...queued, '9100000|RUNNING|None|100000|w', '102500 is unknown', ''].join('\n');
   writeFileSync(join(directory.path, 'queue'), lines);
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: of the shell
   makeProgram('squeue', 'cat "${0%/*}/queue"\n');
   makeProgram(
     'sacct',

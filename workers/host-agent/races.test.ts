@@ -267,7 +267,8 @@ test.each(SHELLS)(
     process.kill(supervisor, 'SIGKILL');
     const heir = () => {
       const name = readdirSync(directory).find(file => file.startsWith(`heir.${supervisor}.`));
-      return name && Number.parseInt(readFileSync(join(directory, name), 'utf8'), 10);
+      if (!name) return undefined;
+      return Number.parseInt(readFileSync(join(directory, name), 'utf8'), 10);
     };
     const first = await waitFor(heir, { what: 'a successor' });
     process.kill(first, 'SIGKILL');

@@ -11,7 +11,13 @@ test('no try has the name of another, also within one attempt', () => {
 test('what earlier tries may have left is removed, of this attempt and of those before', () => {
   const { temporary, stale } = nameTemporaries({ id: 'job', epoch: 3 }, 2);
   expect(stale).not.toContain(temporary);
-  for (const [epoch, tries] of [[3, 1], [3, 0], [2, 1], [2, 0], [1, 0]] as const)
+  for (const [epoch, tries] of [
+    [3, 1],
+    [3, 0],
+    [2, 1],
+    [2, 0],
+    [1, 0],
+  ] as const)
     expect(stale).toContain(nameTemporaries({ id: 'job', epoch }, tries).temporary);
   expect(nameTemporaries({ id: 'job', epoch: 1 }, 0).stale).toEqual([]);
 });
