@@ -216,7 +216,9 @@ describeStack(undefined, 'links', form => {
     const { username, client } = await addUser();
     const url = await linkTo(`${parameter}?a=b`, client);
     expect(url).toContain(`${parameter}?a=b&link=`);
-    const { items } = await admin.get<{ items: object[] }>(`/api/audit?user=${username}`);
+    const { items } = await admin.get<{ items: object[] }>(
+      `/api/audit?action=link&user=${username}`,
+    );
     expect(items).toEqual([
       expect.objectContaining({ action: 'link', target: parameter, outcome: 'ok' }),
     ]);
@@ -230,7 +232,7 @@ describeStack(undefined, 'links', form => {
     ]) {
       await linkTo(path, client);
       const { items } = await admin.get<{ items: { target: string }[] }>(
-        `/api/audit?user=${username}`,
+        `/api/audit?action=link&user=${username}`,
       );
       const target = items.at(-1)?.target ?? '';
       expect(target.length).toBeLessThanOrEqual(200);
@@ -241,7 +243,9 @@ describeStack(undefined, 'links', form => {
   test('of a file on a host the audit tells a digest, as of a command', async () => {
     const { username, client } = await addUser();
     await linkTo('/api/remotes/some/file/home/me/unpublished.csv', client);
-    const { items } = await admin.get<{ items: object[] }>(`/api/audit?user=${username}`);
+    const { items } = await admin.get<{ items: object[] }>(
+      `/api/audit?action=link&user=${username}`,
+    );
     const digest = createHash('sha256').update('home/me/unpublished.csv').digest('hex');
     expect(items).toMatchObject([{ action: 'link', target: `/api/remotes/some/file/${digest}` }]);
   });

@@ -15,7 +15,7 @@
 # segment is named BASE + the offset of its first byte: such names sort, and have no leading zero, which means octal.
 #
 # A fork costs milliseconds: there is none between a request and its command, and one at the end of a run with output.
-# shellcheck shell=sh disable=SC2013,SC2016,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2012,SC2013,SC2016,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
 # Variables are split on purpose, numbered ones are accessed by eval, and all these shells have -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi
