@@ -9,15 +9,13 @@ import { clientAddress } from './client-address.ts';
 import type { Identity } from './credential-cache.ts';
 import { refuseReadToken } from './current-user.ts';
 import { findLink } from './links.ts';
-import {
-  clearAllLoginCookies,
-  hasTwoLogins,
-  readLoginCookie,
-  setLoginCookies,
-} from './login-cookies.ts';
+import { clearAllLoginCookies, readLoginCookies, setLoginCookies } from './login-cookies.ts';
 import { extendLogin, findLogin } from './logins.ts';
 import { findTokenUser, isJwt } from './oidc/access-tokens.ts';
 import { findUserOfSpent } from './spent-credential.ts';
+
+/** Of logins in one request: each is looked up. */
+const MAX_COOKIES = 4;
 
 /** What tells who sent a request. */
 export type Authenticator = Pick<
@@ -161,14 +159,24 @@ async function useCookie(
   res: Response,
 ): Promise<void> {
   if (isForeignPage(res)) throw refusal('a page of another origin needs a token.');
-  if (hasTwoLogins(req)) {
+  const secrets = readLoginCookies(req);
+  if (secrets.length === 0) throw refusal();
+  const find = async (secret: string) => {
+    const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
+    return login && { secret, ...login };
+  };
+  const found = secrets.length > MAX_COOKIES ? [] : await Promise.all(secrets.map(find));
+  const [login, ...others] = found.filter(each => each !== undefined);
+  const isUnclear = others.some(({ user }) => user.username !== login?.user.username);
+  if (isUnclear || secrets.length > MAX_COOKIES) {
     if (!res.headersSent) clearAllLoginCookies(req, res, config);
-    throw refusal('the cookies of two logins were sent, of which none counts.');
+    throw refusal(
+      'the cookies of several users were sent, of which none counts.',
+      "Log in again. If that does not help, remove this site's cookies.",
+    );
   }
-  const secret = readLoginCookie(req);
-  if (!secret) throw refusal();
-  const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
   if (!login) throw refusal('the login has ended.');
+  const { secret } = login;
   requireSameOrigin(req, config);
   const { user, expires: loginEnds, isFinal } = login;
   Object.assign(res.locals, {
@@ -225,9 +233,10 @@ const noPassword = () =>
     hint: 'Send a token (Authorization: Bearer), or use a link of POST /api/links.',
   });
 
-function refusal(why?: string): WindlassError {
-  return new WindlassError('unauthorized', {
-    detail: why ? `Credentials required: ${why}` : 'Credentials required.',
-    hint: 'Send a user name and password (HTTP Basic), a token (Bearer), or POST /api/login first.',
-  });
+function refusal(
+  why?: string,
+  hint = 'Send a user name and password (HTTP Basic), a token (Bearer), or POST /api/login first.',
+): WindlassError {
+  const detail = why ? `Credentials required: ${why}` : 'Credentials required.';
+  return new WindlassError('unauthorized', { detail, hint });
 }

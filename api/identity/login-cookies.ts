@@ -7,20 +7,20 @@ import { isSecret } from './random-secrets.ts';
 const SECRET_COOKIE = 'serviceauth';
 /** The cookie for scripts: when the login ends unless it is used before, as ISO 8601 in UTC. */
 const END_COOKIE = 'servicetimeout';
+/** Of a path, whose beginnings may all be paths of cookies. */
+const MAX_PARTS = 4;
 
-/**
- * The login's secret in the request's cookies. Of two none: a page of a sibling name, or of another port, can add the cookie of
- * its own login under a longer path, and this browser's user would work in that account.
- */
+/** The login's secret in the request's cookies, where there is one. */
 export function readLoginCookie(req: Request): string | undefined {
-  const [secret, another] = readSecrets(req);
+  const [secret, another] = readLoginCookies(req);
   return another === undefined ? secret : undefined;
 }
 
-export const hasTwoLogins = (req: Request): boolean => readSecrets(req).size > 1;
-
-/** No library: one cookie of a fixed form is read. */
-function readSecrets(req: Request): Set<string> {
+/**
+ * The secrets of all logins in the request's cookies. Several come from services whose paths contain each other, or from a page
+ * of a sibling name or another port, which can plant a cookie. No library: cookies of a fixed form are read.
+ */
+export function readLoginCookies(req: Request): string[] {
   const secrets = new Set<string>();
   // RFC 6265, 5.4: pairs are separated by a semicolon, and the name ends at the first `=`.
   for (const pair of (req.get('Cookie') ?? '').split(';')) {
@@ -29,7 +29,7 @@ function readSecrets(req: Request): Set<string> {
     const value = pair.slice(equals + 1).trim();
     if (isSecret(value)) secrets.add(value);
   }
-  return secrets;
+  return [...secrets];
 }
 
 /** Both cookies, for as long as the login lasts. */
@@ -59,8 +59,13 @@ export function clearLoginCookies(
 
 /** Clears those of others, too, under the paths with which a browser most likely sends them here. */
 export function clearAllLoginCookies(req: Request, res: Response, config: Config): void {
-  for (const path of new Set(['/', cookiePath(config), `${publicPath(config)}/api`]))
-    clearLoginCookies(req, res, config, path);
+  const paths = new Set(['/', cookiePath(config)]);
+  let path = '';
+  for (const part of `${publicPath(config)}${req.path}`.split('/').slice(1, 1 + MAX_PARTS)) {
+    path += `/${part}`;
+    for (const each of [path, `${path}/`]) paths.add(each);
+  }
+  for (const each of paths) clearLoginCookies(req, res, config, each);
 }
 
 const cookiePath = (config: Config) => publicPath(config) || '/';

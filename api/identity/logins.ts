@@ -32,13 +32,13 @@ const extended = (timeout: number) => {
 type AuditAs = (username: string) => WriteAudit;
 
 /**
- * Begins a login for a user who was just identified, and ends the login whose secret is `instead`. Undefined when the
+ * Begins a login for a user who was just identified, and ends the logins whose secrets are `instead`. Undefined when the
  * user was changed or removed meanwhile. The streams of events of the users in `ended` must end, too.
  */
 export async function beginLogin(
   db: Db,
   { username, version }: User,
-  { timeout, instead, auditAs }: { timeout: number; instead: string | undefined; auditAs: AuditAs },
+  { timeout, instead, auditAs }: { timeout: number; instead: string[]; auditAs: AuditAs },
 ): Promise<{ secret: string; expires: Date; ended: Set<string> } | undefined> {
   const secret = newSecret();
   return db.transaction(async tx => {
@@ -49,9 +49,7 @@ export async function beginLogin(
       .where(and(eq(users.username, username), eq(users.version, version)))
       .for('no key update');
     if (!user) return undefined;
-    const replaced = instead
-      ? await endLogins(tx, eq(logins.token, hashSecret(instead)), auditAs)
-      : [];
+    const replaced = await endLogins(tx, hasSecret(instead), auditAs);
     const [login] = await tx
       .insert(logins)
       .values({
@@ -119,10 +117,12 @@ export async function extendLogin(
   return login?.expires;
 }
 
-/** Ends the login of this secret. The result names its user. */
-export function endLogin(db: Db, secret: string, auditAs: AuditAs): Promise<Set<string>> {
-  return db.transaction(tx => endLogins(tx, eq(logins.token, hashSecret(secret)), auditAs));
+/** Ends the logins of these secrets. The result names their users. */
+export function endLoginsOf(db: Db, secrets: string[], auditAs: AuditAs): Promise<Set<string>> {
+  return db.transaction(tx => endLogins(tx, hasSecret(secrets), auditAs));
 }
+
+const hasSecret = (secrets: string[]) => inArray(logins.token, secrets.map(hashSecret));
 
 /** Ends logins, and tells of those that had not ended by themselves. The result names their users. */
 async function endLogins(tx: Tx, which: SQL, auditAs: AuditAs): Promise<Set<string>> {

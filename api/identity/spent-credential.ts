@@ -1,9 +1,9 @@
-import { and, eq } from 'drizzle-orm';
+import { and, eq, inArray } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import type { Db } from '../../shared/database/connect.ts';
 import { logins, tokens, users } from '../../shared/database/schema.ts';
 import { currentUser } from './current-user.ts';
-import { readLoginCookie } from './login-cookies.ts';
+import { readLoginCookies } from './login-cookies.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret } from './random-secrets.ts';
 
@@ -27,10 +27,10 @@ export async function findUserOfSpent(
       const isUser = by === 'link' ? isUnchanged : isEnabled;
       return db.select(USER).from(tokens).innerJoin(users, isUser).where(isToken);
     }
-    const secret = by === 'cookie' ? readLoginCookie(req) : undefined;
-    if (secret) {
+    if (by === 'cookie') {
       const isLogin = and(
-        eq(logins.token, hashSecret(secret)),
+        inArray(logins.token, readLoginCookies(req).map(hashSecret)),
+        eq(logins.username, username),
         eq(logins.userVersion, users.version),
       );
       return db.select(USER).from(logins).innerJoin(users, isEnabled).where(isLogin);

@@ -106,7 +106,7 @@ export default routes('json-body', (router, api) => {
         const cancelled = await db.transaction(async tx => {
           await lockRights(tx, res, row);
           const { cancelRequested } = await lockUnchanged(tx, { req, res, id: row.id });
-          const jobs = await cancelJob(tx, row.id);
+          const jobs = await cancelJob(tx, row.id, { byUser: true });
           if (jobs.length > 0 && !cancelRequested)
             await auditOf(req, res)(tx, 'job.cancel', row.id);
           return jobs;

@@ -8,7 +8,7 @@ import { routes } from '../http/routes.ts';
 import { auditAs } from '../identity/audit.ts';
 import { AuditedRefusals } from '../identity/audited-refusals.ts';
 import { clientAddress } from '../identity/client-address.ts';
-import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
+import { readLoginCookies, setLoginCookies } from '../identity/login-cookies.ts';
 import { beginLogin } from '../identity/logins.ts';
 import type { Oidc } from '../identity/oidc/oidc.ts';
 import { beginAgain } from '../identity/oidc/provider-errors.ts';
@@ -115,7 +115,7 @@ export default routes('login', (router, api) => {
     api.credentialRates.countLogin(user.username);
     const login = await beginLogin(database.db, user, {
       timeout: config.LOGIN_TIMEOUT,
-      instead: readLoginCookie(req),
+      instead: readLoginCookies(req),
       auditAs: name => auditAs(req, res, name),
     });
     if (!login) throw beginAgain('state', 'is of a user who was changed at the same time');

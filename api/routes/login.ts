@@ -7,7 +7,7 @@ import { auditAs } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { decodeCredentials } from '../identity/encoded-credentials.ts';
 import { wrongPassword } from '../identity/identify-sender.ts';
-import { readLoginCookie, setLoginCookies } from '../identity/login-cookies.ts';
+import { readLoginCookies, setLoginCookies } from '../identity/login-cookies.ts';
 import { beginLogin } from '../identity/logins.ts';
 import { tooManyRefused } from '../identity/password-floods.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
@@ -68,7 +68,7 @@ export default routes('login', (router, api) => {
         res.locals.user = user;
         const login = await beginLogin(database.db, user, {
           timeout: config.LOGIN_TIMEOUT,
-          instead: readLoginCookie(req),
+          instead: readLoginCookies(req),
           auditAs: name => auditAs(req, res, name),
         });
         if (!login) throw wrongPassword();

@@ -1,8 +1,12 @@
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditAs } from '../identity/audit.ts';
-import { clearLoginCookies, readLoginCookie } from '../identity/login-cookies.ts';
-import { endLogin } from '../identity/logins.ts';
+import {
+  clearAllLoginCookies,
+  clearLoginCookies,
+  readLoginCookies,
+} from '../identity/login-cookies.ts';
+import { endLoginsOf } from '../identity/logins.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** DELETE /logout: ends the login of the cookie. */
@@ -14,13 +18,13 @@ export default routes('json-body', (router, api) => {
       summary: 'Log out: end the login of the cookie',
       answers: { 204: { means: 'Ended.', headers: { 'Set-Cookie': 'Removes both cookies.' } } },
       handle: async ({ req, res }) => {
-        const secret = readLoginCookie(req);
-        const ended = secret
-          ? await endLogin(api.database.db, secret, username => auditAs(req, res, username))
-          : [];
+        const secrets = readLoginCookies(req);
+        const audit = (username: string) => auditAs(req, res, username);
+        const ended = await endLoginsOf(api.database.db, secrets, audit);
         // Closes all event streams of the user: clients with other credentials reconnect.
         for (const username of ended) api.credentialCache.invalidate(username);
-        clearLoginCookies(req, res, api.config);
+        if (ended.size > 1) clearAllLoginCookies(req, res, api.config);
+        else clearLoginCookies(req, res, api.config);
         res.status(204).end();
       },
     }),

@@ -14,10 +14,15 @@ export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' 
 export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
   cancelOpen(tx, and(which, isNull(jobs.finished)));
 
-/** The row is found by its id, in whatever state the statistics of the table are. */
-export const cancelJob = (tx: Tx, id: string) => cancelOpen(tx, and(eq(jobs.id, id), isNotEnded));
+/** The row is found by its id, in whatever state the statistics of the table are. `byUser`: not as a client left. */
+export const cancelJob = (tx: Tx, id: string, { byUser }: { byUser: boolean }) =>
+  cancelOpen(tx, and(eq(jobs.id, id), isNotEnded), byUser ? { userCancelled: true } : {});
 
-async function cancelOpen(tx: Tx, isOpen: SQL | undefined): Promise<string[]> {
+async function cancelOpen(
+  tx: Tx,
+  isOpen: SQL | undefined,
+  told: { userCancelled?: true } = {},
+): Promise<string[]> {
   // A claimed one may be waiting again, in the batch system of its host.
   const isUnclaimed = sql`${jobs.state} = 'queued' and num_nonnulls(${jobs.leaseToken}, ${jobs.runAt}) = 0`;
   // Sorted to avoid deadlocks.
@@ -30,6 +35,7 @@ async function cancelOpen(tx: Tx, isOpen: SQL | undefined): Promise<string[]> {
   const rows = await tx
     .update(jobs)
     .set({
+      ...told,
       cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())`,
       state: sql`case when (${isUnclaimed}) then 'cancelled' else ${jobs.state} end`,
       finished: sql`case when ${isUnclaimed} then now() else ${jobs.finished} end`,

@@ -1,8 +1,8 @@
-import { and, eq, isNull, or, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, not, or, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { idempotencyKeys, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
-import { isNotEnded } from './job-conditions.ts';
+import { isAwaitedKind, JOB_KINDS } from './catalog.ts';
 import { type JobSummary, summaryColumns } from './job-record.ts';
 
 /** An Idempotency-Key: the same key again gives the same job, with another body 409. */
@@ -17,6 +17,9 @@ export interface IdempotencyKey {
 
 /** Streamed output is removed an hour after the job's end: then the job has nothing to answer with. */
 const hasOutput = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
+
+/** Cancelled because its client disconnected: a client that sends the request again wants it done. */
+const wasAbandoned = sql`(${inArray(jobs.kind, JOB_KINDS.filter(isAwaitedKind))} and ${jobs.cancelRequested} is not null and ${jobs.userCancelled} is not true and ${jobs.state} <> 'succeeded')`;
 
 /**
  * The job that this key started within the last 24 h, if any. Locks the key until the transaction ends: of two requests
@@ -40,7 +43,7 @@ export async function findJobByIdempotencyKey(
         eq(idempotencyKeys.route, given.route),
         eq(idempotencyKeys.key, given.key),
         sql`${idempotencyKeys.created} > now() - interval '24 hours'`,
-        or(isNull(jobs.id), hasOutput),
+        or(isNull(jobs.id), and(hasOutput, not(wasAbandoned))),
       ),
     );
   if (found && ![given.body, given.bodyBefore].includes(found.body)) {
@@ -69,18 +72,4 @@ export async function storeIdempotencyKey(
       target: [idempotencyKeys.owner, idempotencyKeys.route, idempotencyKeys.key],
       set: { body: given.body, job, created: sql`now()` },
     });
-}
-
-/** Lets the key start another job, unless its user has cancelled this one or it has ended. */
-export async function freeIdempotencyKey(
-  tx: Tx,
-  owner: string,
-  { route, key, job }: Pick<IdempotencyKey, 'route' | 'key'> & { job: string },
-): Promise<void> {
-  const isOpen = and(eq(jobs.id, job), isNotEnded, isNull(jobs.cancelRequested));
-  const open = tx.select({ id: jobs.id }).from(jobs).where(isOpen).for('update');
-  const { owner: ofOwner, route: ofRoute, key: ofKey, job: ofJob } = idempotencyKeys;
-  await tx
-    .delete(idempotencyKeys)
-    .where(and(eq(ofOwner, owner), eq(ofRoute, route), eq(ofKey, key), eq(ofJob, sql`(${open})`)));
 }

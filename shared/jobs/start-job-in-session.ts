@@ -28,6 +28,7 @@ const NEW_JOB = {
   worker: null,
   consecutiveLosses: 0,
   cancelRequested: null,
+  userCancelled: null,
   stdoutBytes: 0,
   stderrBytes: 0,
   runAt: null,

@@ -1,5 +1,6 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { newSecret } from '../../api/identity/random-secrets.ts';
 import { newId } from '../../shared/ids.ts';
 import { logIn, sendLogin } from '../harness/browser-login.ts';
 import { apiUrls, openStackDatabase } from '../harness/database.ts';
@@ -314,19 +315,51 @@ describeStack(undefined, 'logins', form => {
       expect([jar, (await whoAmI(stack.url, { Cookie: jar })).status]).toEqual([jar, 401]);
   });
 
-  test('of two logins none counts, and the browser is told to forget both', async () => {
-    const logins = [await logIn(stack, await addUser()), await logIn(stack, await addUser())];
-    const sent = logins.map(({ cookies }) => `serviceauth=${cookies.get('serviceauth')}`);
+  const secretOf = ({ cookies }: { cookies: Map<string, string> }) =>
+    `serviceauth=${cookies.get('serviceauth')}`;
+
+  test("of two users' logins none counts, and the browser is told to forget both", async () => {
+    const sent = [await logIn(stack, await addUser()), await logIn(stack, await addUser())].map(
+      secretOf,
+    );
     for (const Cookie of [sent.join('; '), sent.reverse().join('; ')]) {
       const answer = await whoAmI(stack.url, { Cookie });
       const { detail } = await expectProblem(answer, 401, 'unauthorized');
-      expect(detail).toContain('two logins were sent');
+      expect(detail).toContain('of several users');
       const paths = answer.headers
         .getSetCookie()
         .map(line => /^serviceauth=; Path=([^;]+); Expires=Thu, 01 Jan 1970/.exec(line)?.[1]);
-      expect(paths.filter(path => path !== undefined).sort()).toEqual(['/', '/api']);
+      expect(paths).toEqual(expect.arrayContaining(['/', '/api', '/api/', '/api/users']));
     }
     for (const Cookie of sent) expect((await whoAmI(stack.url, { Cookie })).status).toBe(200);
+    const many = Array.from({ length: 5 }, () => `serviceauth=${newSecret()}`);
+    const Cookie = [...many, sent[0]].join('; ');
+    await expectProblem(await whoAmI(stack.url, { Cookie }), 401, 'unauthorized');
+  });
+
+  test('beside a login cookies of other services do not count, nor do older logins', async () => {
+    const user = await addUser();
+    const [older, newer] = [await logIn(stack, user), await logIn(stack, user)].map(secretOf);
+    const foreign = `serviceauth=${newSecret()}`;
+    for (const sent of [
+      [foreign, newer],
+      [newer, foreign],
+      [older, newer],
+    ]) {
+      const answer = await whoAmI(stack.url, { Cookie: sent.join('; ') });
+      expect(await answer.json()).toMatchObject({ username: user.username });
+    }
+  });
+
+  test('a logout ends all logins whose cookies it brings', async () => {
+    const sent = [await logIn(stack, await addUser()), await logIn(stack, await addUser())].map(
+      secretOf,
+    );
+    const headers = { Cookie: sent.join('; '), Origin: stack.url };
+    const out = await fetch(`${stack.url}/api/logout`, { method: 'DELETE', headers });
+    expect(out.status).toBe(204);
+    expect(out.headers.getSetCookie().join('\n')).toContain('serviceauth=; Path=/api;');
+    for (const Cookie of sent) expect((await whoAmI(stack.url, { Cookie })).status).toBe(401);
   });
 
   test('a header that begins with an address is not the password of that address', async () => {

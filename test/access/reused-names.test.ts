@@ -32,7 +32,7 @@ test('a request of a removed user makes nothing in the name of the next one', as
   await db.transaction(tx => removeUser(tx, 'u', noAudit));
   await add();
 
-  const login = { timeout: 60, instead: undefined, auditAs: () => noAudit };
+  const login = { timeout: 60, instead: [], auditAs: () => noAudit };
   expect(await beginLogin(db, removed, login)).toBeUndefined();
   const link = { address: { path: '/api/jobs', query: '' }, seconds: 60, audit: noAudit };
   const keys = { SECRET_KEY: 'key', SECRET_KEY_BEFORE: undefined };

@@ -178,7 +178,7 @@ describe('on a table that has grown, after statistics that are older', () => {
       FEW,
       async () => {
         const { id } = await insertHeld();
-        return () => cancelJob(database.db, id);
+        return () => cancelJob(database.db, id, { byUser: true });
       },
     ],
     [

@@ -155,7 +155,7 @@ export async function start(
 
 export async function cancel(actor: Actor, around: Surroundings, id: string): Promise<void> {
   const { database } = makeContext(actor, around);
-  await database.db.transaction(tx => cancelJob(tx, id));
+  await database.db.transaction(tx => cancelJob(tx, id, { byUser: true }));
 }
 
 export async function removeOld(actor: Actor, around: Surroundings): Promise<void> {

@@ -61,6 +61,24 @@ describe.each(SHELLS)('a lost run whose PID has led another session since, under
 });
 
 test.each(SHELLS)(
+  'a stop ends what has no mark but a stream of a command that ended, under %s',
+  async shell => {
+    const host = harness.makeHost(shell);
+    const client = await harness.connect(host);
+    const script = 'env -i PATH="$PATH" HOME="$HOME" sleep 303 & exit';
+    const events = client.run({ id: 'unmarked', token: 'one', script });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const left = () => processesOf(host).filter(line => / sleep 303 $/.test(line));
+    const isAlone = () =>
+      left().length === 1 &&
+      !existsSync(`/proc/${sessionOf(Number.parseInt(left()[0] ?? '', 10))}`);
+    await waitFor(isAlone, { what: 'the end of the command alone' });
+    expect(await client.stop('unmarked')).toEqual({ result: 'killed' });
+    expect(left()).toEqual([]);
+  },
+);
+
+test.each(SHELLS)(
   'a stop ends the whole session of a command that ended, where one of it has the mark, under %s',
   async shell => {
     const host = harness.makeHost(shell);

@@ -1,15 +1,13 @@
 import type { Response } from 'express';
 import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
-import { freeIdempotencyKey } from '../../../shared/jobs/idempotency.ts';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import type { ApiContext } from '../../context.ts';
-import { currentUser } from '../../identity/current-user.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { jobError } from '../views/job-error.ts';
 import { identifyAfterEnd } from './identify-after-end.ts';
 import { limitWait } from './limit-wait.ts';
-import { readIdempotencyKey, type StartedJob } from './start-requested-job.ts';
+import type { StartedJob } from './start-requested-job.ts';
 
 /**
  * Starts a job of an AwaitedKind and waits for it. Throws the job's error. Undefined where the client has disconnected.
@@ -64,19 +62,11 @@ export async function whileClientWaits<T>(
   try {
     return await work(signal);
   } catch (error) {
-    if (!job.isJoined) publishCancelled(api, await abandonJob(api, res, job));
+    if (!job.isJoined)
+      publishCancelled(api, await cancelJob(api.database.db, job.id, { byUser: false }));
     if (isDisconnected()) return undefined;
     throw signal.aborted && !res.headersSent ? serviceStopping() : error;
   }
-}
-
-/** Cancels it, and lets the same request under the same key start another. */
-function abandonJob(api: ApiContext, res: Response, { id }: JobSummary): Promise<string[]> {
-  const key = readIdempotencyKey(api, res.req);
-  return api.database.db.transaction(async tx => {
-    if (key) await freeIdempotencyKey(tx, currentUser(res).username, { ...key, job: id });
-    return cancelJob(tx, id);
-  });
 }
 
 const serviceStopping = () => unavailable('the service is stopping.', 'Try again.', 2);

@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { EventStream } from './event-stream.ts';
 import { JobFeed } from './job-feed.ts';
+import { isNewer } from './job-watch.ts';
 import type { OutputReader } from './output-reader.ts';
 
 const ended: (() => unknown)[] = [];
@@ -53,4 +54,9 @@ test('a stream that begins with such an end gets it', async () => {
   const { stream, text } = await openStream();
   openFeed().add(stream, row(9, new Date()));
   expect(await text).toMatch(END);
+});
+
+test('what is read late from before a failover does not undo an end', () => {
+  expect(isNewer(row(7, null), row(5, new Date()))).toBe(false);
+  expect(isNewer(row(7, new Date()), row(5, new Date()))).toBe(true);
 });

@@ -155,11 +155,14 @@ export class JobWatch {
 }
 
 /**
- * A query that began before the caller's own read may return an older row. An end is never older, though an asynchronous
- * failover may give it a lower version.
+ * A query that began before the caller's own read may return an older row. An end is never older, and nothing but another
+ * end is newer than it, though an asynchronous failover may give it a lower version.
  */
-export const isNewer = (row: Known, known: Known) =>
-  row.version > known.version || (row.finished !== null && known.finished === null);
+export function isNewer(row: Known, known: Known): boolean {
+  const isEnd = row.finished !== null && known.finished === null;
+  const isBegunAgain = row.finished === null && known.finished !== null;
+  return isEnd || (row.version > known.version && !isBegunAgain);
+}
 
 /** The ids are one array in text form: a list of parameters would make a statement for each length. */
 const selectJobs = prepareOnce(db =>

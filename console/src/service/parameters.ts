@@ -40,6 +40,8 @@ export const useStoreParameter = (mid: string) =>
   useMutation({
     mutationFn: async ({ aid, text, isInput, tag }: Stored) => {
       const isNew = tag === undefined;
+      // An API of the previous release does not know the condition.
+      if (isNew) await refuseExisting(mid, aid);
       const header = isNew ? { 'If-None-Match': '*' } : { 'If-Match': tag };
       const params = { path: { mid, aid }, header };
       const stored = unwrap(
@@ -63,9 +65,24 @@ export const useStoreParameter = (mid: string) =>
 /** The service's words are for programs. */
 const sayThatItExists = (aid: string) => (error: unknown) => {
   if (!(error instanceof WindlassError && error.code === 'precondition_failed')) throw error;
-  throw new WindlassError({
+  throw exists(aid);
+};
+
+async function refuseExisting(mid: string, aid: string): Promise<void> {
+  const params = { path: { mid, aid } };
+  const asked = windlass.api.GET('/api/models/{mid}/parameters/{aid}', {
+    params,
+    parseAs: 'text',
+  });
+  if ((await asked).response.status === 404) return;
+  // Where it is not known whether there is one, none is replaced.
+  await unwrap(asked);
+  throw exists(aid);
+}
+
+const exists = (aid: string) =>
+  new WindlassError({
     code: 'exists',
     detail: `There is a parameter ${aid} already.`,
     hint: 'Choose another name, or change that one.',
   });
-};

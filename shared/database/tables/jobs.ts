@@ -68,6 +68,8 @@ export const jobs = pgTable(
     /** Leases lost in a row without progress in between. */
     consecutiveLosses: smallint().notNull().default(0),
     cancelRequested: time(),
+    /** Somebody asked for it, rather than that the client of a request left: a repeat of that does not start it again. */
+    userCancelled: boolean(),
 
     /** Bytes stored so far. */
     stdoutBytes: count(),

@@ -55,7 +55,8 @@ hold_streams() { exec 8<"$dir/out" 9<"$dir/err"; }
 find_heir() {
   { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null || return 1
   while [ -e "$dir/heir.$pid.$its_start" ]; do
-    { read -r pid its_start <"$dir/heir.$pid.$its_start"; } 2>/dev/null || return 1
+    # The previous release wrote no start.
+    { read -r pid its_start <"$dir/heir.$pid.$its_start" && [ -n "$its_start" ]; } 2>/dev/null || return 1
   done
 }
 

@@ -30,9 +30,12 @@ end_child() {
 # end_orphans: terminates the children that wait for a request and whose attempt's directory was removed. Nobody can ask
 # them any more, and nothing else would tell them.
 end_orphans() {
-  for pid in $(ls -l /proc/[0-9]*/fd/0 | LC_ALL=C sed -n \
+  for pid in $(ls -ln /proc/[0-9]*/fd/0 2>/dev/null | LC_ALL=C sed -n \
     's|.* /proc/\([0-9]*\)/fd/0 -> .*/\.windlass/runs/[^/]*/go (deleted)$|\1|p'); do
-    kill -TERM "$pid"
+    # A name may look like the rest of another line.
+    case $(readlink "/proc/$pid/fd/0") in
+    */.windlass/runs/*/'go (deleted)') kill -TERM "$pid" ;;
+    esac
   done
 }
 

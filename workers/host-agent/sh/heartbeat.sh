@@ -2,7 +2,8 @@
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
 # start_heartbeat NAME DIRECTORY: starts the heartbeat process for the runs of that serve, unless one is alive or
-# starting: its PID is not yet recorded. After two ticks it never will be. A second one would do no harm.
+# starting: its PID is not yet recorded. After two ticks it never will be: one more is started, and on a full disk, which
+# looks the same, no third. A second one would do no harm.
 start_heartbeat() {
   if ! create_exclusive "$2/heartbeat" y; then
     pid='' its_start=''
@@ -10,6 +11,8 @@ start_heartbeat() {
     if [ -n "$its_start" ]; then
       if is_alive "$pid" "$its_start"; then return 0; fi
     elif ! [ "$2/stamp.a" -nt "$2/heartbeat" ] || ! [ "$2/stamp.b" -nt "$2/heartbeat" ]; then
+      return 0
+    elif ! create_exclusive "$2/heartbeat.again" y; then
       return 0
     fi
   fi
@@ -25,6 +28,7 @@ heartbeat() {
   exec 3<"$agent" # tells is_removed
   identify_host
   if read_process $$; then echo "$$ $start" >"$base/serve/$name/heartbeat"; fi
+  if [ -s "$base/serve/$name/heartbeat" ]; then rm -f "$base/serve/$name/heartbeat.again"; fi
   while :; do
     set --
     for dir in "$base/runs/$name"-*; do

@@ -1,6 +1,19 @@
 # Part of agent.sh: kills the process tree of a run.
 # shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
+# holds_streams: whether a process of the run's session has a stream of the run in $dir open. Only the run has these.
+holds_streams() {
+  for pid in $(ls -ln /proc/[0-9]*/fd 2>/dev/null | LC_ALL=C awk -v run="${dir#"$base"}" '
+    /^\/proc\// { pid = $0; gsub(/[^0-9]/, "", pid) }
+    sub(/^.* -> /, "") && ($0 ~ /\/(out|err)$/) {
+      end = run substr($0, length($0) - 3)
+      if (length($0) >= length(end) && substr($0, length($0) - length(end) + 1) == end) print pid
+    }'); do
+    if read_process "$pid" && [ "$session" = "$leader" ]; then return 0; fi
+  done
+  return 1
+}
+
 # find_run_processes: sets processes to the live ones of the run in $dir, as PID:START: those found before, those with
 # its mark in their environment, those of its session, and all their descendants, without its supervisor and dds. It
 # misses an orphan without mark and session: to find that takes a cgroup, and so root. is_own: the session is the run's.
@@ -11,8 +24,8 @@ find_run_processes() {
   done
   leader=- leader_start=-
   { read -r leader leader_start <"$dir/child"; } 2>/dev/null
-  # A dead leader's PID may have led another session since. That one has no process with the mark.
-  if is_alive "$leader" "$leader_start"; then is_own=y; fi
+  # A dead leader's PID may have led another session since. That one has no process with the mark or with a stream.
+  if is_alive "$leader" "$leader_start"; then is_own=y; elif read_process "$leader"; then leader=- is_own=''; fi
   for file in $(grep -lsF "WINDLASS_RUN=$dir" /proc/[0-9]*/environ); do
     pid=${file#/proc/}
     pid=${pid%/environ}
@@ -21,6 +34,7 @@ find_run_processes() {
     processes="$processes $pid:$start"
     if [ "$session" = "$leader" ]; then is_own=y; fi
   done
+  if [ -z "$is_own" ] && holds_streams; then is_own=y; fi
   if [ -z "$is_own$processes" ]; then return 0; fi
   if [ -z "$is_own" ]; then leader=-; fi
   for file in /proc/[0-9]*; do

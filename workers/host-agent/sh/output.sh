@@ -66,8 +66,11 @@ require_listing() {
   until is_listed; do
     if [ ! -d "$base/runs/." ]; then abort_serve; fi
     if [ $tries -ge 20 ]; then
-      if lacks "$dir" || lacks "$dir/supervisor"; then return 1; fi
-      abort_serve
+      # Of this home, not of a directory that stands in for it.
+      require_fences
+      if ! lacks "$dir" && ! lacks "$dir/supervisor"; then abort_serve; fi
+      require_fences
+      return 1
     fi
     tries=$((tries + 1))
     sleep_fraction 05
