@@ -61,7 +61,10 @@ export function clearLoginCookies(
 export function clearAllLoginCookies(req: Request, res: Response, config: Config): void {
   const paths = new Set(['/', cookiePath(config)]);
   let path = '';
-  for (const part of `${publicPath(config)}${req.path}`.split('/').slice(1, 1 + MAX_PARTS)) {
+  const [address = ''] = req.originalUrl.split('?');
+  for (const part of `${publicPath(config)}${address}`.split('/').slice(1, 1 + MAX_PARTS)) {
+    // A cookie's path has no other characters that a browser sends as they are.
+    if (!/^[\w.~%-]+$/.test(part)) break;
     path += `/${part}`;
     for (const each of [path, `${path}/`]) paths.add(each);
   }

@@ -1,11 +1,7 @@
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditAs } from '../identity/audit.ts';
-import {
-  clearAllLoginCookies,
-  clearLoginCookies,
-  readLoginCookies,
-} from '../identity/login-cookies.ts';
+import { clearLoginCookies, readLoginCookies } from '../identity/login-cookies.ts';
 import { endLoginsOf } from '../identity/logins.ts';
 import { operation } from '../openapi/operation.ts';
 
@@ -23,8 +19,7 @@ export default routes('json-body', (router, api) => {
         const ended = await endLoginsOf(api.database.db, secrets, audit);
         // Closes all event streams of the user: clients with other credentials reconnect.
         for (const username of ended) api.credentialCache.invalidate(username);
-        if (ended.size > 1) clearAllLoginCookies(req, res, api.config);
-        else clearLoginCookies(req, res, api.config);
+        clearLoginCookies(req, res, api.config);
         res.status(204).end();
       },
     }),

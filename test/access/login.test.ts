@@ -332,6 +332,11 @@ describeStack(undefined, 'logins', form => {
       expect(paths).toEqual(expect.arrayContaining(['/', '/api', '/api/', '/api/users']));
     }
     for (const Cookie of sent) expect((await whoAmI(stack.url, { Cookie })).status).toBe(200);
+    const [first, second] = sent;
+    for (const path of ['/api/a;b/c', '/api/%zz/', '/api/a\'b"c']) {
+      const answer = await fetch(stack.url + path, { headers: { Cookie: `${first}; ${second}` } });
+      expect([path, answer.status < 500]).toEqual([path, true]);
+    }
     const many = Array.from({ length: 5 }, () => `serviceauth=${newSecret()}`);
     const Cookie = [...many, sent[0]].join('; ');
     await expectProblem(await whoAmI(stack.url, { Cookie }), 401, 'unauthorized');
@@ -352,13 +357,11 @@ describeStack(undefined, 'logins', form => {
   });
 
   test('a logout ends all logins whose cookies it brings', async () => {
-    const sent = [await logIn(stack, await addUser()), await logIn(stack, await addUser())].map(
-      secretOf,
-    );
+    const user = await addUser();
+    const sent = [await logIn(stack, user), await logIn(stack, user)].map(secretOf);
     const headers = { Cookie: sent.join('; '), Origin: stack.url };
     const out = await fetch(`${stack.url}/api/logout`, { method: 'DELETE', headers });
     expect(out.status).toBe(204);
-    expect(out.headers.getSetCookie().join('\n')).toContain('serviceauth=; Path=/api;');
     for (const Cookie of sent) expect((await whoAmI(stack.url, { Cookie })).status).toBe(401);
   });
 
