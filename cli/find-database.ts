@@ -1,14 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { openDatabase } from '../shared/database/connect.ts';
 import { withScram } from '../shared/database/host-urls.ts';
 import { createLog } from '../shared/process/log.ts';
-import { packageRoot } from '../shared/process/package-root.ts';
 import type { Config } from '../shared/settings/config.ts';
-import { chooseDataDir, hasDataDir } from './choose-data-dir.ts';
 import { CommandError, ifMissing } from './command-error.ts';
-import { DataDirInUse, isDataDirInUse } from './data-dir-lock.ts';
+import { findDataDir } from './data-dir/find-data-dir.ts';
+import { DataDirInUse, isDataDirInUse } from './data-dir/lock.ts';
 import { DATABASE_NAME, DATABASE_USER } from './embedded-postgres/cluster.ts';
 import { startPostgres } from './embedded-postgres/postgres.ts';
 import { prepareRoles } from './embedded-postgres/roles.ts';
@@ -67,23 +65,6 @@ export async function withDirectDatabase<T>(
     throw explainDatabaseError(error, url, 'DATABASE_DIRECT_URL');
   });
 }
-
-const optionsOf = (config: Config) => ({
-  given: config.DATA_DIR,
-  checkout: fileURLToPath(packageRoot),
-});
-
-/** The data directory of the service. Throws CommandError where there is none: a mistyped name must not make one. */
-export function findDataDir(config: Config): string {
-  if (hasDataDir(optionsOf(config))) return chooseDataDir(optionsOf(config)).dataDir;
-  const other = config.DATABASE_URL ? 'S3_ENDPOINT' : 'DATABASE_URL';
-  throw new CommandError(`There is no data directory ${config.DATA_DIR ?? 'of this checkout'}.`, {
-    hint: `Set DATA_DIR or ${other} to that of the service.`,
-  });
-}
-
-/** The same, made where there is none. */
-export const makeDataDir = (config: Config): string => chooseDataDir(optionsOf(config)).dataDir;
 
 async function answers(url: string): Promise<boolean> {
   const database = openDatabase(url, { max: 1 });

@@ -1,7 +1,7 @@
 import { lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { SystemUser } from '../shared/process/system-users.ts';
 import { syncDirectory } from '../shared/storage/sync-directory.ts';
-import type { ServiceUser } from './embedded-postgres/service-user.ts';
 
 /**
  * Atomic write of one line to a file that only this user (and root) can read: after a crash it has the old content or the
@@ -10,7 +10,7 @@ import type { ServiceUser } from './embedded-postgres/service-user.ts';
 export async function writeAtomically(
   path: string,
   text: string,
-  user?: ServiceUser,
+  user?: SystemUser,
 ): Promise<void> {
   const temporary = `${path}.tmp`;
   // Root writes for the service of another user, too.

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chooseDataDir } from '../cli/choose-data-dir.ts';
+import { chooseDataDir } from '../cli/data-dir/choose-data-dir.ts';
 import { packageRoot } from '../shared/process/package-root.ts';
 import { DevStack } from './dev/dev-stack.ts';
 import { listFiles, listReachable } from './dev/module-graph.ts';

@@ -15,7 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  * Acquires a lock between processes of one machine and returns a function that releases it. Calls `onWait` once if
  * another process owns it.
  *
- * It is acquired, released and broken as that of cli/data-dir-lock.ts, which says why; its file is named after its owner
+ * It is acquired, released and broken as that of cli/data-dir/lock.ts, which says why; its file is named after its owner
  * (pid and start time). Written by hand: it runs before any package is installed.
  */
 export async function acquireLock(path, onWait) {

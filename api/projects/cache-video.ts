@@ -4,6 +4,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../shared/jobs/job-record.ts';
+import { RESULT_AVAILABLE } from '../../shared/jobs/result-retention.ts';
 import { putCacheEntry } from '../../shared/projects/cache-entry.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -60,7 +61,7 @@ export async function cacheVideo(
     const [kept] = await tx
       .select({ id: jobs.id })
       .from(jobs)
-      .where(and(eq(jobs.id, row.id), sql`${jobs.finished} > now() - interval '24 hours'`))
+      .where(and(eq(jobs.id, row.id), sql`${jobs.finished} > now() - ${RESULT_AVAILABLE}`))
       // Its record, which keeps the video, is not removed before the entry keeps it.
       .for('key share');
     if (!kept)

@@ -1,13 +1,7 @@
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
-import {
-  type JobState,
-  jobs,
-  members,
-  models,
-  projects,
-  uploads,
-} from '../../shared/database/schema.ts';
+import { jobs, members, models, projects, uploads } from '../../shared/database/schema.ts';
+import type { JobState } from '../../shared/jobs/job-states.ts';
 
 /** Nothing of what a parse failed with, which may be long. */
 const { uid, model, parser, input, job, created, accessed } = uploads;

@@ -1,13 +1,8 @@
 import { asc, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import {
-  type JobRow,
-  type JobState,
-  jobs,
-  parts,
-  type UploadRow,
-} from '../../shared/database/schema.ts';
+import { type JobRow, jobs, parts, type UploadRow } from '../../shared/database/schema.ts';
+import type { JobState } from '../../shared/jobs/job-states.ts';
 import { MAX_PARTS } from '../../shared/uploads/uploads.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 

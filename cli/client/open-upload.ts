@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../clients/typescript/src/error.ts';
 import { type OpenedFile, openFile } from '../../clients/typescript/src/node.ts';
+import { isOutOfSpace } from '../../shared/process/disk-errors.ts';
 import { CommandError } from '../command-error.ts';
 
 export interface OpenedUpload extends OpenedFile {
@@ -20,7 +21,8 @@ export async function openUpload(path: string): Promise<OpenedUpload> {
     if (found.isFIFO() || (isStandardInput(path) && found.isSocket())) return await spool(path);
     return { ...(await openFile(path)), isPiped: false };
   } catch (cause) {
-    if (cause instanceof WindlassError || isFullDisk(cause)) throw cause;
+    // Of the temporary file, not of the given one.
+    if (cause instanceof WindlassError || isOutOfSpace(cause)) throw cause;
     throw new CommandError(`${path} cannot be read.`, { cause });
   }
 }
@@ -40,7 +42,3 @@ async function spool(path: string): Promise<OpenedUpload> {
 }
 
 const isStandardInput = (path: string) => ['/dev/stdin', '/dev/fd/0'].includes(path);
-
-/** Of the temporary file, not of the given one. */
-const isFullDisk = (error: unknown) =>
-  ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(String((error as NodeJS.ErrnoException).code));

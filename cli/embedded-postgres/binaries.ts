@@ -16,9 +16,11 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { SYSTEM_DIR } from '../choose-data-dir.ts';
+import { isDiskFull } from '../../shared/process/disk-errors.ts';
+import type { SystemUser } from '../../shared/process/system-users.ts';
 import { CommandError, errnoOf, ifMissing } from '../command-error.ts';
-import { type ServiceUser, translateSwitchError } from './service-user.ts';
+import { SYSTEM_DIR } from '../data-dir/choose-data-dir.ts';
+import { translateSwitchError } from './postgres-user.ts';
 
 const STALE_AFTER_MS = 3_600_000;
 
@@ -37,7 +39,7 @@ interface NativePackage {
 }
 
 interface FindOptions {
-  user: ServiceUser | undefined;
+  user: SystemUser | undefined;
   dataDir: string;
   /** Stands in for SYSTEM_DIR in tests. */
   systemDir?: string;
@@ -95,7 +97,8 @@ async function tryToLink(native: string): Promise<boolean> {
       await symlink(points, temporary);
       await rename(temporary, path);
     } catch (error) {
-      if (['EACCES', 'EPERM', 'EROFS', 'ENOSPC'].includes(errnoOf(error) ?? '')) return false;
+      if (isDiskFull(error) || ['EACCES', 'EPERM', 'EROFS'].includes(errnoOf(error) ?? ''))
+        return false;
       throw error;
     }
   }
@@ -112,7 +115,7 @@ async function readLink(path: string): Promise<string | undefined> {
 }
 
 /** False if this user cannot reach the binaries. Other errors are reported by readMajor(). */
-async function canRun(native: string, user: ServiceUser | undefined): Promise<boolean> {
+async function canRun(native: string, user: SystemUser | undefined): Promise<boolean> {
   try {
     await runAs(join(native, 'bin', 'postgres'), user);
     return true;
@@ -121,7 +124,7 @@ async function canRun(native: string, user: ServiceUser | undefined): Promise<bo
   }
 }
 
-async function readMajor(postgres: string, user: ServiceUser | undefined): Promise<number> {
+async function readMajor(postgres: string, user: SystemUser | undefined): Promise<number> {
   try {
     const version = await runAs(postgres, user);
     return Number(/ (\d+)/.exec(version)?.[1]);
@@ -143,7 +146,7 @@ function describe(error: unknown): string {
   return errnoOf(error) === 'EACCES' ? 'permission denied' : String(error);
 }
 
-async function runAs(postgres: string, user: ServiceUser | undefined): Promise<string> {
+async function runAs(postgres: string, user: SystemUser | undefined): Promise<string> {
   const { stdout } = await promisify(execFile)(postgres, ['--version'], {
     cwd: '/',
     env: { LC_ALL: 'C' },
@@ -168,7 +171,7 @@ async function copyNative({ native, label }: NativePackage, parent: string): Pro
     await rename(join(copy, 'native'), target);
   } catch (error) {
     const code = errnoOf(error);
-    if (code === 'ENOSPC') {
+    if (isDiskFull(error)) {
       throw new CommandError(`The disk of ${parent} is full: Postgres needs 60 MB there.`, {
         cause: error,
       });

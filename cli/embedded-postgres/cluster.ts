@@ -10,14 +10,15 @@ import {
   stat,
 } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { SystemUser } from '../../shared/process/system-users.ts';
 import { findPostgresUser } from '../../shared/process/system-users.ts';
 import { syncDirectory } from '../../shared/storage/sync-directory.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
 import { findBinaries, type PostgresBinaries } from './binaries.ts';
 import { commitPassword, type Password, readPassword, setPassword } from './password.ts';
+import { choosePostgresUser } from './postgres-user.ts';
 import { runTool } from './run-tool.ts';
 import { openServerLog, type ServerLog } from './server-log.ts';
-import { chooseServiceUser, type ServiceUser } from './service-user.ts';
 import { translateSystemError } from './translate-errors.ts';
 import { stopOrphans } from './wrapper.ts';
 
@@ -29,7 +30,7 @@ export interface Cluster {
   /** Its real path, `<dataDir>/postgres`. */
   directory: string;
   dataDir: string;
-  user: ServiceUser | undefined;
+  user: SystemUser | undefined;
   binaries: PostgresBinaries;
   password: string;
   log: ServerLog;
@@ -54,7 +55,7 @@ export async function prepareCluster({
 }: ClusterOptions): Promise<Cluster> {
   let log: ServerLog | undefined;
   try {
-    const user = chooseServiceUser(join(dataDir, 'postgres'));
+    const user = choosePostgresUser(join(dataDir, 'postgres'));
     log = await openServerLog(dataDir);
     const binaries = await findBinaries({ user, dataDir, systemDir });
     return await openOrCreate({ dataDir, user, log, binaries, signal });
@@ -151,7 +152,7 @@ async function checkDirectory(path: string, { major }: PostgresBinaries): Promis
 }
 
 /** Removes what killed starts left: an incomplete directory each, and an initdb that may still run. */
-async function removeIncomplete(dataDir: string, user: ServiceUser | undefined): Promise<void> {
+async function removeIncomplete(dataDir: string, user: SystemUser | undefined): Promise<void> {
   for (const entry of await readdir(dataDir, { withFileTypes: true })) {
     const { name } = entry;
     // A link would lead to what is not ours.
@@ -165,7 +166,7 @@ async function removeIncomplete(dataDir: string, user: ServiceUser | undefined):
 /** Stops the processes that still run on the directory. Throws CommandError if some cannot be stopped. */
 export async function requireNoOrphans(
   directory: string,
-  user: ServiceUser | undefined,
+  user: SystemUser | undefined,
 ): Promise<void> {
   if (await stopOrphans(directory, user)) return;
   throw new CommandError(`A Postgres that runs on ${directory} could not be stopped.`, {

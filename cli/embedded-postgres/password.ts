@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { SystemUser } from '../../shared/process/system-users.ts';
 import { syncDirectory } from '../../shared/storage/sync-directory.ts';
 import { ifMissing } from '../command-error.ts';
 import { writeAtomically } from '../write-atomically.ts';
 import { runTool } from './run-tool.ts';
 import type { ServerLog } from './server-log.ts';
-import type { ServiceUser } from './service-user.ts';
 
 export interface Password {
   text: string;
@@ -22,7 +22,7 @@ export interface Password {
  */
 export async function readPassword(
   dataDir: string,
-  user: ServiceUser | undefined,
+  user: SystemUser | undefined,
 ): Promise<Password> {
   const path = join(dataDir, 'postgres.password');
   const known = (await readFile(path, 'utf8').catch(ifMissing(''))).trim();
@@ -51,7 +51,7 @@ export function setPassword(options: {
   postgres: string;
   role: string;
   password: Password;
-  user: ServiceUser | undefined;
+  user: SystemUser | undefined;
   log: ServerLog;
   signal?: AbortSignal;
 }): Promise<void> {

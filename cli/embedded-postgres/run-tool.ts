@@ -1,5 +1,5 @@
+import type { SystemUser } from '../../shared/process/system-users.ts';
 import type { ServerLog } from './server-log.ts';
-import type { ServiceUser } from './service-user.ts';
 import { translatePostgresError } from './translate-errors.ts';
 import { runWrapped } from './wrapper.ts';
 
@@ -8,7 +8,7 @@ export async function runTool(options: {
   /** The real path of its working directory. */
   directory: string;
   command: string[];
-  user: ServiceUser | undefined;
+  user: SystemUser | undefined;
   log: ServerLog;
   /** What it does: follows "could not" in the message. */
   task: string;

@@ -1,3 +1,4 @@
+import { isDiskFull } from '../../shared/process/disk-errors.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
 
 interface Failure {
@@ -65,7 +66,7 @@ export function translatePostgresError(failure: Failure): CommandError {
 export function translateSystemError(error: unknown, dataDir: string): unknown {
   if (error instanceof CommandError) return error;
   const code = errnoOf(error);
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return new CommandError(`The disk of ${dataDir} is full.`, {
       hint: 'Free some space, then start again.',
       cause: error,

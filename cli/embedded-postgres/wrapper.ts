@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
+import type { SystemUser } from '../../shared/process/system-users.ts';
 import { readScript } from '../shell-script.ts';
-import { type ServiceUser, translateSwitchError } from './service-user.ts';
+import { translateSwitchError } from './postgres-user.ts';
 
 /** wrapper.sh finds wrappers by this word in their command line. */
 const WRAPPER_NAME = 'windlass-postgres-wrapper';
@@ -18,7 +19,7 @@ interface WrapOptions {
   /** The real path of the data directory: wrapper.sh compares it with working directories. */
   directory: string;
   command: string[];
-  user: ServiceUser | undefined;
+  user: SystemUser | undefined;
   /** Descriptor for the command's output. */
   output: number;
 }
@@ -79,7 +80,7 @@ export async function stopOrphans(directory: string, user: WrapOptions['user']):
 
 function spawnScript(
   args: string[],
-  { user, ...options }: { user: ServiceUser | undefined; cwd: string; stdio: StdioOptions },
+  { user, ...options }: { user: SystemUser | undefined; cwd: string; stdio: StdioOptions },
 ): ChildProcess {
   const script = readScript(new URL('./wrapper.sh', import.meta.url));
   try {
@@ -98,7 +99,7 @@ type StdioOptions = 'ignore' | ('ignore' | 'pipe' | number)[];
 
 function waitForExit(
   child: ChildProcess,
-  user: ServiceUser | undefined,
+  user: SystemUser | undefined,
 ): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     child.once('error', error => reject(translateSwitchError(error, user)));

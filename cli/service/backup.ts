@@ -8,7 +8,8 @@ import { writeBackup } from '../backup/write-backup.ts';
 import { printRecord } from '../client/print-records.ts';
 import { ProgressLine } from '../client/progress.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
-import { findDataDir, withDirectDatabase } from '../find-database.ts';
+import { findDataDir } from '../data-dir/find-data-dir.ts';
+import { withDirectDatabase } from '../find-database.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass backup FOLDER`: the folder is there whole, or not at all. */

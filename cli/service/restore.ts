@@ -7,9 +7,9 @@ import { explain } from '../backup/explain.ts';
 import { restoreBackup } from '../backup/restore-backup.ts';
 import { printRecord } from '../client/print-records.ts';
 import { ProgressLine } from '../client/progress.ts';
+import { makeDataDir } from '../data-dir/find-data-dir.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
 import { prepareRoles } from '../embedded-postgres/roles.ts';
-import { makeDataDir } from '../find-database.ts';
 import { storeOf } from './backup.ts';
 import type { CommandContext } from './command-context.ts';
 

@@ -12,7 +12,8 @@ import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets/secr
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
-import { findDataDir, withDirectDatabase } from '../find-database.ts';
+import { findDataDir } from '../data-dir/find-data-dir.ts';
+import { withDirectDatabase } from '../find-database.ts';
 import { readSecrets, type StoredSecrets, writeSecrets } from '../generated-secrets.ts';
 import type { CommandContext } from './command-context.ts';
 

@@ -9,7 +9,7 @@ import { findDecoderUser } from '../../shared/process/system-users.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { isSharedFolder } from '../../shared/storage/shared-folder.ts';
 import { CommandError } from '../command-error.ts';
-import { chooseServiceUser } from '../embedded-postgres/service-user.ts';
+import { choosePostgresUser } from '../embedded-postgres/postgres-user.ts';
 import type { UserNamespace } from '../supervisor/user-namespace.ts';
 import {
   findOwnAccount,
@@ -48,7 +48,7 @@ export async function prepareServiceUsers(
 ): Promise<ServiceUsers> {
   requireServiceUsers(config);
   if (!mayChooseUsers()) return {};
-  const database = config.DATABASE_URL ? undefined : chooseServiceUser(join(dataDir, 'postgres'));
+  const database = config.DATABASE_URL ? undefined : choosePostgresUser(join(dataDir, 'postgres'));
   const decoder = findDecoderUser();
   if (database && decoder?.uid === database.uid) throw isDecoder(database.name);
   const others = [database, decoder];

@@ -18,6 +18,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
+import { isDiskFull } from '../process/disk-errors.ts';
 import { Beneath } from './beneath.ts';
 import { assertFreeSpace } from './free-space.ts';
 import {
@@ -268,8 +269,7 @@ function rethrowMissing(error: unknown): never {
 }
 
 function translateDiskFull(error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  if (!isDiskFull(error)) return error;
   return new WindlassError('insufficient_storage', {
     detail: 'The disk of the object store is full.',
     hint: 'Free some space or ask the administrator to.',

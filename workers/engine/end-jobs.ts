@@ -3,9 +3,10 @@ import type { Db, Tx } from '../../shared/database/connect.ts';
 import { channelOf } from '../../shared/database/notifications.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
-import { type JobState, jobs } from '../../shared/database/schema.ts';
+import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import type { JobState } from '../../shared/jobs/job-states.ts';
 import { type Claim, LeaseLost, leasedBy } from './fencing-token.ts';
 import {
   anyId,

@@ -21,6 +21,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { isDiskFull } from '../../shared/process/disk-errors.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { findIsolation } from './confine.ts';
 
@@ -157,8 +158,7 @@ export function watchScratch(keepFree: number, onFull: () => void): NodeJS.Timeo
 }
 
 function throwDiskError(error: unknown): never {
-  const { code } = error as NodeJS.ErrnoException;
-  throw code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(error) : error;
+  throw isDiskFull(error) ? diskFull(error) : error;
 }
 
 export function diskFull(cause?: unknown): WindlassError {

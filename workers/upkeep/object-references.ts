@@ -10,9 +10,7 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { resultObjects } from '../../shared/jobs/result-objects.ts';
-
-/** A result can be fetched, or stored in a project's cache, until 24 h after the job's end; an hour is margin. */
-const RESULT_KEPT = sql`interval '25 hours'`;
+import { RESULT_KEPT } from '../../shared/jobs/result-retention.ts';
 
 /** The id in an object's key, `KIND/ID/…`. */
 const idInKey = (key: string) => key.split('/')[1] ?? '';

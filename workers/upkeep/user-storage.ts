@@ -13,6 +13,7 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { tryLock } from '../../shared/database/try-lock.ts';
+import { RESULT_KEPT } from '../../shared/jobs/result-retention.ts';
 import type { WorkerContext } from '../context.ts';
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'>;
@@ -22,8 +23,6 @@ const BATCH = 5_000;
 const PAGE = 50_000;
 /** Known counts are recounted this often, as a precaution: no way is known in which they become wrong. */
 const RECOUNTED = sql`interval '7 days'`;
-/** How long after its job a video counts, as in the triggers. */
-const VIDEO_KEPT = sql`interval '25 hours'`;
 
 const STORED = [artifacts, bookmarks, cacheEntries, views];
 
@@ -87,8 +86,8 @@ async function countUser(tx: Tx, owner: string, stopping: AbortSignal): Promise<
       from ${jobs} where owner = ${owner} and id > ${after} order by id limit ${PAGE}`;
     const [found] = await tx.execute<{ last: string | null; bytes: number }>(sql`
       with page as materialized (${page}), videos as (
-        select coalesce(result ->> 'stored', result ->> 'bytes')::bigint as bytes, finished + ${VIDEO_KEPT} as due from page
-        where kind = 'video' and result ->> 'object' is not null and finished > now() - ${VIDEO_KEPT}
+        select coalesce(result ->> 'stored', result ->> 'bytes')::bigint as bytes, finished + ${RESULT_KEPT} as due from page
+        where kind = 'video' and result ->> 'object' is not null and finished > now() - ${RESULT_KEPT}
       ), removals as (
         insert into ${storageChanges} (owner, bytes, due) select ${owner}, -bytes, due from videos
       )

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { ErrorRecord } from '../../../shared/errors/errors.ts';
 import type { JobSummary } from '../../../shared/jobs/job-record.ts';
+import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
 import { batchView } from '../../../shared/jobs/payloads/batch.ts';
 
 export { jobView } from '../../../shared/jobs/job-record.ts';
 
-export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 const state = z.enum(JOB_STATES);
 /** Why a job failed; further members belong to the code. */
 export const jobErrorRecord = z

@@ -6,9 +6,9 @@ import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
 import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
 import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
+import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
 import { limitPageBytes, pageQuery, toPage } from '../../http/pagination.ts';
 import { zonedTime } from '../../http/zoned-time.ts';
-import { JOB_STATES } from './job-view.ts';
 
 /**
  * A page reads so many jobs at most, however few of them match: it may be short or empty, and `next` goes on. So no

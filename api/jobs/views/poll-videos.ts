@@ -1,7 +1,7 @@
 import { batchLookups } from '../../../shared/database/batch-lookups.ts';
 import type { Database } from '../../../shared/database/connect.ts';
-import type { JobState } from '../../../shared/database/schema.ts';
 import type { ErrorRecord } from '../../../shared/errors/errors.ts';
+import type { JobState } from '../../../shared/jobs/job-states.ts';
 
 interface VideoKey {
   sid: string;

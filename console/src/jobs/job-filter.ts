@@ -1,3 +1,5 @@
+import type { JobState } from '../service/jobs.ts';
+
 const NAMES = [
   ...(['state', 'kind', 'search', 'by', 'host', 'owner', 'project', 'model'] as const),
   ...(['session', 'within', 'since', 'until'] as const),
@@ -5,10 +7,7 @@ const NAMES = [
 /** Filters as the address has them. */
 export type Filter = Partial<Record<(typeof NAMES)[number], string>>;
 
-export const STATES = new Map<
-  string,
-  ('queued' | 'running' | 'succeeded' | 'failed' | 'cancelled')[]
->([
+export const STATES = new Map<string, JobState[]>([
   ['Active', ['queued', 'running']],
   ['Failed', ['failed']],
   ['Succeeded', ['succeeded']],

@@ -12,6 +12,7 @@ import {
   text,
 } from 'drizzle-orm/pg-core';
 import { hasEnded, IS_AWAY, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
+import type { JobState } from '../../jobs/job-states.ts';
 import type { BatchState } from '../../jobs/payloads/batch.ts';
 import { bytea, count, time } from './columns.ts';
 
@@ -127,7 +128,6 @@ export const jobs = pgTable(
   ],
 );
 
-export type JobState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 export type JobRow = typeof jobs.$inferSelect;
 
 /** What a job's row does not keep: a trigger writes it down in the transaction of the change. See job-history.ts of the API. */

@@ -9,8 +9,8 @@ import {
   primaryKey,
   text,
 } from 'drizzle-orm/pg-core';
+import type { JobState } from '../../jobs/job-states.ts';
 import { count, storedBy, time } from './columns.ts';
-import type { JobState } from './jobs.ts';
 import { ofModel } from './projects.ts';
 
 /** What stays of a parse when the record of its job is removed: columns of that, `finished` in ISO 8601. */

@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { crc32 } from 'node:zlib';
 import { type Entry, openPromise, type ZipFile } from 'yauzl';
+import { isOutOfSpace } from '../../../shared/process/disk-errors.ts';
 import type { boundExpansion } from '../expand/bound-expansion.ts';
 import { TableError } from '../table/protocol.ts';
 
@@ -85,7 +86,7 @@ async function* readMember(
       yield piece;
     }
   } catch (error) {
-    if (error instanceof TableError || isOfDisk(error)) throw error;
+    if (error instanceof TableError || isOutOfSpace(error)) throw error;
     throw inMember(name, `it is damaged: ${messageOf(error)}`);
   }
   // Archives that are streamed have it after the bytes, and in the directory too.
@@ -106,11 +107,9 @@ function tooMany(): TableError {
 
 const messageOf = (error: unknown) =>
   (error instanceof Error ? error.message : String(error)).slice(0, 200);
-const isOfDisk = (error: unknown) =>
-  ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(String((error as NodeJS.ErrnoException).code));
 
 function refuse(error: unknown): never {
-  if (error instanceof TableError || isOfDisk(error)) throw error;
+  if (error instanceof TableError || isOutOfSpace(error)) throw error;
   throw new TableError({
     reason: `the ZIP archive is damaged: ${messageOf(error)}`,
     hint: 'Make the archive again, and send it again.',

@@ -14,8 +14,8 @@ import {
 import { createConnection, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { CommandError, errnoOf } from './command-error.ts';
-import { translateError } from './data-dir-errors.ts';
+import { CommandError, errnoOf } from '../command-error.ts';
+import { explainDataDirError } from './explain-data-dir-error.ts';
 
 /** Longest address of a Unix socket, in bytes: 108 with the final zero on Linux, 104 on macOS. */
 const LONGEST_ADDRESS = 103;
@@ -67,7 +67,7 @@ export async function lockDataDir({
         cause: error,
       });
     }
-    throw translateError(error, own);
+    throw explainDataDirError(error, own);
   }
   server.unref();
   removeStaleDirectories(dataDir);

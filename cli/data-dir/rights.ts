@@ -1,9 +1,9 @@
 import { chmodSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { findPostgresUser } from '../shared/process/system-users.ts';
-import { isSharedFolder } from '../shared/storage/shared-folder.ts';
-import { CommandError } from './command-error.ts';
-import { chooseServiceUser } from './embedded-postgres/service-user.ts';
+import { findPostgresUser } from '../../shared/process/system-users.ts';
+import { isSharedFolder } from '../../shared/storage/shared-folder.ts';
+import { CommandError } from '../command-error.ts';
+import { choosePostgresUser } from '../embedded-postgres/postgres-user.ts';
 
 /** What Windlass puts into its data directory, also under names of passage such as `postgres.init-…`. */
 const OWN = /^(lock|objects|postgres|secrets\.json)(\.|$)/;
@@ -32,7 +32,7 @@ export function requireOwn(directory: string): void {
   if (own === undefined) return;
   // Where others may write, they may have made the directory of the database, too: its owner says nothing.
   const isOpen = (statSync(directory).mode & 0o022) !== 0;
-  const user = isOpen ? findPostgresUser() : chooseServiceUser(join(directory, 'postgres'));
+  const user = isOpen ? findPostgresUser() : choosePostgresUser(join(directory, 'postgres'));
   const postgres = own === 0 ? user?.uid : undefined;
   const require = (path: string, isPostgres = false) => {
     // A link, and what it leads to.

@@ -7,15 +7,12 @@ import {
 } from '../../shared/process/system-users.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
 
-/** The account that the embedded Postgres runs as. */
-export type ServiceUser = SystemUser;
-
 /**
  * The account for Postgres, which refuses to run as root: the owner of its data, else `postgres` or `nobody`. The owner
  * comes first, as an account that was added later cannot read the data. Undefined if this process is not root. Throws
  * CommandError.
  */
-export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
+export function choosePostgresUser(clusterDir: string): SystemUser | undefined {
   if (process.geteuid?.() !== 0) return undefined;
   const users = readSystemUsers();
   const owner = statSync(clusterDir, { throwIfNoEntry: false });
@@ -32,7 +29,7 @@ export function chooseServiceUser(clusterDir: string): ServiceUser | undefined {
 }
 
 /** True if this user may enter the directory. The kernel decides, because it also knows access control lists. */
-export function canEnter(user: ServiceUser, directory: string): boolean {
+export function canEnter(user: SystemUser, directory: string): boolean {
   const { error, status } = spawnSync('/bin/sh', ['-c', 'test -x "$1"', 'sh', directory], {
     uid: user.uid,
     gid: user.gid,
@@ -45,7 +42,7 @@ export function canEnter(user: ServiceUser, directory: string): boolean {
 }
 
 /** An error for people, if this process may not become the user: the root of a container may lack that right. */
-export function translateSwitchError(error: unknown, user: ServiceUser | undefined): unknown {
+export function translateSwitchError(error: unknown, user: SystemUser | undefined): unknown {
   const code = errnoOf(error);
   if (!user || (code !== 'EPERM' && code !== 'EINVAL')) return error;
   return new CommandError(

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CommandError } from './command-error.ts';
-import { translateError } from './data-dir-errors.ts';
-import { closeToOthers, requireClosed, requireOwn } from './data-dir-rights.ts';
-import { canEnter, chooseServiceUser, type ServiceUser } from './embedded-postgres/service-user.ts';
-import { createDirectory } from './make-directory.ts';
+import type { SystemUser } from '../../shared/process/system-users.ts';
+import { CommandError } from '../command-error.ts';
+import { canEnter, choosePostgresUser } from '../embedded-postgres/postgres-user.ts';
+import { createDirectory } from './create-directory.ts';
+import { explainDataDirError } from './explain-data-dir-error.ts';
+import { closeToOthers, requireClosed, requireOwn } from './rights.ts';
 
 /** Where root puts data that an unprivileged Postgres must reach. */
 export const SYSTEM_DIR = '/var/lib/windlass';
@@ -43,7 +44,7 @@ export function chooseDataDir(options: DataDirOptions): ChosenDataDir {
     if (options.isStart) requireClosed(chosen.dataDir);
     return chosen;
   } catch (error) {
-    throw translateError(error, wanted);
+    throw explainDataDirError(error, wanted);
   }
 }
 
@@ -59,7 +60,7 @@ function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
     createDirectory(wanted, 0o700);
     return { dataDir: wanted };
   }
-  const user = chooseServiceUser(join(wanted, 'postgres'));
+  const user = choosePostgresUser(join(wanted, 'postgres'));
   if (!user || makeEnterable(wanted, user)) return { dataDir: wanted };
   if (given) {
     throw new CommandError(
@@ -70,7 +71,7 @@ function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
     );
   }
   const dataDir = join(systemDir, nameCheckout(checkout));
-  const other = chooseServiceUser(join(dataDir, 'postgres')) ?? user;
+  const other = choosePostgresUser(join(dataDir, 'postgres')) ?? user;
   if (!makeEnterable(dataDir, other)) {
     throw new CommandError(
       `${dataDir} cannot be reached by ${other.name}, the user that Postgres runs as.`,
@@ -84,7 +85,7 @@ function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
 }
 
 /** Creates the directory if the user can reach its parent. False if the user cannot enter it. */
-function makeEnterable(directory: string, user: ServiceUser): boolean {
+function makeEnterable(directory: string, user: SystemUser): boolean {
   const existing = findExisting(directory);
   if (existing !== directory) {
     if (!canEnter(user, existing)) return false;

@@ -1,7 +1,8 @@
-import { CommandError, errnoOf } from './command-error.ts';
+import { CommandError, errnoOf } from '../command-error.ts';
 
 const REASONS: Record<string, string> = {
   ENOSPC: 'the disk is full',
+  EDQUOT: 'this user may store no more on its disk',
   EROFS: 'it is on a read-only file system',
   EEXIST: 'it is a file',
   ENOTDIR: 'it or a part of its path is a file',
@@ -13,7 +14,7 @@ const REASONS: Record<string, string> = {
 };
 
 /** In one line why a data directory cannot be used; another error as it is. */
-export function translateError(error: unknown, wanted: string): unknown {
+export function explainDataDirError(error: unknown, wanted: string): unknown {
   const reason = REASONS[errnoOf(error) ?? ''];
   if (!reason) return error;
   const path = error instanceof Error && 'path' in error ? String(error.path) : wanted;

@@ -1,6 +1,6 @@
 import { accessSync, chmodSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { errnoOf } from './command-error.ts';
+import { errnoOf } from '../command-error.ts';
 
 /** Creates missing directories with exactly this mode, regardless of the umask. */
 export function createDirectory(path: string, mode: number): void {

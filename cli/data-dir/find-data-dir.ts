@@ -1,0 +1,22 @@
+import { fileURLToPath } from 'node:url';
+import { packageRoot } from '../../shared/process/package-root.ts';
+import type { Config } from '../../shared/settings/config.ts';
+import { CommandError } from '../command-error.ts';
+import { chooseDataDir, hasDataDir } from './choose-data-dir.ts';
+
+const optionsOf = (config: Config) => ({
+  given: config.DATA_DIR,
+  checkout: fileURLToPath(packageRoot),
+});
+
+/** The data directory of the service. Throws CommandError where there is none: a mistyped name must not make one. */
+export function findDataDir(config: Config): string {
+  if (hasDataDir(optionsOf(config))) return chooseDataDir(optionsOf(config)).dataDir;
+  const other = config.DATABASE_URL ? 'S3_ENDPOINT' : 'DATABASE_URL';
+  throw new CommandError(`There is no data directory ${config.DATA_DIR ?? 'of this checkout'}.`, {
+    hint: `Set DATA_DIR or ${other} to that of the service.`,
+  });
+}
+
+/** The same, made where there is none. */
+export const makeDataDir = (config: Config): string => chooseDataDir(optionsOf(config)).dataDir;
