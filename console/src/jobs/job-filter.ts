@@ -1,5 +1,3 @@
-import type { JobState } from '../service/jobs.ts';
-
 const NAMES = [
   ...(['state', 'kind', 'search', 'by', 'host', 'owner', 'project', 'model'] as const),
   ...(['session', 'within', 'since', 'until'] as const),
@@ -7,7 +5,10 @@ const NAMES = [
 /** Filters as the address has them. */
 export type Filter = Partial<Record<(typeof NAMES)[number], string>>;
 
-export const STATES = new Map<string, JobState[]>([
+export const STATES = new Map<
+  string,
+  ('queued' | 'running' | 'succeeded' | 'failed' | 'cancelled')[]
+>([
   ['Active', ['queued', 'running']],
   ['Failed', ['failed']],
   ['Succeeded', ['succeeded']],
