@@ -5,7 +5,7 @@ import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
 /** Entries of one user, in this process: a user with many addresses would fill the audit. */
 const RATE = { atOnce: 100, seconds: 3 };
 
-export interface RightPassword {
+interface RightPassword {
   username: string;
   address: string;
   requestId: string | undefined;

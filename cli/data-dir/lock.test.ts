@@ -39,7 +39,8 @@ test('is acquired by exactly one of many concurrent requests', async () => {
   await locks[0]?.release();
 });
 
-test('of a killed process can be acquired at once', async () => {
+/** Another process that has the lock. */
+async function spawnOwner() {
   const program = `const { lockDataDir } = await import(${JSON.stringify(compiled)});
     await lockDataDir({ dataDir: ${JSON.stringify(dataDir)} });
     console.log('locked'); setInterval(() => {}, 1000);`;
@@ -47,6 +48,11 @@ test('of a killed process can be acquired at once', async () => {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(owner.stdout, 'data');
+  return owner;
+}
+
+test('of a killed process can be acquired at once', async () => {
+  const owner = await spawnOwner();
   await expect(lockDataDir({ dataDir })).rejects.toThrow(`process ${owner.pid}`);
   owner.kill('SIGKILL');
   await once(owner, 'exit');
@@ -55,13 +61,7 @@ test('of a killed process can be acquired at once', async () => {
 });
 
 test('of a frozen process cannot be acquired', async () => {
-  const program = `const { lockDataDir } = await import(${JSON.stringify(compiled)});
-    await lockDataDir({ dataDir: ${JSON.stringify(dataDir)} });
-    console.log('locked'); setInterval(() => {}, 1000);`;
-  const owner = spawn(process.execPath, ['--input-type=module', '-e', program], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await once(owner.stdout, 'data');
+  const owner = await spawnOwner();
   owner.kill('SIGSTOP');
   await expect(lockDataDir({ dataDir })).rejects.toThrow(`process ${owner.pid}`);
   owner.kill('SIGKILL');

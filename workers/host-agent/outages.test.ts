@@ -23,6 +23,7 @@ import {
 import type { LocalExec } from '../../test/harness/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
+import type { RunEvent } from './protocol/run-event.ts';
 
 const harness = new AgentHarness();
 afterEach(() => harness.close());
@@ -52,6 +53,18 @@ async function leaveWaiting(host: LocalExec, then?: string, spoolLimitBytes?: nu
 
 /** The most unacknowledged output of one run. */
 const WINDOW = 16 << 20;
+/** Reads so much of an ended run; how many bytes came. */
+async function readWindow(events: AsyncIterator<RunEvent>, run: string): Promise<number> {
+  let read = 0;
+  while (read < WINDOW) {
+    const { value } = await events.next();
+    if (value?.type === 'output') read += value.bytes.length;
+  }
+  const isEnded = () => readdirSync(run).some(name => name.startsWith('end.'));
+  await waitFor(isEnded, { what: 'the record of the end' });
+  return read;
+}
+
 /** How long the home is away, in milliseconds. */
 const OUTAGE_MS = 400;
 
@@ -170,13 +183,7 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     const bytes = WINDOW + 3_000_000;
     const { client, id, events, run } = await startWaiting(host, `head -c ${bytes} /dev/zero`);
     letEnd(host);
-    let read = 0;
-    while (read < WINDOW) {
-      const { value } = await events.next();
-      if (value?.type === 'output') read += value.bytes.length;
-    }
-    const isEnded = () => readdirSync(run).some(name => name.startsWith('end.'));
-    await waitFor(isEnded, { what: 'the record of the end' });
+    const read = await readWindow(events, run);
     await client.ping();
     const comesBack = takeAway(host, 'runs');
     client.ack(id, read, 0);
@@ -196,13 +203,7 @@ describe.each(SHELLS)('what of the home is away for a moment is not missing, und
     const other = client.run({ id: 'other', token: 'one', command });
     expect(await other.next()).toMatchObject({ value: { type: 'running' } });
     letEnd(host);
-    let read = 0;
-    while (read < WINDOW) {
-      const { value } = await events.next();
-      if (value?.type === 'output') read += value.bytes.length;
-    }
-    const isEnded = () => readdirSync(run).some(name => name.startsWith('end.'));
-    await waitFor(isEnded, { what: 'the record of the end' });
+    const read = await readWindow(events, run);
     await client.ping();
     rmSync(run, { recursive: true });
     client.ack(id, read, 0);
