@@ -1,5 +1,5 @@
 # Part of agent.sh: kills the process tree of a run.
-# shellcheck shell=sh disable=SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2012,SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
 # holds_streams: whether a process of the run's session has a stream of the run in $dir open. Only the run has these.
 holds_streams() {
