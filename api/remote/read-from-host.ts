@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../shared/jobs/job-record.ts';
+import type { JobSummary } from '../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
 import { identifyAfterWait } from '../identity/identify-sender.ts';

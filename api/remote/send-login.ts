@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import { z } from 'zod';
 import type { Result } from '../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../shared/jobs/job-record.ts';
+import type { JobSummary } from '../../shared/jobs/job-view.ts';
 import { loginChallenge } from '../../shared/jobs/payloads/login.ts';
 import { type Answer, answerWithLocation } from '../openapi/operation.ts';
 

@@ -12,7 +12,7 @@ import {
 } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
-import { type JobSummary, summaryColumns } from '../../shared/jobs/job-record.ts';
+import { type JobSummary, summaryColumns } from '../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../context.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { sendRecord } from '../http/conditional-requests.ts';

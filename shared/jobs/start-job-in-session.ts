@@ -3,7 +3,7 @@ import { newId } from '../ids.ts';
 import { auditOf } from './audited-starts.ts';
 import { jobDefinition, type Payload, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
-import type { JobSummary } from './job-record.ts';
+import type { JobSummary } from './job-view.ts';
 import { labelOf } from './labels.ts';
 import { IS_NEWER_SESSION, versionsOf } from './payload-versions.ts';
 import type { JobRequest } from './start-job.ts';

@@ -7,7 +7,7 @@ import { newId } from '../ids.ts';
 import { auditOf } from './audited-starts.ts';
 import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
-import { type JobSummary, summaryColumns } from './job-record.ts';
+import { type JobSummary, summaryColumns } from './job-view.ts';
 import { labelOf, oneLine } from './labels.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { versionIn, versionsOf } from './payload-versions.ts';

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { type JobSummary, jobView } from '../../shared/jobs/job-record.ts';
+import { type JobSummary, jobView } from '../../shared/jobs/job-view.ts';
 
 /** A message of Standard Webhooks (https://www.standardwebhooks.com), version 1. */
 interface Message {

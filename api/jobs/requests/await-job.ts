@@ -1,7 +1,7 @@
 import type { Response } from 'express';
 import { unavailable } from '../../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../../shared/jobs/cancel.ts';
-import type { JobSummary } from '../../../shared/jobs/job-record.ts';
+import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../../context.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { jobError } from '../views/job-error.ts';

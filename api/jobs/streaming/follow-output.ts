@@ -1,5 +1,5 @@
 import { WindlassError } from '../../../shared/errors/errors.ts';
-import type { JobSummary } from '../../../shared/jobs/job-record.ts';
+import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import { readOutputStream } from '../../../shared/jobs/output.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';

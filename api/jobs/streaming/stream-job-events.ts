@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import type { JobSummary } from '../../../shared/jobs/job-record.ts';
+import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { releaseRequestMemory } from '../../http/release-request-memory.ts';
 import { invalidInput } from '../../http/validate.ts';

@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorRecord, WindlassError } from '../../../shared/errors/errors.ts';
-import type { JobSummary } from '../../../shared/jobs/job-record.ts';
+import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 
 /** The error that a job ended with, as an answer of its own. */
 export function jobError(row: JobSummary): WindlassError {

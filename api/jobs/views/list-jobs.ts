@@ -5,8 +5,8 @@ import { jobs } from '../../../shared/database/schema.ts';
 import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
 import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
-import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-record.ts';
 import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
+import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
 import { limitPageBytes, pageQuery, toPage } from '../../http/pagination.ts';
 import { zonedTime } from '../../http/zoned-time.ts';
 

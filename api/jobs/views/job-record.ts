@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import type { ErrorRecord } from '../../../shared/errors/errors.ts';
-import type { JobSummary } from '../../../shared/jobs/job-record.ts';
 import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
+import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import { batchView } from '../../../shared/jobs/payloads/batch.ts';
-
-export { jobView } from '../../../shared/jobs/job-record.ts';
 
 const state = z.enum(JOB_STATES);
 /** Why a job failed; further members belong to the code. */
@@ -37,7 +34,6 @@ export const jobRecord = z
     batch: batchView.nullable(),
   })
   .meta({ id: 'Job' });
-/** What a server administrator sees of other people's jobs. */
 export const foreignRecord = jobRecord
   .pick({
     id: true,
@@ -58,11 +54,4 @@ export const foreignRecord = jobRecord
   });
 
 /** What a server administrator sees of other people's jobs: never command, payload or output. */
-export function foreignView(row: JobSummary) {
-  const { id, kind, state, progress, host, owner, worker, created, started, finished } = row;
-  const error = row.error as ErrorRecord | null;
-  return {
-    ...{ id, kind, state, progress, host, owner, worker, created, started, finished },
-    error: error && { code: error.code },
-  };
-}
+export const foreignView = (row: JobSummary) => foreignRecord.parse(row);
