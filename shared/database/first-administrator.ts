@@ -24,7 +24,10 @@ export async function createFirstAdministrator(
       .onConflictDoNothing()
       .returning({ target: users.username });
     const by = { user: null, address: null, requestId: null };
-    if (row) await recordAudit(tx, { ...by, action: 'user.create', ...row });
+    if (row) {
+      await recordAudit(tx, { ...by, action: 'user.create', ...row });
+      await recordAudit(tx, { ...by, action: 'user.promote', ...row });
+    }
     return row;
   });
   return made ? { isMade: true, madeUp } : { isMade: false };
