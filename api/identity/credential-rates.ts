@@ -4,21 +4,31 @@ import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
 /** One more in so many seconds, over time. */
 const SECONDS = 3;
 const LOGINS_AT_ONCE = 20;
+const PASSWORDS_AT_ONCE = 20;
 /** As many as a user may have. */
 const TOKENS_AT_ONCE = 100;
 
 /**
- * How often one user logs in and makes tokens, in this process. Each leaves entries of the audit for a year, also on a disk that is
+ * How often one user logs in, makes tokens and changes the own password, in this process. Each leaves entries of the audit for a year, also on a disk that is
  * nearly full: there users must still get in, to remove what they stored.
  */
 export class CredentialRates {
   readonly #logins = new LeakyBuckets({ atOnce: LOGINS_AT_ONCE, seconds: SECONDS });
   readonly #tokens = new LeakyBuckets({ atOnce: TOKENS_AT_ONCE, seconds: SECONDS });
 
+  readonly #passwords = new LeakyBuckets({ atOnce: PASSWORDS_AT_ONCE, seconds: SECONDS });
+
   /** Counts a login of someone who was identified. Throws `too_many_requests`. */
   countLogin(username: string): void {
     const wait = this.#logins.add(username);
     if (wait > 0) throw tooOften(`you log in at most ${LOGINS_AT_ONCE} times at once`, wait);
+  }
+
+  /** Counts a change by someone who knows the password until now. Throws `too_many_requests`. */
+  countPassword(username: string): void {
+    const wait = this.#passwords.add(username);
+    if (wait > 0)
+      throw tooOften(`you change your password at most ${PASSWORDS_AT_ONCE} times at once`, wait);
   }
 
   /** Counts a new token. Throws `too_many_requests`. */
@@ -31,6 +41,6 @@ export class CredentialRates {
 const tooOften = (bound: string, seconds: number) =>
   new WindlassError('too_many_requests', {
     detail: `Too many requests: ${bound}, and then one in ${SECONDS} seconds.`,
-    hint: `Wait ${seconds} s, and use one login or token for many requests.`,
+    hint: `Wait ${seconds} s. One password, login or token is for many requests.`,
     headers: { 'Retry-After': String(seconds) },
   });

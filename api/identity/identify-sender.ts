@@ -10,11 +10,11 @@ import type { Identity } from './credential-cache.ts';
 import { refuseReadToken } from './current-user.ts';
 import { findLink } from './links.ts';
 import { clearAllLoginCookies, readLoginCookies, setLoginCookies } from './login-cookies.ts';
-import { extendLogin, findLogin } from './logins.ts';
+import { extendLogin, findLogins } from './logins.ts';
 import { findTokenUser, isJwt } from './oidc/access-tokens.ts';
 import { findUserOfSpent } from './spent-credential.ts';
 
-/** Of logins in one request: each is looked up. */
+/** Login cookies of one request. */
 const MAX_COOKIES = 4;
 
 /** What tells who sent a request. */
@@ -83,7 +83,7 @@ export async function identifyAgain(
   }
   const until = ends ?? loginEnds;
   if (until === undefined || until > new Date()) return identifySender(api, req, res);
-  const user = await findUserOfSpent(api.database.db, req, res);
+  const user = await findUserOfSpent(api.database.db, res);
   if (!user) throw refusal('they were ended while the request was under way.');
   res.locals.user = user;
 }
@@ -161,14 +161,10 @@ async function useCookie(
   if (isForeignPage(res)) throw refusal('a page of another origin needs a token.');
   const secrets = readLoginCookies(req);
   if (secrets.length === 0) throw refusal();
-  const find = async (secret: string) => {
-    const login = await findLogin(db, secret, config.LOGIN_TIMEOUT);
-    return login && { secret, ...login };
-  };
-  const found = secrets.length > MAX_COOKIES ? [] : await Promise.all(secrets.map(find));
-  const [login, ...others] = found.filter(each => each !== undefined);
-  const isUnclear = others.some(({ user }) => user.username !== login?.user.username);
-  if (isUnclear || secrets.length > MAX_COOKIES) {
+  const areMany = secrets.length > MAX_COOKIES;
+  const found = areMany ? [] : await findLogins(db, secrets, config.LOGIN_TIMEOUT);
+  const [login, ...others] = found;
+  if (areMany || others.some(({ user }) => user.username !== login?.user.username)) {
     if (!res.headersSent) clearAllLoginCookies(req, res, config);
     throw refusal(
       'the cookies of several users were sent, of which none counts.',
@@ -182,6 +178,7 @@ async function useCookie(
   Object.assign(res.locals, {
     user,
     by: 'cookie',
+    loginSecret: secret,
     loginEnds,
     ends: isFinal ? loginEnds : undefined,
   });

@@ -10,12 +10,6 @@ const END_COOKIE = 'servicetimeout';
 /** Of a path, whose beginnings may all be paths of cookies. */
 const MAX_PARTS = 4;
 
-/** The login's secret in the request's cookies, where there is one. */
-export function readLoginCookie(req: Request): string | undefined {
-  const [secret, another] = readLoginCookies(req);
-  return another === undefined ? secret : undefined;
-}
-
 /**
  * The secrets of all logins in the request's cookies. Several come from services whose paths contain each other, or from a page
  * of a sibling name or another port, which can plant a cookie. No library: cookies of a fixed form are read.

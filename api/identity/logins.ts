@@ -13,6 +13,7 @@ const MIN_EXTENSION_SECONDS = 60;
 const MAX_OPEN_LOGINS = 100;
 
 export interface Login {
+  secret: string;
   user: User;
   /** When it ends unless it is extended. */
   expires: Date;
@@ -71,15 +72,12 @@ export async function beginLogin(
   });
 }
 
-/** The open login of this secret. One query and no cache, so that every process sees its end at once. */
-export async function findLogin(
-  db: Db,
-  secret: string,
-  timeout: number,
-): Promise<Login | undefined> {
+/** The open logins of these secrets, in their order. One query and no cache: every process sees an end at once. */
+export async function findLogins(db: Db, secrets: string[], timeout: number): Promise<Login[]> {
   const slack = Math.min(MIN_EXTENSION_SECONDS, timeout / 10);
-  const [found] = await db
+  const found = await db
     .select({
+      token: logins.token,
       username: users.username,
       administrator: users.administrator,
       version: users.version,
@@ -97,10 +95,19 @@ export async function findLogin(
         eq(users.disabled, false),
       ),
     )
-    .where(and(eq(logins.token, hashSecret(secret)), gt(logins.expires, sql`now()`)));
-  if (!found) return undefined;
-  const { expires, due, isFinal, ...user } = found;
-  return { user, expires, due, isFinal };
+    .where(and(hasSecret(secrets), gt(logins.expires, sql`now()`)));
+  return secrets.flatMap(secret => {
+    const token = hashSecret(secret);
+    return found
+      .filter(login => login.token === token)
+      .map(({ token: _, expires, due, isFinal, ...user }) => ({
+        secret,
+        user,
+        expires,
+        due,
+        isFinal,
+      }));
+  });
 }
 
 /** Extends a login that is used. Returns its new end, or undefined when it has ended meanwhile. */

@@ -26,8 +26,8 @@ export class OwnPasswordChanges {
     return true;
   }
 
-  /** @param credential what the request was sent with, verified. Throws `too_many_requests` where another change is under way. */
-  async run(credential = '', change: () => Promise<void>): Promise<void> {
+  /** @param credential usedCredential(). Throws `too_many_requests` where another change is under way. */
+  async run(credential: string, change: () => Promise<void>): Promise<void> {
     if (this.#underWay.has(credential)) throw this.#refuse(credential);
     this.#underWay.add(credential);
     try {
@@ -38,7 +38,7 @@ export class OwnPasswordChanges {
   }
 
   /** Counts a change by someone who knows the password until now. Throws `too_many_requests`. */
-  count(username: string, credential = ''): void {
+  count(username: string, credential: string): void {
     if (this.#made.add(username) > CHANGES) throw this.#refuse(credential);
   }
 

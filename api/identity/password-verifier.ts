@@ -48,7 +48,7 @@ export interface User {
 export interface PasswordAttempt extends SentPassword {
   /** What the audit is told when it is refused. Default: login. */
   action?: AuditAction;
-  /** Whether the audit is told when it is right, and not remembered: for callers that write no entry of their own. */
+  /** Whether the audit is told when it is right, unless it was already: for callers that write no entry of their own. */
   isRightTold?: boolean;
   requestId?: string;
 }
@@ -60,7 +60,8 @@ export interface PasswordAttempt extends SentPassword {
 export class PasswordVerifier {
   readonly #database: Database;
   readonly #failed: FailedLogins;
-  readonly #refused: AuditedRefusals;
+  /** The audit of all refused logins of this process. */
+  readonly refusals: AuditedRefusals;
   readonly #right: AuditedPasswords;
   readonly #remembered = new RememberedPasswords();
   /** Passwords that are refused before they are checked. */
@@ -75,9 +76,9 @@ export class PasswordVerifier {
   constructor(database: Database, options: { failedLogins: number; stopping: AbortSignal }) {
     this.#database = database;
     this.#failed = new FailedLogins(database, options.failedLogins);
-    this.#refused = new AuditedRefusals(database);
+    this.refusals = new AuditedRefusals(database);
     this.#right = new AuditedPasswords(database);
-    this.floods = new PasswordFloods(this.#remembered, this.#refused);
+    this.floods = new PasswordFloods(this.#remembered, this.refusals);
     this.#stopping = options.stopping;
   }
 
@@ -96,7 +97,24 @@ export class PasswordVerifier {
       if (error instanceof LockedError) this.floods.count(attempt.address);
       throw error;
     });
+    if (row && attempt.isRightTold) await this.#auditOnce(attempt);
     return row && toUser(row);
+  }
+
+  /** The caller has written the audit entry of a right password. */
+  noteAudited(sent: SentPassword): void {
+    this.#remembered.setAudited(sent, true);
+  }
+
+  async #auditOnce(attempt: PasswordAttempt): Promise<void> {
+    if (this.#remembered.isAudited(attempt)) return;
+    const { username, address, requestId } = attempt;
+    // Earlier than the entry: of concurrent requests one is told.
+    this.#remembered.setAudited(attempt, true);
+    await this.#right.record({ username, address, requestId }).catch((error: unknown) => {
+      this.#remembered.setAudited(attempt, false);
+      throw error;
+    });
   }
 
   /** As check(), of a pair that was right when its request came. Where it is wrong now nobody guessed: nothing is counted. */
@@ -133,7 +151,7 @@ export class PasswordVerifier {
     const { username, address, action = 'login', requestId } = attempt;
     const login = { address, username: USERNAME.test(username) ? username : undefined };
     const refuse = () =>
-      this.#refused.record({ ...login, key: this.#failed.refusalKey(login), action, requestId });
+      this.refusals.record({ ...login, key: this.#failed.refusalKey(login), action, requestId });
     const row = await this.#verify(attempt, login).catch(async (error: unknown) => {
       if (error instanceof LockedError) await refuse();
       throw error;
@@ -143,7 +161,7 @@ export class PasswordVerifier {
   }
 
   async #verify(attempt: PasswordAttempt, login: LoginAttempt): Promise<LoginUser | undefined> {
-    const { password, address, isRightTold, requestId } = attempt;
+    const { password, address } = attempt;
     const party = { address, account: login.username ?? '' };
     this.#failed.refuseSeen(login);
     const delay = await this.#queue.hold(party, () => this.#failed.look(login));
@@ -156,7 +174,6 @@ export class PasswordVerifier {
       if (!(await verifyPassword(hash, password)) || !row?.passwordHash || row.disabled)
         return undefined;
       await this.#failed.succeed(login);
-      if (isRightTold) await this.#right.record({ username: row.username, address, requestId });
       this.#remembered.add(hash, attempt);
       return row;
     });

@@ -12,6 +12,13 @@ export interface SentPassword {
   address: string;
 }
 
+interface Remembered {
+  passwordHash: string;
+  mac: string;
+  /** Whether the audit has an entry of it. */
+  isAudited: boolean;
+}
+
 /**
  * The passwords that were right: argon2id runs once for a pair and an address, which are then remembered as an HMAC under a key
  * of this process. It is bound to the stored hash, so that a changed password or a new user of the name invalidates it. From
@@ -19,7 +26,7 @@ export interface SentPassword {
  */
 export class RememberedPasswords {
   readonly #key = randomBytes(32);
-  readonly #verified = new LRUCache<string, { passwordHash: string; mac: string }>({
+  readonly #verified = new LRUCache<string, Remembered>({
     max: MAX_REMEMBERED,
   });
 
@@ -36,7 +43,17 @@ export class RememberedPasswords {
   }
 
   add(passwordHash: string, sent: SentPassword): void {
-    this.#verified.set(placeOf(sent), { passwordHash, mac: this.#mac(passwordHash, sent) });
+    const mac = this.#mac(passwordHash, sent);
+    this.#verified.set(placeOf(sent), { passwordHash, mac, isAudited: false });
+  }
+
+  isAudited(sent: SentPassword): boolean {
+    return this.#verified.get(placeOf(sent))?.isAudited ?? false;
+  }
+
+  setAudited(sent: SentPassword, isAudited: boolean): void {
+    const known = this.#verified.get(placeOf(sent));
+    if (known) known.isAudited = isAudited;
   }
 
   /** Tells what was sent from everything else, without the password. */

@@ -1,6 +1,15 @@
-import type { Request } from 'express';
-import { readLoginCookie } from './login-cookies.ts';
+import type { Request, Response } from 'express';
+import { readLoginCookies } from './login-cookies.ts';
 
-/** The unverified credential of a request: equal ones are of one user. A link is none. */
-export const sentCredential = (req: Request): string | undefined =>
-  req.headers.authorization ?? readLoginCookie(req);
+/**
+ * The unverified credentials of a request: requests with an equal one are of one user, or of nobody. Of several cookies any
+ * may be the login's. A link is none.
+ */
+export const sentCredentials = (req: Request): string[] => {
+  const { authorization } = req.headers;
+  return authorization === undefined ? readLoginCookies(req) : [authorization];
+};
+
+/** The credential that identified the user: one of sentCredentials(). Undefined for a link. */
+export const usedCredential = (req: Request, res: Response): string | undefined =>
+  res.locals.by === 'link' ? undefined : (req.headers.authorization ?? res.locals.loginSecret);

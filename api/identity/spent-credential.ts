@@ -1,9 +1,8 @@
-import { and, eq, inArray } from 'drizzle-orm';
-import type { Request, Response } from 'express';
+import { and, eq } from 'drizzle-orm';
+import type { Response } from 'express';
 import type { Db } from '../../shared/database/connect.ts';
 import { logins, tokens, users } from '../../shared/database/schema.ts';
 import { currentUser } from './current-user.ts';
-import { readLoginCookies } from './login-cookies.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret } from './random-secrets.ts';
 
@@ -12,13 +11,9 @@ import { hashSecret } from './random-secrets.ts';
  * ended it: upkeep keeps rows of tokens and logins for a day. A link, and an access token of the identity provider,
  * end with the user's password here, too.
  */
-export async function findUserOfSpent(
-  db: Db,
-  req: Request,
-  res: Response,
-): Promise<User | undefined> {
+export async function findUserOfSpent(db: Db, res: Response): Promise<User | undefined> {
   const { username, version, administrator } = currentUser(res);
-  const { by, token } = res.locals;
+  const { by, token, loginSecret } = res.locals;
   const isEnabled = and(eq(users.username, username), eq(users.disabled, false));
   const isUnchanged = and(isEnabled, eq(users.version, version));
   const find = async () => {
@@ -27,9 +22,9 @@ export async function findUserOfSpent(
       const isUser = by === 'link' ? isUnchanged : isEnabled;
       return db.select(USER).from(tokens).innerJoin(users, isUser).where(isToken);
     }
-    if (by === 'cookie') {
+    if (by === 'cookie' && loginSecret !== undefined) {
       const isLogin = and(
-        inArray(logins.token, readLoginCookies(req).map(hashSecret)),
+        eq(logins.token, hashSecret(loginSecret)),
         eq(logins.username, username),
         eq(logins.userVersion, users.version),
       );

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RequestRates } from '../concurrency/request-rates.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { sentCredential } from '../identity/sent-credential.ts';
+import { usedCredential } from '../identity/sent-credential.ts';
 
 /**
  * Rate limit: at most LIMIT_REQUESTS requests of one user in each second, in this process. Hand-made: of express-rate-limit
@@ -11,9 +11,7 @@ import { sentCredential } from '../identity/sent-credential.ts';
 export function limitRequests(rates: RequestRates, perSecond: number): RequestHandler {
   const refusal = tooManyRequests(perSecond);
   return (req, res, next) => {
-    // A link says who asks, whatever is sent beside it.
-    const credential = res.locals.by === 'link' ? undefined : sentCredential(req);
-    if (rates.exceed(currentUser(res).username, credential)) throw refusal;
+    if (rates.exceed(currentUser(res).username, usedCredential(req, res))) throw refusal;
     next();
   };
 }

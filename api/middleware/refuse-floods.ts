@@ -9,7 +9,7 @@ import { clientAddress } from '../identity/client-address.ts';
 import { basicCredentials } from '../identity/identify-sender.ts';
 import { tooManyChanges } from '../identity/own-password-changes.ts';
 import { tooManyRefused } from '../identity/password-floods.ts';
-import { sentCredential } from '../identity/sent-credential.ts';
+import { sentCredentials } from '../identity/sent-credential.ts';
 import { tooManyRequests } from './limit-requests.ts';
 
 const LOGIN = /^(\/api)?\/login\/?(\?|$)/i;
@@ -61,11 +61,11 @@ export function refuseFloods(app: Express, context: Context): RequestListener {
       return passwords.floods.isFlood(clientAddress(req)) && refusePassword;
     if (!WITH_CREDENTIALS.test(url) || MAYBE_LINK.test(url)) return undefined;
     // A page of an origin that may ask is told so by allow-origins.ts.
-    const credential = headers.origin === undefined ? sentCredential(req) : undefined;
-    if (credential === undefined) return undefined;
-    if (requestRates.isRefused(credential)) return refuseRequest;
-    if (method === 'PUT' && USER.test(url) && passwordChanges.isFlood(credential))
-      return refuseChange;
+    const credentials = headers.origin === undefined ? sentCredentials(req) : [];
+    if (credentials.length === 0) return undefined;
+    if (credentials.some(each => requestRates.isRefused(each))) return refuseRequest;
+    const isFlood = () => credentials.some(each => passwordChanges.isFlood(each));
+    if (method === 'PUT' && USER.test(url) && isFlood()) return refuseChange;
     const pair = basicCredentials(headers.authorization ?? '');
     const sent = pair && { ...pair, address: clientAddress(req) };
     return sent && passwords.floods.isBasicFlood(sent) && refusePassword;

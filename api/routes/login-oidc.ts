@@ -6,7 +6,6 @@ import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditAs } from '../identity/audit.ts';
-import { AuditedRefusals } from '../identity/audited-refusals.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { readLoginCookies, setLoginCookies } from '../identity/login-cookies.ts';
 import { beginLogin } from '../identity/logins.ts';
@@ -29,8 +28,7 @@ const callback = z.object({
 
 /** Logins at the identity provider of OIDC_ISSUER: there with a redirect, and back here with a code. */
 export default routes('login', (router, api) => {
-  const { config, database } = api;
-  const refused = new AuditedRefusals(database);
+  const { config, database, passwords } = api;
   const home = `${publicPath(config)}/`;
 
   resource(router, '/login/oidc', {
@@ -94,7 +92,7 @@ export default routes('login', (router, api) => {
           )
           .catch(async error => {
             if (error instanceof WindlassError && error.status < 500)
-              await refused.record({
+              await passwords.refusals.record({
                 key: `${address} (oidc)`,
                 username: undefined,
                 address,

@@ -72,6 +72,7 @@ export default routes('login', (router, api) => {
           auditAs: name => auditAs(req, res, name),
         });
         if (!login) throw wrongPassword();
+        passwords.noteAudited({ username, password, address });
         for (const name of login.ended) api.credentialCache.invalidate(name);
         setLoginCookies(req, res, { config, ...login });
         res

@@ -20,7 +20,7 @@ import { endAccess, publishEndedAccess } from '../identity/end-access.ts';
 import { assertStillAdministrator, lockAdministrator } from '../identity/lock-user.ts';
 import type { PasswordVerifier } from '../identity/password-verifier.ts';
 import { removeUser } from '../identity/remove-user.ts';
-import { sentCredential } from '../identity/sent-credential.ts';
+import { usedCredential } from '../identity/sent-credential.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
@@ -176,7 +176,7 @@ export default routes('json-body', (router, api) => {
         if (isOwn && rights.disabled) throw notOnYourself('disable yourself');
         const change = () => changeUser({ req, res, name, given });
         if (isOwn && password !== undefined)
-          await api.passwordChanges.run(sentCredential(req), change);
+          await api.passwordChanges.run(usedCredential(req, res) ?? name, change);
         else await change();
       },
     }),
@@ -248,7 +248,8 @@ export default routes('json-body', (router, api) => {
     if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
     if (password !== undefined && isOwn) {
       await checkCurrent(api.passwords, { req, res, name, current });
-      api.passwordChanges.count(name, sentCredential(req));
+      api.passwordChanges.count(name, usedCredential(req, res) ?? name);
+      api.credentialRates.countPassword(name);
     }
     const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
     const { written, ended } = await db.transaction(async tx => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type RequestOptions, request } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { AuditEntry } from '../../shared/audit/audit.ts';
@@ -452,6 +453,29 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     expect((await client.fetch('/api/users/-')).status).toBe(200);
     const ofOther = (await readAll()).filter(({ user }) => user === other);
     expect(ofOther.map(({ action }) => action)).toEqual(['login']);
+  });
+
+  test('tells of a right password as Basic whose login from there was refused as one too many', async () => {
+    const { username, login } = await addUser(admin);
+    await Promise.all(Array.from({ length: 25 }, () => sendLogin(stack.url, login)));
+    const from = (localAddress: string, path: string, options: RequestOptions, body = '') =>
+      new Promise<number | undefined>((resolve, reject) => {
+        request(new URL(path, stack.url), { ...options, localAddress }, answer => {
+          answer.resume().once('end', () => resolve(answer.statusCode));
+        })
+          .once('error', reject)
+          .end(body);
+      });
+    const headers = { 'Content-Type': 'application/json' };
+    const another = '127.0.0.2';
+    const post = { method: 'POST', headers };
+    expect(await from(another, '/api/login', post, JSON.stringify(login))).toBe(429);
+    const Authorization = `Basic ${btoa(`${username}:${PASSWORD}`)}`;
+    expect(await from(another, '/api/users/-', { headers: { Authorization } })).toBe(200);
+    const told = (await readAll()).filter(
+      ({ user, address }) => user === username && address === another,
+    );
+    expect(told.map(({ action, outcome }) => [action, outcome])).toEqual([['login', 'ok']]);
   });
 
   test('`windlass audit verify` finds an entry that was edited, removed or moved', async () => {
