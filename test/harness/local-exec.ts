@@ -7,6 +7,8 @@ export interface LocalAccount {
   shell: string;
   /** The whole of the environment but HOME and SHELL. */
   env: Record<string, string>;
+  /** Who runs the commands, where this process is root. Default: this user. */
+  uid?: number;
 }
 
 /** This machine as a host, for tests: each channel is a child process in a session of its own, as under sshd. */
@@ -22,12 +24,13 @@ export class LocalExec implements RemoteExec {
 
   async exec(command: string, signal?: AbortSignal): Promise<ExecChannel> {
     signal?.throwIfAborted();
-    const { home, shell, env } = this.account;
+    const { home, shell, env, uid } = this.account;
     const child = spawn(shell, ['-c', command], {
       cwd: home,
       env: { ...env, HOME: home, SHELL: shell },
       detached: true,
       stdio: 'pipe',
+      ...(uid === undefined ? {} : { uid, gid: uid }),
     });
     this.commands.push(command);
     this.pids.push(child.pid ?? 0);

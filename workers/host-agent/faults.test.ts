@@ -186,6 +186,93 @@ describe.each(SHELLS)('runs under %s', shell => {
     expect(stdout.length).toBe(bytes);
   });
 
+  test('output that waits in the pipe is kept while a successor begins as the command ends', async () => {
+    const host = harness.makeHost(shell);
+    const { home, env } = host.account;
+    const bin = join(home, 'bin');
+    mkdirSync(bin);
+    const mv = findProgram('mv');
+    const slow = `#!/bin/sh\n${mv} "$@"\ncase $2 in */supervisor) until test -e "$HOME/release"; do sleep 0.02; done ;; esac\n`;
+    writeFileSync(join(bin, 'mv'), slow, { mode: 0o755 });
+    env.PATH = `${bin}:${env.PATH}`;
+    const client = await harness.connect(host, { spoolLimitBytes: MiB });
+    const id = harness.newName();
+    const command = [
+      `head -c ${MiB} /dev/zero; n=0`,
+      'until test -e go; do n=$((n + 1)); echo; sleep 0.02; done',
+      'echo $n >lines; head -c 50000 /dev/zero; exit 3',
+    ].join('; ');
+    const events = client.run({ id, token: harness.newName(), command });
+    // Nothing is acknowledged, so that the spool stays full.
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const directory = runDirectory(host, id);
+    const sizes = () =>
+      readdirSync(directory)
+        .filter(name => name.startsWith('o.1'))
+        .map(name => statSync(join(directory, name)).size);
+    const isFull = () =>
+      sizes().reduce((sum, size) => sum + size, 0) >= MiB &&
+      !processesOf(host).some(line => line.includes(`of=${join(directory, 'o.1')}`));
+    await waitFor(isFull, { what: 'a full spool' });
+    const waiter = Number.parseInt(readFileSync(join(directory, 'waiter'), 'utf8'), 10);
+    killSupervisor(directory);
+    const has = (name: string) => readdirSync(directory).some(file => file.startsWith(name));
+    await waitFor(() => has('heir.'), { what: 'a successor' });
+    writeFileSync(join(home, 'go'), '');
+    await waitFor(() => has('exit.3') && !existsSync(`/proc/${waiter}`), {
+      what: 'the end of the command and of its waiter',
+    });
+    writeFileSync(join(home, 'release'), '');
+    const { last, stdout } = await collect({ client, id, events });
+    expect(last).toMatchObject({ type: 'ended', code: 3 });
+    const lines = Number(readFileSync(join(home, 'lines'), 'utf8'));
+    expect(stdout.length).toBe(MiB + lines + 50_000);
+  });
+
+  test('a command whose run is removed while it prints goes on to its end', async () => {
+    const host = harness.makeHost(shell);
+    const { home } = host.account;
+    const client = await harness.connect(host);
+    const id = harness.newName();
+    const command =
+      'until test -e go; do sleep 0.02; done; head -c 40000000 /dev/zero; echo over >finished';
+    const events = client.run({ id, token: harness.newName(), command });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const directory = runDirectory(host, id);
+    const segments = ['o', 'e'].map(stream => join(directory, `${stream}.1${'0'.repeat(15)}`));
+    await waitFor(() => segments.every(existsSync), { what: 'the files of both streams' });
+    rmSync(directory, { recursive: true });
+    writeFileSync(join(home, 'go'), '');
+    await waitFor(() => existsSync(join(home, 'finished')), { what: 'the end of the command' });
+    await waitFor(() => !processesOf(host).some(line => line.includes(directory)), {
+      what: 'the end of its supervisor',
+    });
+  });
+
+  test('dds that do not start for a while are no full disk', async () => {
+    const host = harness.makeHost(shell);
+    const { home, env } = host.account;
+    const bin = join(home, 'bin');
+    mkdirSync(bin);
+    const failing = `#!/bin/sh
+case "$*" in *of=*/runs/*) if test -s "$HOME/failures"; then
+  read -r line <"$HOME/failures"
+  case $line in 3) : >"$HOME/failures" ;; *) echo $((line + 1)) >"$HOME/failures" ;; esac
+  exit 1
+fi ;; esac
+exec ${findProgram('dd')} "$@"
+`;
+    writeFileSync(join(bin, 'dd'), failing, { mode: 0o755 });
+    env.PATH = `${bin}:${env.PATH}`;
+    const client = await harness.connect(host);
+    await harness.run(client, 'true');
+    writeFileSync(join(home, 'failures'), '1\n');
+    const { last, stdout } = await harness.run(client, 'echo begun; sleep 0.5; echo over');
+    expect(last).toMatchObject({ type: 'ended', code: 0 });
+    expect(stdout.toString()).toBe('begun\nover\n');
+    expect(readFileSync(join(home, 'failures'), 'utf8')).toBe('');
+  });
+
   test('a prepared attempt whose supervisor was killed leaves nothing behind', async () => {
     const host = harness.makeHost(shell);
     const client = await harness.connect(host);

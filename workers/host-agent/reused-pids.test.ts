@@ -1,6 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { AgentHarness, FAMILY, processesOf, readProc } from '../../test/harness/agent-harness.ts';
@@ -75,6 +83,30 @@ test.each(SHELLS)(
     await waitFor(isAlone, { what: 'the end of the command alone' });
     expect(await client.stop('unmarked')).toEqual({ result: 'killed' });
     expect(left()).toEqual([]);
+  },
+);
+
+test.skipIf(process.getuid?.() !== 0).each(SHELLS)(
+  'a stop ends a program that its account may execute only, though its descriptors cannot be read, under %s',
+  async shell => {
+    const uid = 61_239;
+    const host = harness.makeHost(shell);
+    const { home } = host.account;
+    host.account.uid = uid;
+    for (const path of [home, host.account.shell]) chmodSync(dirname(path), 0o711);
+    chownSync(home, uid, uid);
+    const solver = join(home, 'solver');
+    copyFileSync(findProgram('sleep') ?? '', solver);
+    chmodSync(solver, 0o711);
+    const client = await harness.connect(host);
+    const events = client.run({ id: 'sealed', token: 'one', script: './solver 304 & sleep 0.2' });
+    expect(await events.next()).toMatchObject({ value: { type: 'running' } });
+    const find = () => processesOf(host).find(line => / .*solver 304 $/.test(line));
+    const left = Number.parseInt((await waitFor(find, { what: 'the program' })) ?? '', 10);
+    expect(statSync(`/proc/${left}/environ`).uid).toBe(0);
+    await waitFor(() => !existsSync(`/proc/${sessionOf(left)}`), { what: 'the end of its leader' });
+    expect(await client.stop('sealed')).toEqual({ result: 'killed' });
+    expect(find()).toBeUndefined();
   },
 );
 

@@ -192,7 +192,7 @@ find_run_state() {
   done
   if [ "$its_node" != "$node" ]; then
     run_state=wrong_node
-  elif [ "$its_boot" = "$boot" ] && { is_alive "$pid" "$its_start" || has_waiter; }; then
+  elif [ "$its_boot" = "$boot" ] && { is_alive "$pid" "$its_start" || has_waiter || has_heir; }; then
     run_state=running
   elif find_end; then # it ended between the two checks
     run_state=ended

@@ -60,6 +60,12 @@ find_heir() {
   done
 }
 
+# has_heir: whether a successor of the dead supervisor is alive that has not yet written itself into supervisor.
+has_heir() {
+  find_heir || { sleep_fraction 05 && find_heir; } || return 1 # it may be writing its name
+  is_alive "$pid" "$its_start"
+}
+
 # respool ATTEMPT LIMIT FILE_LIMIT: replaces a killed supervisor. heir.* admits one successor.
 respool() {
   attempt=$1 limit=$2 file_limit=$3
@@ -68,13 +74,14 @@ respool() {
   if ! find_heir || find_end || is_alive "$pid" "$its_start"; then exit; fi
   # Where the account may have no more processes, it ends here, before it is the heir.
   sleep 0 || exit
+  # Before it is the heir: the waiter ends once it sees one, and output that nobody holds is lost with it.
+  open_streams
+  hold_streams
   read_process $$
   create_exclusive "$dir/heir.$pid.$its_start" "$$ $start" || exit
   if ! { echo "$node $boot $$ $start" >"$dir/heir" && mv "$dir/heir" "$dir/supervisor"; } 2>/dev/null; then
     echo "$node $boot $$ $start" >"$dir/supervisor"
   fi
-  open_streams
-  hold_streams
   begin_spool
   drain_notes # of the dds that have ended
   ends=$lines

@@ -1,7 +1,8 @@
 # Part of agent.sh: kills the process tree of a run.
 # shellcheck shell=sh disable=SC2012,SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# holds_streams: whether a process of the run's session has a stream of the run in $dir open. Only the run has these.
+# holds_streams: whether a process of the run's session has a stream of the run in $dir open. Only the run has these. One
+# whose descriptors the account may not read, as of a program that it may execute only, counts as one that has.
 holds_streams() {
   for pid in $(ls -ln /proc/[0-9]*/fd 2>/dev/null | LC_ALL=C awk -v run="${dir#"$base"}" '
     /^\/proc\// { pid = $0; gsub(/[^0-9]/, "", pid) }
@@ -10,6 +11,11 @@ holds_streams() {
       if (length($0) >= length(end) && substr($0, length($0) - length(end) + 1) == end) print pid
     }'); do
     if read_process "$pid" && [ "$session" = "$leader" ]; then return 0; fi
+  done
+  for file in /proc/[0-9]*/fd; do
+    if [ -r "$file" ]; then continue; fi
+    pid=${file#/proc/}
+    if read_process "${pid%/fd}" && [ "$session" = "$leader" ]; then return 0; fi
   done
   return 1
 }

@@ -50,6 +50,10 @@ end_dd() {
     return
   fi
   measure_segment || made=''
+  if [ -z "$made" ] && is_removed; then
+    spool=full pending="$pending $1" # nobody can read the run any more
+    return
+  fi
   # A dd that made no segment has printed no line.
   if [ $result -le 128 ] && [ -n "$made" ]; then ends=$((ends + 1)); fi
   at=$((at + bytes))
@@ -82,9 +86,16 @@ measure_segment() {
   done
 }
 
-# cannot_make_segment: whether the disk is full for a new file. Otherwise the home was away when a dd was to make $segment,
-# and that dd has read nothing.
-cannot_make_segment() { ! { true >"$segment"; } 2>/dev/null && [ -d "$dir/." ]; }
+# cannot_make_segment: whether the disk is full for a new file. Otherwise the home was away when a dd was to make its
+# segment, or the dd did not start; it has read nothing. Not by the segment itself, which a reader would open.
+cannot_make_segment() {
+  if { true >"$dir/probe"; } 2>/dev/null; then
+    rm -f "$dir/probe"
+    sleep_fraction 1
+    return 1
+  fi
+  [ -d "$dir/." ]
+}
 
 # has_room: whether both streams' spool is below $limit. Without room the supervisor pauses, which blocks the command.
 has_room() {
