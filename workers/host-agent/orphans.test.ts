@@ -79,6 +79,18 @@ describe.each(SHELLS)('the processes of a prepared attempt end, under %s', shell
     expect(stdout.toString()).toBe('on\n');
   });
 
+  test('if its waiter dies as the connection ends', async () => {
+    const { host, client, waiter, child } = await prepare(shell);
+    process.kill(waiter, 'SIGSTOP');
+    process.kill(child, 'SIGKILL');
+    client.close();
+    await client.closed;
+    const isServed = () => processesOf(host).some(line => / serve /.test(line));
+    await waitFor(() => !isServed(), { what: 'the end of the serve' });
+    process.kill(waiter, 'SIGKILL');
+    await end(host, processesOf);
+  });
+
   test('if its waiter and its child are killed, with the connection', async () => {
     const { host, client, waiter, child } = await prepare(shell);
     for (const pid of [waiter, child]) process.kill(pid, 'SIGKILL');

@@ -16,14 +16,15 @@ is_serve_alive() {
   esac
 }
 
-# end_child: terminates the child of the attempt in $dir, if that runs on this node and boot; and its supervisor, if there
-# is no waiter that would tell it.
+# end_child: terminates the child of the attempt in $dir, if that runs on this node and boot; and its supervisor. A waiter
+# tells that of the child's end, unless it is dying: so this does, too.
 end_child() {
   if [ $origin != this_boot ]; then return 0; fi
   if { read -r pid its_start <"$dir/child"; } 2>/dev/null && is_alive "$pid" "$its_start"; then kill -TERM "$pid"; fi
-  if has_waiter; then return 0; fi
+  waiter=''
+  if has_waiter; then waiter=y; fi
   if { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null && is_alive "$pid" "$its_start"; then
-    kill -TERM "$pid"
+    if [ -n "$waiter" ]; then echo c 1<>"$dir/note"; else kill -TERM "$pid"; fi
   fi
 }
 
