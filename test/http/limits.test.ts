@@ -4,13 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { newSecret } from '../../api/identity/random-secrets.ts';
 import type { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
-import { logIn } from '../harness/browser-login.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
-import { readMetrics, sum } from '../harness/metrics.ts';
 import { expectProblem, type Problem } from '../harness/problem.ts';
 import { addUsers } from '../harness/projects.ts';
 import { RawConnection } from '../harness/raw-http.ts';
@@ -448,27 +445,5 @@ describe('limits of a process and its disk', () => {
     await waitFor(async () => (await busy.fetch('/api/projects')).status === 200, {
       what: 'the next second',
     });
-  });
-
-  test('a flood by cookie is refused before Express, whatever cookies come beside the login', async () => {
-    const login = await logIn(stack, { username: 'busy', password: 'a long password' });
-    const ask = () =>
-      fetch(`${stack.url}/api/projects`, {
-        headers: {
-          Cookie: `serviceauth=${newSecret()}; serviceauth=${login.cookies.get('serviceauth')}`,
-        },
-      });
-    const refusedUnread = async () =>
-      sum(await readMetrics(client), 'windlass_http_requests_total', {
-        ...{ method: 'GET', route: 'none', status: '4xx' },
-      });
-    const before = await refusedUnread();
-    await waitFor(
-      async () => {
-        await Promise.all(Array.from({ length: 60 }, ask));
-        return (await refusedUnread()) > before;
-      },
-      { what: 'a request that Express does not see' },
-    );
   });
 });
