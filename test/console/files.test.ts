@@ -530,6 +530,22 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await page.unrouteAll();
   });
 
+  test('a login that has ended is no reason for the browser to ask for a password', async () => {
+    await page.reload();
+    await page.getByRole('button', { name: 'Play' }).waitFor();
+    const cookies = await page.context().cookies();
+    await page.context().clearCookies();
+    await page.route('**/api/jobs/*/result', route =>
+      route.request().headers()['if-match'] ? route.continue() : route.fulfill({ status: 401 }),
+    );
+    const asking = page.waitForRequest(request => request.headers()['if-match'] === '*');
+    await page.evaluate("document.querySelector('video').load()");
+    expect((await asking).headers()).toHaveProperty('x-requested-with');
+    await page.unrouteAll();
+    await page.context().addCookies(cookies);
+    await page.reload();
+  });
+
   test('a video that is gone by now says so, and offers nothing to be done with it', async () => {
     const id = page.url().split('/').pop();
     const { result } = await client.get<{ result: { bytes: number } }>(`/api/jobs/${id}`);
