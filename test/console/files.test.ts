@@ -509,6 +509,43 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await page.unrouteAll();
   });
 
+  test('nor is one that it stops sending in the middle, though it sends again when asked', async () => {
+    const film = at('film.mp4');
+    const noise = ['-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=5,noise=alls=60:allf=t', '-t', '5'];
+    const made = ['-pix_fmt', 'yuv420p', '-movflags', '+faststart', film];
+    execFileSync('ffmpeg', ['-v', 'error', ...noise, ...made]);
+    const bytes = readFileSync(film);
+    const half = bytes.length >> 1;
+    await page.route('**/api/jobs/*/result', route => {
+      const { range, 'if-match': asked } = route.request().headers();
+      if (asked) return route.continue();
+      if (range !== 'bytes=0-') return route.fulfill({ status: 503 });
+      return route.fulfill({
+        ...{ status: 206, contentType: 'video/mp4', body: bytes.subarray(0, half) },
+        headers: { 'Content-Range': `bytes 0-${half - 1}/${bytes.length}` },
+      });
+    });
+    await page.reload();
+    await page.getByText('The service does not send it now.').waitFor();
+    await page.unrouteAll();
+  });
+
+  test('a login that has ended is no reason for the browser to ask for a password', async () => {
+    await page.reload();
+    await page.getByRole('button', { name: 'Play' }).waitFor();
+    const cookies = await page.context().cookies();
+    await page.context().clearCookies();
+    await page.route('**/api/jobs/*/result', route =>
+      route.request().headers()['if-match'] ? route.continue() : route.fulfill({ status: 401 }),
+    );
+    const asking = page.waitForRequest(request => request.headers()['if-match'] === '*');
+    await page.evaluate("document.querySelector('video').load()");
+    expect((await asking).headers()).toHaveProperty('x-requested-with');
+    await page.unrouteAll();
+    await page.context().addCookies(cookies);
+    await page.reload();
+  });
+
   test('a video that is gone by now says so, and offers nothing to be done with it', async () => {
     const id = page.url().split('/').pop();
     const { result } = await client.get<{ result: { bytes: number } }>(`/api/jobs/${id}`);

@@ -115,6 +115,11 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await dialog().getByRole('button', { name: 'Keep' }).click();
     await dialog().waitFor({ state: 'detached' });
     expect(await page.getByLabel('Role of grace').inputValue()).toBe('administrator');
+    await page.getByLabel('User name').fill('grace');
+    await page.getByRole('button', { name: 'Add' }).click();
+    await dialog().getByText('you cannot give it to yourself again').waitFor();
+    await dialog().getByRole('button', { name: 'Keep' }).click();
+    await dialog().waitFor({ state: 'detached' });
     const ofGrace = await grace.get<{ items: { role: string }[] }>('/api/projects');
     expect(ofGrace.items).toMatchObject([{ role: 'administrator' }]);
     await page.getByRole('button', { name: 'Remove ada' }).click();

@@ -80,6 +80,29 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await page.getByLabel('Environment').fill('');
   });
 
+  test('a command that is accepted late turns no batch job into a command', async () => {
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route('**/api/remotes/launch', async route => {
+      const response = await route.fetch();
+      await held;
+      await route.fulfill({ response });
+    });
+    await go(`run?session=${sid}`);
+    await command().fill('echo of a late answer');
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('Starting …').waitFor();
+    await page.getByText('Batch job').click();
+    await command().fill('#!/bin/sh\n');
+    release();
+    await expect.poll(search).toMatchObject({ job: expect.any(String) });
+    expect(search()).toMatchObject({ session: sid, as: 'batch' });
+    expect(await command().inputValue()).toBe('#!/bin/sh\n');
+    await page.unrouteAll();
+  });
+
   test('a batch job is submitted, waited for, and read as it runs', async () => {
     await go(`run?session=${sid}`);
     await page.getByRole('region', { name: 'Latest on host' }).getByText('$FIRST').waitFor();

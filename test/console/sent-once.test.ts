@@ -9,7 +9,7 @@ import {
 } from '../harness/console-page.ts';
 import { drawFrames } from '../harness/draw-frames.ts';
 import { describeStack } from '../harness/forms.ts';
-import { openSession } from '../harness/remote.ts';
+import { addHost, openSession } from '../harness/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 
@@ -44,6 +44,24 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'what the console s
     await field().fill(command);
   };
 
+  /** Sends what starts commands on, and holds its answers back until it is called. */
+  const holdAnswers = async () => {
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route('**/api/remotes/launch', async route => {
+      const response = await route.fetch();
+      await held;
+      await route.fulfill({ response });
+    });
+    return () => release();
+  };
+  const isAccepted = (command: string) =>
+    expect
+      .poll(() => page.evaluate("localStorage.getItem('windlass.commands')"))
+      .toContain(command);
+
   test('a command whose answer was lost runs once, though the button is pressed again', async () => {
     const command = 'echo of a lost answer';
     let lost = 0;
@@ -70,15 +88,7 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'what the console s
 
   test('a command that is accepted late takes nobody from another page, nor what is typed', async () => {
     const command = 'echo of a late answer';
-    let release = () => {};
-    const held = new Promise<void>(resolve => {
-      release = resolve;
-    });
-    await page.route('**/api/remotes/launch', async route => {
-      const response = await route.fetch();
-      await held;
-      await route.fulfill({ response });
-    });
+    const release = await holdAnswers();
     await openRun(command);
     await page.keyboard.press('Control+Enter');
     await page.getByText('Starting …').waitFor();
@@ -87,13 +97,33 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'what the console s
     await page.getByRole('heading', { name: 'Jobs', exact: true }).waitFor();
     const before = page.url();
     release();
-    await expect
-      .poll(() => page.evaluate("localStorage.getItem('windlass.commands')"))
-      .toContain(command);
+    await isAccepted(command);
     expect(page.url()).toBe(before);
     await page.getByRole('heading', { name: 'Jobs', exact: true }).waitFor();
     await page.getByRole('link', { name: 'Run', exact: true }).click();
     expect(await field().inputValue()).toBe('echo of the next one');
+    expect(await countJobs(command)).toBe(1);
+  });
+
+  test('a command that is accepted late leads nobody back from another login', async () => {
+    const command = 'echo of a late answer elsewhere';
+    const hostname = await addHost(client, sshd, { name: 'other' });
+    const other = await openSession(client, sshd, { hostname });
+    const release = await holdAnswers();
+    await openRun(command);
+    await page.keyboard.press('Control+Enter');
+    await page.getByText('Starting …').waitFor();
+    await page.getByLabel('Host', { exact: true }).selectOption(other);
+    await page.getByLabel('Command on other').fill('echo of the other host');
+    release();
+    await isAccepted(command);
+    const run = page.getByRole('button', { name: 'Run', exact: true });
+    await expect.poll(() => run.isEnabled()).toBe(true);
+    expect(new URL(page.url()).search).toBe(`?session=${other}`);
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await page.locator('.jobs tbody tr', { hasText: command }).waitFor();
+    await page.getByRole('link', { name: 'Run', exact: true }).click();
+    expect(await page.getByLabel('Command on other').inputValue()).toBe('echo of the other host');
     expect(await countJobs(command)).toBe(1);
   });
 

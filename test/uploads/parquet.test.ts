@@ -301,6 +301,29 @@ print('null')`);
     expect(alone).toMatchObject([{ name: 'id', max: '1' }]);
   });
 
+  test('columns of one name but for a byte order mark may be of times in nanoseconds', async () => {
+    const times = (nanoseconds: number) => `pa.array([1000, ${nanoseconds}], pa.timestamp('ns'))`;
+    const writeTimes = (columns: string) =>
+      writeColumns(columns, ', use_deprecated_int96_timestamps=True');
+    const others = `'at': pa.array([d.date(2020, 1, 1)] * 2), 'n': pa.array([{'a': 1, 'b': 2}] * 2)`;
+    const whole = writeTimes(`{${others}, '\\ufeffat': ${times(2_000)}, 'b': ${times(3_000)}}`);
+    expect((await read(whole))?.json).toEqual({
+      'at date': ['"2020-01-01"', '"2020-01-01"'],
+      'n text': ['"{\\"a\\":1,\\"b\\":2}"', '"{\\"a\\":1,\\"b\\":2}"'],
+      'at_1 timestamp': ['"1970-01-01T00:00:00.000001"', '"1970-01-01T00:00:00.000002"'],
+      'b timestamp': ['"1970-01-01T00:00:00.000001"', '"1970-01-01T00:00:00.000003"'],
+    });
+    for (const [marked, other, column] of [
+      [1, 2_000, '\ufeffat'],
+      [2_000, 1, 'b'],
+    ] as const)
+      await expect(
+        read(writeTimes(`{${others}, '\\ufeffat': ${times(marked)}, 'b': ${times(other)}}`)),
+      ).rejects.toMatchObject({
+        problems: [{ row: 2, column, reason: expect.stringContaining('nanos') }],
+      });
+  });
+
   test('bombs are refused', async () => {
     const bomb = write(`
 one = pa.array(['x' * 1000000]).dictionary_encode()

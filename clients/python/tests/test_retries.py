@@ -82,7 +82,8 @@ def test_nobody_waits_longer_than_the_patience() -> None:
 
 def test_what_starts_work_is_repeated_under_its_key() -> None:
     away = problem(503, "unavailable", Retry_After="0")
-    with server(away, (502, {}, b"<html>Bad gateway</html>"), (202, {}, JOB)) as (url, seen):
+    proxies: List[Answer] = [(502, {}, b"<html>Bad gateway</html>"), (522, {}, b"<html>Timed out</html>")]
+    with server(away, *proxies, (202, {}, JOB)) as (url, seen):
         with Client(url, token="t") as client:
             assert client.session("s1").run("true").job == "j1"
     assert {(one.method, one.path) for one in seen} == {("POST", "/api/remotes/launch")}

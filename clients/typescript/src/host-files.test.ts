@@ -9,13 +9,15 @@ import { Http } from './http.ts';
 
 let server: Server;
 let asked: number;
+/** Of the next answers; then the disk is full. */
+let statuses: number[];
 
 beforeEach(async () => {
-  asked = 0;
+  [asked, statuses] = [0, []];
   server = createServer((req, res) => {
     req.resume();
     req.once('end', () => {
-      res.writeHead(507, { 'Content-Type': 'application/json' });
+      res.writeHead(statuses.shift() ?? 507, { 'Content-Type': 'application/json' });
       res.end('{"code":"insufficient_storage","detail":"The disk is full."}');
     });
   }).listen(0, '127.0.0.1');
@@ -57,4 +59,10 @@ test('nor is a source that got shorter while it was read', async () => {
   };
   await expect(writeFile(connect(), { ...target, bytes }, { attempts: 1 })).rejects.toBe(changed);
   expect(asked).toBe(1);
+});
+
+test('a proxy that does not reach the service is a lost link: the file is sent again', async () => {
+  statuses = [522, 201];
+  await writeFile(connect(), { ...target, bytes: 'text' }, { attempts: 1 });
+  expect(asked).toBe(2);
 });

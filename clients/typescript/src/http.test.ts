@@ -79,11 +79,11 @@ test('a GET is sent again where its answer is lost, in the middle too, or the se
     new Set(['/base/api/jobs?kind=command&kind=video']),
   );
   expect(asked[0]?.headers.authorization).toBe('Bearer secret');
-  for (const status of [503, 502, 504, 408]) {
+  for (const status of [503, 502, 504, 408, 522]) {
     answers = [json(status, {})];
     await unwrap(api.GET('/api/jobs'));
   }
-  expect(retries.map(({ error }) => error.status)).toEqual([0, 0, 503, 502, 504, 408]);
+  expect(retries.map(({ error }) => error.status)).toEqual([0, 0, 503, 502, 504, 408, 522]);
 });
 
 test('what starts a job is sent again under its key, with its body', async () => {

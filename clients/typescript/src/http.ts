@@ -44,10 +44,12 @@ export const STARTS_WORK =
 const REFUSED = [429];
 /** Answers of an overloaded or stopping service, or of a proxy before it. */
 const TRANSIENT = [408, 502, 503, 504];
+/** Statuses from here on are a proxy's alone, such as 522 of Cloudflare's, which did not reach the service. */
+const FIRST_OF_PROXIES = 520;
+const isTransient = (status: number) => TRANSIENT.includes(status) || status >= FIRST_OF_PROXIES;
 /** Whether there was no answer, or one of these. */
 export const isPassing = (error: unknown): error is WindlassError =>
-  error instanceof WindlassError &&
-  (error.code === 'unreachable' || TRANSIENT.includes(error.status));
+  error instanceof WindlassError && (error.code === 'unreachable' || isTransient(error.status));
 
 /** An answer that the service gives at once comes within so long, or the connection is dead. */
 export const ANSWER_MS = 60_000;
@@ -124,7 +126,7 @@ export class Http {
         this.#wasReached = true;
         const mayRepeat =
           (sending.isRepeatable !== false && REFUSED.includes(response.status)) ||
-          (isRepeatable && TRANSIENT.includes(response.status));
+          (isRepeatable && isTransient(response.status));
         wait = Math.max(retryAfter(response) ?? 0, wait);
         if (!mayRepeat || isOver(wait)) return response;
         if (!REFUSED.includes(response.status)) sending.onLost?.();

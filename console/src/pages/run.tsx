@@ -89,6 +89,8 @@ export function RunPage({ user }: { user: CurrentUser }) {
       )}
       {session && (
         <CommandForm
+          // What is accepted late leads nobody back from the login that was chosen meanwhile.
+          key={session.sid}
           session={session}
           isBatch={search.get('as') === 'batch'}
           onBatch={isBatch => change({ as: isBatch ? 'batch' : undefined })}

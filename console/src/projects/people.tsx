@@ -18,11 +18,16 @@ interface PeopleProps {
 export function People({ project, tag, user }: PeopleProps) {
   const change = useChangePeople(project.id, tag);
   const isAdministrator = project.role === 'administrator';
-  const give = (name: string, role: Role | undefined, onSuccess?: () => void) =>
+  const store = (name: string, role: Role | undefined, onSuccess?: () => void) =>
     change.mutate(withRole(project.acl, name, role), { onSuccess });
   const canChange = isAdministrator && !change.isPending;
-  const isSelf = (member: Member) => member.user === user.username;
+  const isSelf = (name: string) => name === user.username;
   const [asked, ask] = useState<Role>();
+  const give = (name: string, role: Role, onSuccess?: () => void) => {
+    // A single key changes it, and one cannot give oneself the administration again.
+    if (isSelf(name) && role !== 'administrator') ask(role);
+    else store(name, role, onSuccess);
+  };
   const done = () => ask(undefined);
   return (
     <>
@@ -41,7 +46,7 @@ export function People({ project, tag, user }: PeopleProps) {
               cell: member => (
                 <>
                   {member.user}
-                  {isSelf(member) && <span class="muted"> (you)</span>}
+                  {isSelf(member.user) && <span class="muted"> (you)</span>}
                 </>
               ),
             },
@@ -49,11 +54,7 @@ export function People({ project, tag, user }: PeopleProps) {
               name: 'Role',
               cell: member =>
                 canChange ? (
-                  <RoleField
-                    member={member}
-                    // A single key changes it, and one cannot give oneself the administration again.
-                    onGive={role => (isSelf(member) ? ask(role) : give(member.user, role))}
-                  />
+                  <RoleField member={member} onGive={role => give(member.user, role)} />
                 ) : (
                   ROLES[member.role].name
                 ),
@@ -61,11 +62,11 @@ export function People({ project, tag, user }: PeopleProps) {
           ]}
           actions={member =>
             canChange &&
-            !isSelf(member) && (
+            !isSelf(member.user) && (
               <Button
                 size="small"
                 aria-label={`Remove ${member.user}`}
-                onClick={() => give(member.user, undefined)}
+                onClick={() => store(member.user, undefined)}
               >
                 Remove
               </Button>
@@ -80,7 +81,7 @@ export function People({ project, tag, user }: PeopleProps) {
           action={`Become a ${ROLES[asked].name.toLowerCase()}`}
           isPending={change.isPending}
           error={change.error}
-          onConfirm={() => give(user.username, asked, done)}
+          onConfirm={() => store(user.username, asked, done)}
           onClose={done}
         >
           <p>

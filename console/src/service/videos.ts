@@ -30,7 +30,9 @@ export type Loss = 'gone' | 'logged out' | 'away';
 
 /** Why the bytes of a video do not come; undefined where they do. */
 export async function findLoss(address: string): Promise<Loss | undefined> {
-  const answer = await fetch(address, { headers: ONE_BYTE }).catch(() => undefined);
+  // Without the second the browser itself asks for a password where the login has ended.
+  const headers = { ...ONE_BYTE, 'X-Requested-With': 'windlass' };
+  const answer = await fetch(address, { headers }).catch(() => undefined);
   await answer?.body?.cancel();
   if (answer?.status === 404) return 'gone';
   if (answer?.ok) return undefined;

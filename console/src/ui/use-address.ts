@@ -18,14 +18,15 @@ export function useAddress(): [
   const [path, navigate] = useLocation();
   const change = useCallback(
     (changes: Changes, { step = false } = {}) => {
-      const next = new URLSearchParams(search);
+      // As it is by now: an answer may come long after the page was drawn.
+      const next = new URLSearchParams(location.search);
       for (const [name, value] of Object.entries(changes)) {
         next.delete(name);
         for (const one of [value ?? []].flat()) if (one !== '') next.append(name, one);
       }
       navigate(next.size === 0 ? path : `${path}?${next}`, { replace: !step });
     },
-    [search, path, navigate],
+    [path, navigate],
   );
   return [search, change];
 }

@@ -84,8 +84,10 @@ export function Player({
     setFrame(wanted);
   };
   const fail = async () => {
+    const isCut = video.current?.error?.code === MediaError.MEDIA_ERR_NETWORK;
     const loss = await findLoss(address);
-    setFailure(loss ?? 'not played');
+    // The link may be there again.
+    setFailure(loss ?? (isCut ? 'away' : 'not played'));
     if (loss === 'gone') onGone?.();
   };
   const toggle = () => {

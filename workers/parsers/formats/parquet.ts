@@ -32,7 +32,7 @@ const parquet: Reader<'parquet'> = async (request, onProgress) => {
     names,
     nanoseconds,
   } = await readFooter(connection, input);
-  if (nanoseconds.length > 0) await checkNanoseconds({ input, names: nanoseconds });
+  if (nanoseconds.length > 0) await checkNanoseconds(input, nanoseconds);
   const planned = planColumns(found, names);
   const { columns, bytes } = await checkValues(connection, {
     ...{ request, planned },

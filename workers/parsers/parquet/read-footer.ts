@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { query, quoted, quoteText, readParquet, unquoted } from '../table/duckdb.ts';
 import { TableError } from '../table/protocol.ts';
+import type { NanosecondColumn } from './check-nanoseconds.ts';
 import { refuseDamaged } from './refuse-damaged.ts';
 
 const MAX_DECIMAL_DIGITS = 38;
@@ -11,7 +12,7 @@ export interface Footer {
   /** As in the file; DuckDB makes them unique. */
   names: string[];
   /** The columns whose values DuckDB cuts to microseconds. */
-  nanoseconds: string[];
+  nanoseconds: NanosecondColumn[];
 }
 
 /** What the file says of itself. Throws TableError if it is no Parquet file. */
@@ -40,13 +41,16 @@ export async function readFooter(connection: DuckDBConnection, input: string): P
   refuseLongDecimals(schema);
   refuseSameNames(schema);
   const top = topLevel(schema);
+  const leaves = schema.filter(({ children }) => Number(children ?? 0) === 0);
   const isCut = ({ type, logical }: Record<string, unknown>) =>
     type === 'INT96' ||
     /^TimestampType\(isAdjustedToUTC=1.*NANOS=NanoSeconds/.test(String(logical));
   return {
     ...{ rows: Number(meta?.num_rows), columns },
     names: top.length === columns.length ? top.map(({ name }) => unquoted(name)) : [],
-    nanoseconds: top.filter(isCut).map(({ name }) => unquoted(name)),
+    nanoseconds: top
+      .filter(isCut)
+      .map(column => ({ name: unquoted(column.name), leaf: leaves.indexOf(column) })),
   };
 }
 

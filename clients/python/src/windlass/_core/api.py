@@ -26,7 +26,9 @@ _SAFE_METHODS = ("GET", "HEAD")
 #: The request was not sent.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 #: Sent again where that is safe: too slow, too many, a proxy that reaches nobody, or a dependency that is down.
-PASSING = (408, 429, 502, 503, 504)
+_PASSING = (408, 429, 502, 503, 504)
+#: Statuses from here on are a proxy's alone, such as 522 of Cloudflare's, which did not reach the service.
+_FIRST_OF_PROXIES = 520
 _UNANSWERED = "Is this its address, and is it running?"
 _UNTRUSTED = "If an authority of your own signed it, set SSL_CERT_FILE to a file with that authority's certificate."
 _FOREIGN = "A program before the service said so, such as a proxy. Is this its address, and is the service running?"
@@ -114,7 +116,7 @@ class Api:
                     was_lost = False
                 elif response.status_code == 429:
                     pass  # Refused before anything was done.
-                elif repeatable and response.status_code in PASSING:
+                elif repeatable and is_passing(response.status_code):
                     was_lost = True
                 else:
                     raise failure
@@ -263,9 +265,9 @@ def is_certificate(cause: BaseException) -> bool:
     return False
 
 
-def is_passing(response: httpx.Response) -> bool:
+def is_passing(status: int) -> bool:
     """True for the status of an error after which a GET may be answered otherwise."""
-    return response.status_code in PASSING
+    return status in _PASSING or status >= _FIRST_OF_PROXIES
 
 
 def escape(text: str) -> str:

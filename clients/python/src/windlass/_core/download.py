@@ -60,7 +60,7 @@ async def download(
                     return response.headers
                 await api.transport.read(response)
                 failure = to_error(response)
-                if not is_passing(response):
+                if not is_passing(response.status_code):
                     raise failure
         except httpx.RequestError as cause:
             failure = api.explain(cause)

@@ -33,7 +33,7 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
                 if response.status_code >= 400:
                     await api.transport.read(response)
                     failure = to_error(response)
-                    if not is_passing(response):
+                    if not is_passing(response.status_code):
                         raise failure
                 elif not response.headers.get("Content-Type", "").startswith("text/event-stream"):
                     raise api.not_the_service()

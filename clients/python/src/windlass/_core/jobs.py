@@ -7,7 +7,7 @@ from typing import Any, AsyncGenerator, Dict, Mapping, Optional
 
 from ..errors import JobFailed, Unreachable, WindlassError
 from ..records import Job, Result
-from .api import ANSWER_SECONDS, PASSING, Api, escape, find_job
+from .api import ANSWER_SECONDS, Api, escape, find_job, is_passing
 from .download import download
 from .patience import Patience
 
@@ -48,7 +48,7 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
         except WindlassError as error:
             # What was never reached is told as such, and so is what the client has no patience with.
             is_over = within is not None and within <= api.patience_seconds and api.was_reached
-            if not (is_over and (isinstance(error, Unreachable) or error.status in PASSING)):
+            if not (is_over and (isinstance(error, Unreachable) or is_passing(error.status or 0))):
                 raise
             raise TimeoutError(f"Job {job} has not ended within {timeout} s: {error.detail}") from error
         is_new = response.status_code != 304 and response.content != known

@@ -36,6 +36,6 @@ class Losses:
     async def _is_answered(self) -> bool:
         try:
             async with self._api.stream("/", timeout=SMALL_SECONDS) as response:
-                return not is_passing(response)
+                return not is_passing(response.status_code)
         except httpx.RequestError:
             return False
