@@ -21,6 +21,7 @@ import { type Claim, LeaseLost } from '../../workers/engine/fencing-token.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
+import { ReleaseJob } from '../../workers/engine/release-job.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import command from '../../workers/handlers/command.ts';
@@ -54,10 +55,13 @@ function makeWorker(over = database, options: { lookMs?: number } = {}) {
   return { id, renewer, over };
 }
 
-async function insertDispatched(): Promise<string> {
+async function insertDispatched(
+  kind: JobKind = 'command',
+  payload: object = { command: 'true' },
+): Promise<string> {
   const id = newId();
   await database.sql`insert into jobs (id, kind, queue, owner, payload, epoch, dispatched)
-    values (${id}, 'command', 'remote', 'alice', '{"command":"true"}', 1, now())`;
+    values (${id}, ${kind}, 'remote', 'alice', ${JSON.stringify(payload)}::jsonb, 1, now())`;
   return id;
 }
 
@@ -172,6 +176,57 @@ test('a command whose end a failover lost is not requested again', async () => {
     update jobs set dispatched = now(), not_before = now(), epoch = epoch + 1 where id = ${id} returning epoch`;
   const handlers = new Map([['command', command as Handler<JobKind>]] as const);
   expect(await runJob(given, { id, epoch: row?.epoch }, handlers)).toBe(true);
+  const [ended] =
+    await database.sql`select state, error->>'code' as code from jobs where id = ${id}`;
+  expect(ended).toEqual({ state: 'failed', code: 'outcome_unknown' });
+});
+
+/** A worker that runs jobs, and renews its lease for another one. */
+async function startRunner() {
+  const worker = makeWorker(database, { lookMs: 0 });
+  await claimNew(worker);
+  const { id: name, renewer } = worker;
+  const context = {
+    ...{ id: name, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
+    groups: new JobGroups({ id: name, database, notifications }),
+    stopping: new AbortController().signal,
+  } as unknown as WorkerContext;
+  return {
+    /** Dispatches and runs it; false where it could not be claimed. */
+    run: async (id: string, handler: Handler<JobKind>) => {
+      const [row] = await database.sql`
+        update jobs set dispatched = now(), not_before = now(), epoch = epoch + 1 where id = ${id} returning epoch, kind`;
+      return runJob(context, { id, epoch: row?.epoch }, new Map([[row?.kind, handler]]));
+    },
+    /** As a failover that lost all since the claim under this token; the worker looks twice. */
+    giveBack: async (id: string, token: string) => {
+      await database.sql`update jobs set state = 'running', finished = null, result = null, error = null,
+        lease_token = ${token}, worker = ${name} where id = ${id}`;
+      await renewer.renew();
+      await renewer.renew();
+      expect(await tokenOf({ id })).toBeNull();
+    },
+  };
+}
+
+test('a command that a failover gives back under an earlier claim of its worker is not requested again', async () => {
+  const { run, giveBack } = await startRunner();
+  const id = await insertDispatched();
+  let first = '';
+  await run(id, async ({ token }) => {
+    first = token;
+    throw new ReleaseJob('the host is away', 0);
+  });
+  await run(id, async ({ job, update }) => {
+    const intent = { runAt: new Date(), runPlace: 'boot fences' };
+    await update(intent);
+    Object.assign(job, intent);
+    return { result: { returncode: 0 } };
+  });
+  await database.sql`update jobs set run_at = null, run_place = null where id = ${id}`;
+  await giveBack(id, first);
+
+  expect(await run(id, command as Handler<JobKind>)).toBe(true);
   const [ended] =
     await database.sql`select state, error->>'code' as code from jobs where id = ${id}`;
   expect(ended).toEqual({ state: 'failed', code: 'outcome_unknown' });

@@ -46,7 +46,7 @@ export class LeaseRenewer {
   readonly #leases = new Map<string, TrackedLease & { renewed: number }>();
   /** By token: performance.now() until which the claim may appear. */
   readonly #abandoned = new Map<string, Claim & { until: number; run?: RunRecord }>();
-  /** By token: the runs of the commands that ended here last. Their hosts forget them soon. */
+  /** By job, which may be given back under an earlier token: the commands that ended here last. Hosts forget runs soon. */
   readonly #endedRuns = new Map<string, RunRecord>();
   /** Tokens of claims that nothing here worked at when they were last looked for. */
   #strays = new Set<string>();
@@ -88,9 +88,9 @@ export class LeaseRenewer {
   }
 
   /** Call after the end of a job is committed. */
-  recordEnd({ token }: Claim, { kind, runAt, runPlace }: JobRow): void {
+  recordEnd({ id }: Claim, { kind, runAt, runPlace }: JobRow): void {
     if (kind !== 'command' || runAt === null) return;
-    this.#endedRuns.set(token, { runAt, runPlace, runRemoved: true });
+    this.#endedRuns.set(id, { runAt, runPlace, runRemoved: true });
     if (this.#endedRuns.size <= MAX_ENDED_RUNS) return;
     for (const oldest of this.#endedRuns.keys()) {
       this.#endedRuns.delete(oldest);
@@ -173,7 +173,7 @@ export class LeaseRenewer {
         { job: claim.id },
         'the database gave a job back that had ended here; it is taken back',
       );
-      this.abandon(claim, this.#endedRuns.get(claim.token));
+      this.abandon(claim, this.#endedRuns.get(claim.id));
     }
     this.#strays = new Set(strays.map(({ token }) => token));
   }
