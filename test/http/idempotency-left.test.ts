@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { beforeAll, expect, test } from 'vitest';
@@ -253,6 +253,28 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       );
     return { job, send, leave, untilEnded };
   }
+
+  test.each([
+    ['PUT', 201],
+    ['DELETE', 204],
+  ] as const)(
+    'is answered by what its first %s did, whose answer the host gave too late',
+    async (method, status) => {
+      const path = join(sshd.home, `changed by ${method}`);
+      if (method === 'DELETE') writeFileSync(path, 'old');
+      const database = postgres(stackDatabaseUrl(stack), { max: 4 });
+      try {
+        const { send, leave, untilEnded } = await changeFile(method, path, database);
+        await leave();
+        await untilEnded('cancelled');
+        proxy.heal();
+        expect((await send()).status).toBe(status);
+      } finally {
+        proxy.heal();
+        await database.end();
+      }
+    },
+  );
 
   test('is answered by the file that its first PUT wrote when its cancellation comes before its end', async () => {
     const database = postgres(stackDatabaseUrl(stack), { max: 4 });
