@@ -51,6 +51,8 @@ interface Definition {
   objects?: string;
   /** The job is cancelled when the client that waits for it disconnects. */
   endsWithClient?: boolean;
+  /** It changes a file of the host, which may be another one after its end: it is never done again then. */
+  changesFile?: boolean;
   /** Its handler says whether it runs: a claimed job may wait elsewhere, as a batch job. */
   ownState?: boolean;
   /** A client may ask for the same work again by POST /jobs/(id)/retry. */
@@ -189,6 +191,7 @@ export const JOBS = {
     }),
     result: z.object({ created: z.boolean() }),
     endsWithClient: true,
+    changesFile: true,
   },
   'remove-file': {
     means: 'Removes a file on the host.',
@@ -200,6 +203,7 @@ export const JOBS = {
     payload: z.object({ path: absolutePath, ifMatch }),
     result: z.object({}),
     endsWithClient: true,
+    changesFile: true,
   },
   copy: {
     means: 'Copies a file on the host into a part of an upload.',

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, not, or, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, or, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { idempotencyKeys, jobs } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
@@ -19,22 +19,30 @@ export interface IdempotencyKey {
 const hasOutput = sql`not (${jobs.outputStreamed} and coalesce(${jobs.finished} < now() - interval '50 minutes', false))`;
 
 /** Cancelled because its client disconnected: a client that sends the request again wants it done. */
-const wasAbandoned = sql`(${inArray(jobs.kind, JOB_KINDS.filter(isAwaitedKind))} and ${jobs.cancelRequested} is not null and ${jobs.userCancelled} is not true and ${jobs.state} <> 'succeeded')`;
+const wasAbandoned = sql<boolean>`(${inArray(jobs.kind, JOB_KINDS.filter(isAwaitedKind))} and ${jobs.cancelRequested} is not null and ${jobs.userCancelled} is not true and ${jobs.state} <> 'succeeded')`;
+
+/** What became of the request that had this key before. */
+interface EarlierRequest {
+  /** Its job, which answers the repeat as well. */
+  job?: JobSummary;
+  /** Its client left. From then on its job may have changed a file of the host, which a repeat may find changed. */
+  runAt?: Date;
+}
 
 /**
- * The job that this key started within the last 24 h, if any. Locks the key until the transaction ends: of two requests
- * with one key the second waits, and finds the job of the first.
+ * What the request came to that had this key within the last 24 h. Locks the key until the transaction ends: of two
+ * requests with one key the second waits, and finds the job of the first.
  */
-export async function findJobByIdempotencyKey(
+export async function findEarlierRequest(
   tx: Tx,
   owner: string,
   given: IdempotencyKey,
-): Promise<JobSummary | undefined> {
+): Promise<EarlierRequest> {
   await tx.execute(
     sql`select pg_advisory_xact_lock(hashtextextended(${`${owner}\n${given.route}\n${given.key}`}, 0))`,
   );
   const [found] = await tx
-    .select({ job: summaryColumns, body: idempotencyKeys.body })
+    .select({ job: summaryColumns, body: idempotencyKeys.body, wasAbandoned })
     .from(idempotencyKeys)
     .leftJoin(jobs, eq(jobs.id, idempotencyKeys.job))
     .where(
@@ -43,20 +51,23 @@ export async function findJobByIdempotencyKey(
         eq(idempotencyKeys.route, given.route),
         eq(idempotencyKeys.key, given.key),
         sql`${idempotencyKeys.created} > now() - interval '24 hours'`,
-        or(isNull(jobs.id), and(hasOutput, not(wasAbandoned))),
+        or(isNull(jobs.id), hasOutput),
       ),
     );
-  if (found && ![given.body, given.bodyBefore].includes(found.body)) {
+  if (!found) return {};
+  const isSame = [given.body, given.bodyBefore].includes(found.body);
+  if (found.job && found.wasAbandoned) return { runAt: (isSame && found.job.runAt) || undefined };
+  if (!isSame) {
     throw new WindlassError('idempotency_conflict', { hint: 'Use a new key for a new request.' });
   }
   // Its client knows that it was done, and it must not be done twice.
-  if (found && !found.job) {
+  if (!found.job) {
     throw new WindlassError('idempotency_conflict', {
       detail: 'Idempotency-Key used already, for a job whose record was removed since.',
       hint: 'Use a new key to have it done once more.',
     });
   }
-  return found?.job ?? undefined;
+  return { job: found.job };
 }
 
 export async function storeIdempotencyKey(

@@ -31,6 +31,8 @@ export interface JobRequest<K extends JobKind = JobKind> {
   upload?: string;
   retryOf?: string;
   requestId?: string;
+  /** Since when an abandoned job of the same request may have changed its file: see findEarlierRequest(). */
+  runAt?: Date;
   /** Of the client, for the audit. */
   address?: string;
   /** The most open jobs of the owner; 0: no limit. */
@@ -68,6 +70,7 @@ export async function startJob<K extends JobKind>(
         ? versionIn(request.kind, columns.session)
         : versionsOf(request.kind).usual,
       outputStreamed: output === 'streamed',
+      runRemoved: columns.runAt !== undefined,
       epoch: 1,
       dispatched: sql`(select ${sql.raw(dispatchedAtOnce(queue, share))} from (select ${columns.owner}::text as owner) asked)`,
     })

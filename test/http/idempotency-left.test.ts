@@ -1,3 +1,5 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import postgres from 'postgres';
 import { beforeAll, expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
@@ -35,6 +37,15 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
     proxy.heal();
   }
 
+  const untilWaiting = (database: postgres.Sql, count: number) =>
+    waitFor(
+      async () => {
+        const [row] = await database`select count(*)::int as n from pg_locks where not granted`;
+        return row?.n >= count;
+      },
+      { what: `${count} that wait for a lock`, intervalMs: 20 },
+    );
+
   /** A login that is sent under one key, and what can hold it up. */
   function useKeyedLogin() {
     const { username, privateKey } = sshd;
@@ -59,14 +70,7 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       /** Who waits for it finds the job of the one that has it. */
       lockKey: (tx: postgres.TransactionSql) =>
         tx`select pg_advisory_xact_lock(hashtextextended(${`${stack.username}\nPOST /remotes\n${key}`}, 0))`,
-      untilWaiting: (count: number) =>
-        waitFor(
-          async () => {
-            const [row] = await database`select count(*)::int as n from pg_locks where not granted`;
-            return row?.n >= count;
-          },
-          { what: `${count} that wait for a lock`, intervalMs: 20 },
-        ),
+      untilWaiting: (count: number) => untilWaiting(database, count),
       async end() {
         proxy.heal();
         await database.end();
@@ -207,6 +211,89 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
       expect((await last?.answer)?.status).toBe(200);
     } finally {
       await end();
+    }
+  });
+
+  /** Sends a change of a file under a new key, and has its host make it: the host's answer waits for proxy.heal(). */
+  async function changeFile(method: 'PUT' | 'DELETE', path: string, database: postgres.Sql) {
+    const headers = {
+      'Idempotency-Key': newId(),
+      ...(method === 'PUT' ? { 'If-None-Match': '*' } : {}),
+    };
+    const body = method === 'PUT' ? 'new' : undefined;
+    const send = (signal?: AbortSignal) =>
+      client.fetch(`/api/remotes/${sid}/file${path}`, { method, headers, body, signal });
+    const existed = existsSync(path);
+    const left = new AbortController();
+    proxy.blackhole();
+    const sent = send(left.signal).catch(() => {});
+    const findJob = async () => {
+      const [row] = await database<{ job: string }[]>`
+        select job from idempotency_keys join jobs on jobs.id = job
+        where key = ${headers['Idempotency-Key']} and state = 'running'`;
+      return row?.job;
+    };
+    const job = await waitFor(findJob, { what: 'its job to begin', intervalMs: 20 });
+    await database.begin(async tx => {
+      await tx`select from jobs where id = ${job} for update`;
+      proxy.heal();
+      // With the record of what it is about to do.
+      await untilWaiting(database, 1);
+      proxy.blackhole('down');
+    });
+    await waitFor(() => existsSync(path) !== existed, { what: 'the change of the file' });
+    const leave = async () => {
+      left.abort();
+      await sent;
+    };
+    const untilEnded = (state: string) =>
+      waitFor(
+        async () => (await database`select from jobs where id = ${job} and state = ${state}`)[0],
+        { what: `a job that is ${state}` },
+      );
+    return { job, send, leave, untilEnded };
+  }
+
+  test.each([
+    ['PUT', 201],
+    ['DELETE', 204],
+  ] as const)(
+    'is answered by what its first %s did, whose answer the host gave too late',
+    async (method, status) => {
+      const path = join(sshd.home, `changed by ${method}`);
+      if (method === 'DELETE') writeFileSync(path, 'old');
+      const database = postgres(stackDatabaseUrl(stack), { max: 4 });
+      try {
+        const { send, leave, untilEnded } = await changeFile(method, path, database);
+        await leave();
+        await untilEnded('cancelled');
+        proxy.heal();
+        expect((await send()).status).toBe(status);
+      } finally {
+        proxy.heal();
+        await database.end();
+      }
+    },
+  );
+
+  test('is answered by the file that its first PUT wrote when its cancellation comes before its end', async () => {
+    const database = postgres(stackDatabaseUrl(stack), { max: 4 });
+    try {
+      const path = join(sshd.home, 'written');
+      const { job, send, leave, untilEnded } = await changeFile('PUT', path, database);
+      await database.begin(async tx => {
+        await tx`select from jobs where id = ${job} for update`;
+        await leave();
+        await untilWaiting(database, 1);
+        proxy.heal();
+        // After the cancellation.
+        await untilWaiting(database, 2);
+      });
+      await untilEnded('succeeded');
+      expect((await send()).status).toBe(201);
+    } finally {
+      proxy.heal();
+      await database.end();
     }
   });
 });

@@ -3,6 +3,8 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
+import type { JobRow } from '../../shared/database/schema.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
@@ -21,6 +23,7 @@ import { type Claim, LeaseLost } from '../../workers/engine/fencing-token.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
+import { ReleaseJob } from '../../workers/engine/release-job.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import command from '../../workers/handlers/command.ts';
@@ -54,10 +57,13 @@ function makeWorker(over = database, options: { lookMs?: number } = {}) {
   return { id, renewer, over };
 }
 
-async function insertDispatched(): Promise<string> {
+async function insertDispatched(
+  kind: JobKind = 'command',
+  payload: object = { command: 'true' },
+): Promise<string> {
   const id = newId();
   await database.sql`insert into jobs (id, kind, queue, owner, payload, epoch, dispatched)
-    values (${id}, 'command', 'remote', 'alice', '{"command":"true"}', 1, now())`;
+    values (${id}, ${kind}, 'remote', 'alice', ${JSON.stringify(payload)}::jsonb, 1, now())`;
   return id;
 }
 
@@ -176,6 +182,102 @@ test('a command whose end a failover lost is not requested again', async () => {
     await database.sql`select state, error->>'code' as code from jobs where id = ${id}`;
   expect(ended).toEqual({ state: 'failed', code: 'outcome_unknown' });
 });
+
+/** A worker that runs jobs, and renews its lease for another one. */
+async function startRunner() {
+  const worker = makeWorker(database, { lookMs: 0 });
+  await claimNew(worker);
+  const { id: name, renewer } = worker;
+  const context = {
+    ...{ id: name, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
+    groups: new JobGroups({ id: name, database, notifications }),
+    stopping: new AbortController().signal,
+  } as unknown as WorkerContext;
+  return {
+    renewer,
+    /** Dispatches and runs it; false where there was nothing to do. */
+    run: async (id: string, handler: Handler<JobKind>) => {
+      const [row] = await database.sql`
+        update jobs set dispatched = now(), not_before = now(), epoch = epoch + 1 where id = ${id} returning epoch, kind`;
+      return runJob(context, { id, epoch: row?.epoch }, new Map([[row?.kind, handler]]));
+    },
+    /** As a failover that lost all since the claim under this token, or before any claim; the worker looks twice. */
+    giveBack: async (id: string, token: string | null) => {
+      await database.sql`update jobs set finished = null, result = null, error = null,
+        state = ${token ? 'running' : 'queued'}, lease_token = ${token}, worker = ${token && name},
+        run_at = null, run_place = null, run_removed = false where id = ${id}`;
+      await renewer.renew();
+      await renewer.renew();
+      expect(await tokenOf({ id })).toBeNull();
+    },
+  };
+}
+
+const changeHost =
+  (intent: Partial<JobRow>, result: object): Handler<JobKind> =>
+  async ({ job, update }) => {
+    await update({ runAt: new Date(), ...intent });
+    Object.assign(job, { runAt: new Date(), ...intent });
+    return { result: result as never };
+  };
+const endOf = async (id: string) => {
+  const [row] = await database.sql`
+    select state, result, error->>'code' as code from jobs where id = ${id}`;
+  return row;
+};
+
+test('a command that a failover gives back as it was before its last claim is not requested again', async () => {
+  const { run, giveBack } = await startRunner();
+  const [released, unclaimed] = [await insertDispatched(), await insertDispatched()];
+  let token = '';
+  await run(released, async context => {
+    token = context.token;
+    throw new ReleaseJob('the host is away', 0);
+  });
+  const end = changeHost({ runPlace: 'boot fences' }, { returncode: 0 });
+  for (const id of [released, unclaimed]) await run(id, end);
+  await giveBack(released, token);
+  await giveBack(unclaimed, null);
+
+  for (const id of [released, unclaimed]) {
+    expect(await run(id, command as Handler<JobKind>)).toBe(true);
+    expect(await endOf(id)).toEqual({ state: 'failed', result: null, code: 'outcome_unknown' });
+  }
+});
+
+test.each<[JobKind, object, object]>([
+  ['remove-file', { path: '/x' }, {}],
+  [
+    'write-file',
+    { path: '/x', object: 'o', size: 1, digest: 'd', parents: false, exclusive: false },
+    { created: true },
+  ],
+])(
+  'a %s whose end a failover lost ends as it had ended, and is not done again',
+  async (kind, payload, result) => {
+    const { renewer, run, giveBack } = await startRunner();
+    const [done, refused, unclaimed] = await Promise.all(
+      Array.from({ length: 3 }, () => insertDispatched(kind, payload)),
+    );
+    if (!done || !refused || !unclaimed) throw new Error('three were inserted');
+    const tokens = new Map<string, string>();
+    const change: Handler<JobKind> = async context => {
+      expect(tokens.has(context.job.id)).toBe(false);
+      tokens.set(context.job.id, context.token);
+      if (context.job.id === refused) throw new WindlassError('not_found');
+      return changeHost({ runRemoved: true }, result)(context);
+    };
+    for (const id of [done, refused, unclaimed]) await run(id, change);
+    for (const id of [done, refused]) await giveBack(id, tokens.get(id) ?? null);
+    await giveBack(unclaimed, null);
+
+    for (const id of [done, refused, unclaimed]) expect(await run(id, change)).toBe(false);
+    await renewer.renew();
+    for (const id of [done, unclaimed])
+      expect(await endOf(id)).toEqual({ state: 'succeeded', result, code: null });
+    expect(await endOf(refused)).toEqual({ state: 'failed', result: null, code: 'not_found' });
+  },
+);
 
 test('an outdated entry, or an outdated end, takes no place from the current one of its job', async () => {
   const id = await insertDispatched();

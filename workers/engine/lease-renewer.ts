@@ -1,12 +1,14 @@
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
+import { isJobKind, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import type { Logger } from '../../shared/process/log.ts';
+import type { JobEnd } from './end-jobs.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import type { JobSignals } from './job-signals.ts';
 import { listClaims, renewLease } from './leases.ts';
-import { loseClaim } from './losses.ts';
+import { endAgain, loseClaim } from './losses.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The lease of one job that this worker runs. */
@@ -18,8 +20,11 @@ export interface TrackedLease extends Claim {
   log: Logger;
 }
 
-/** What a job's row tells of its run on a host. */
-type RunRecord = Pick<JobRow, 'runAt' | 'runPlace' | 'runRemoved'>;
+/** What is written to a job that had ended: the same end, or else what its row tells of its run on a host. */
+interface EndedJob {
+  ending?: JobEnd;
+  run?: Pick<JobRow, 'runAt' | 'runPlace' | 'runRemoved'>;
+}
 
 interface RenewerContext {
   /** The worker's. */
@@ -35,7 +40,7 @@ const ABANDONED_MS = 30_000;
 /** What is claimed or ended now is known, or gone, at the next look. */
 const LOOK_MS = 30_000;
 /** A failover takes back the ends of its last seconds. */
-const MAX_ENDED_RUNS = 10_000;
+const MAX_ENDED = 10_000;
 
 /**
  * Renews this process's lease every 3 s while it has jobs, and reports lost leases and cancels to them. One lease row
@@ -45,9 +50,9 @@ export class LeaseRenewer {
   readonly #context: RenewerContext;
   readonly #leases = new Map<string, TrackedLease & { renewed: number }>();
   /** By token: performance.now() until which the claim may appear. */
-  readonly #abandoned = new Map<string, Claim & { until: number; run?: RunRecord }>();
-  /** By token: the runs of the commands that ended here last. Their hosts forget them soon. */
-  readonly #endedRuns = new Map<string, RunRecord>();
+  readonly #abandoned = new Map<string, Claim & EndedJob & { until: number }>();
+  /** By job, which may be given back under an earlier token: those that ended here last and must not be done again. */
+  readonly #ended = new Map<string, EndedJob>();
   /** Tokens of claims that nothing here worked at when they were last looked for. */
   #strays = new Set<string>();
   #lookedAt = performance.now();
@@ -88,22 +93,31 @@ export class LeaseRenewer {
   }
 
   /** Call after the end of a job is committed. */
-  recordEnd({ token }: Claim, { kind, runAt, runPlace }: JobRow): void {
-    if (kind !== 'command' || runAt === null) return;
-    this.#endedRuns.set(token, { runAt, runPlace, runRemoved: true });
-    if (this.#endedRuns.size <= MAX_ENDED_RUNS) return;
-    for (const oldest of this.#endedRuns.keys()) {
-      this.#endedRuns.delete(oldest);
+  recordEnd({ id, kind, runAt, runPlace }: JobRow, ending: JobEnd): void {
+    if (isJobKind(kind) && jobDefinition(kind).changesFile) this.#ended.set(id, { ending });
+    // A run that counts as removed is requested by nobody.
+    else if (kind === 'command' && runAt !== null)
+      this.#ended.set(id, { run: { runAt, runPlace, runRemoved: true } });
+    else return;
+    if (this.#ended.size <= MAX_ENDED) return;
+    for (const oldest of this.#ended.keys()) {
+      this.#ended.delete(oldest);
       break;
     }
   }
 
+  /** What recordEnd() keeps of this job, which a failover may have lost together with its claim. */
+  findEnded(id: string): EndedJob | undefined {
+    return this.#ended.get(id);
+  }
+
   /**
    * Takes back a claim that nobody here works on: its answer was lost, or neither an end nor a release could be
-   * written. The claim could otherwise hold as long as this process lives. The attempt counts as lost. `run` is written to the row with that.
+   * written. The claim could otherwise hold as long as this process lives. The attempt counts as lost, unless the job
+   * had ended.
    */
-  abandon({ id, token }: Claim, run?: RunRecord): void {
-    this.#abandoned.set(token, { id, token, until: performance.now() + ABANDONED_MS, run });
+  abandon({ id, token }: Claim, ended: EndedJob = {}): void {
+    this.#abandoned.set(token, { ...ended, id, token, until: performance.now() + ABANDONED_MS });
   }
 
   /**
@@ -158,9 +172,8 @@ export class LeaseRenewer {
   }
 
   /**
-   * An asynchronous failover may lose the commit that gave a job up: then the job is this worker's again, which renews its lease
-   * for its other jobs. A command that had ended would run again where its host has forgotten it, so its run counts as
-   * removed: nobody requests it then.
+   * An asynchronous failover may lose the commit that gave a job up: the job is this worker's again, whose other jobs
+   * keep its lease. What had ended must not be done again: hosts forget runs, and a file may be another one since.
    */
   async #abandonStrays(): Promise<void> {
     const { database, id, log } = this.#context;
@@ -173,13 +186,16 @@ export class LeaseRenewer {
         { job: claim.id },
         'the database gave a job back that had ended here; it is taken back',
       );
-      this.abandon(claim, this.#endedRuns.get(claim.token));
+      this.abandon(claim, this.#ended.get(claim.id));
     }
     this.#strays = new Set(strays.map(({ token }) => token));
   }
 
-  async #takeBack(claim: Claim & { until: number; run?: RunRecord }): Promise<void> {
-    const isHeld = await loseClaim(this.#context.database.db, claim, claim.run);
+  async #takeBack(claim: Claim & EndedJob & { until: number }): Promise<void> {
+    const { db } = this.#context.database;
+    const isHeld = claim.ending
+      ? await endAgain(db, { claim, ending: claim.ending })
+      : await loseClaim(db, claim, claim.run);
     if (!isHeld && performance.now() > claim.until) this.#abandoned.delete(claim.token);
   }
 }

@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
-import type { Db } from '../../shared/database/connect.ts';
+import type { Db, Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { LOSS_BACKOFF_SECONDS, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
+import { type Ended, endJobs } from './end-jobs.ts';
 import { type Claim, leasedBy } from './fencing-token.ts';
 
 const WORKER_LOST = JSON.stringify({
@@ -32,14 +33,21 @@ export const LOSS = {
  * renewals come after it. Returns true if the row was locked: then the claim still holds. `set`: further changes.
  */
 export async function loseClaim(db: Db, claim: Claim, set: Partial<JobRow> = {}): Promise<boolean> {
-  const free = db
-    .select({ id: jobs.id })
-    .from(jobs)
-    .where(leasedBy(claim))
-    .for('update', { skipLocked: true });
   await db
     .update(jobs)
     .set({ ...LOSS, ...set })
-    .where(sql`${jobs.id} = any(array(${free}))`);
+    .where(sql`${jobs.id} = any(array(${unlocked(db, claim)}))`);
   return rowExists(db, jobs, leasedBy(claim));
 }
+
+/** As loseClaim(), for a job whose end a failover lost. */
+export async function endAgain(db: Db, ended: Ended): Promise<boolean> {
+  await db.transaction(async tx => {
+    if ((await unlocked(tx, ended.claim)).length > 0) await endJobs(tx, [ended]);
+  });
+  return rowExists(db, jobs, leasedBy(ended.claim));
+}
+
+/** The claim's row, locked now, where nobody else has locked it. */
+const unlocked = (tx: Tx, claim: Claim) =>
+  tx.select({ id: jobs.id }).from(jobs).where(leasedBy(claim)).for('update', { skipLocked: true });

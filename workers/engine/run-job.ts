@@ -27,7 +27,7 @@ import { DATABASE, isUnavailable, retry } from './retry.ts';
 /** A job that finds the object store unavailable is released for so long. */
 const UNAVAILABLE_SECONDS = 3;
 
-/** Claims the job that a queue entry names and runs it; false where it could not be claimed. Never throws. */
+/** Claims the job that a queue entry names and runs it; false where it could not be claimed or had ended. Never throws. */
 export async function runJob(
   worker: WorkerContext,
   entry: QueueEntry,
@@ -45,6 +45,13 @@ export async function runJob(
     await deferNotUnderstood(worker.database.db, entry).catch(() => {});
     return false;
   }
+  // A failover may have lost the end, and the claim before it.
+  const ended = worker.leases.findEnded(row.id);
+  if (ended?.ending) {
+    worker.leases.abandon(claim, ended);
+    return false;
+  }
+  Object.assign(row, ended?.run);
   const log = worker.log.child({
     job: row.id,
     kind: row.kind,
@@ -220,7 +227,7 @@ class Attempt {
         throw error;
       }
     }, DATABASE);
-    this.#worker.leases.recordEnd(this.#lease, this.context.job);
+    this.#worker.leases.recordEnd(this.context.job, ending);
     if (this.isEndTold) notifications.withdraw('job', this.#lease.id);
     else {
       notifications.publish('job', this.#lease.id);

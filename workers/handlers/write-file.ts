@@ -13,10 +13,11 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 
 /** Writes stored content to a file of the session's host; starts over after a lost link or worker. */
 const writeFile: Handler<'write-file'> = async context => {
-  const { payload } = context;
+  const { worker, payload } = context;
   let tries = 0;
   const result = await withSession(context, session => writeOnce(context, session, tries++));
-  return { result, promote: tx => scheduleDeletion(tx, [payload.object]) };
+  // Not to be promoted, which a cancel would refuse: the file is there.
+  return { result, after: () => scheduleDeletion(worker.database.db, [payload.object]) };
 };
 
 export default writeFile;

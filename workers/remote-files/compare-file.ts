@@ -34,10 +34,7 @@ export function isWritten(
   session: RemoteSession,
   { path, signal, ...bytes }: Content & { path: string; signal: AbortSignal },
 ): Promise<boolean> {
-  return withSftp(session, signal, async channel => {
-    const found = await find(channel, path);
-    return found !== undefined && isRegularFile(found) && (await holds(channel, path, bytes));
-  });
+  return withSftp(session, signal, channel => holds(channel, path, bytes));
 }
 
 /** By what SFTP tells: times in seconds. */
@@ -46,12 +43,15 @@ export async function assertUnchanged(channel: Sftp, path: string, before: FileS
   if (now?.size !== before.size || now?.mtime !== before.mtime) throw isOther(path);
 }
 
-/** Whether the file has the bytes that are to be written. */
+/** Whether there is a file with the bytes that are to be written. */
 export async function holds(
-  { sftp, request }: Sftp,
+  channel: Sftp,
   path: string,
   { size, digest }: Content,
 ): Promise<boolean> {
+  const found = await find(channel, path);
+  if (!found || !isRegularFile(found)) return false;
+  const { sftp, request } = channel;
   const handle = await request<Buffer>(done => sftp.open(path, 'r', done));
   const hash = createHash('sha256');
   let seen = 0;

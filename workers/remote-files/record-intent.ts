@@ -2,13 +2,19 @@ import type { JobContext } from '../context.ts';
 
 /**
  * Commits, under the lease, that the job is about to change a file of its host. By `runAt` a later try knows that the
- * change may have been made. runRemoved: the host keeps nothing of it that must be removed.
+ * change may have been made. runRemoved: the host keeps nothing of it that must be removed. Throws the signal's reason.
  */
-export async function recordIntent({ job, update, assertLeased }: JobContext): Promise<void> {
-  if (!job.runAt) {
-    const intent = { runAt: new Date(), runRemoved: true };
-    await update(intent);
-    Object.assign(job, intent);
-  }
-  await assertLeased();
+export async function recordIntent({
+  job,
+  signal,
+  update,
+  assertLeased,
+}: JobContext): Promise<void> {
+  const before = performance.now();
+  const intent = { runAt: job.runAt ?? new Date(), runRemoved: true };
+  await update(intent);
+  Object.assign(job, intent);
+  // After a cancel that came before it, a repeat of the request may have begun that knows nothing of this intent.
+  await assertLeased(before);
+  signal.throwIfAborted();
 }

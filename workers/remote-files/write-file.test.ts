@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -88,6 +88,30 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     for (const other of [`${text}y`, text.replace(/x$/, 'y'), ''])
       await expect(write(path, other)).rejects.toMatchObject({ code: 'precondition_failed' });
     expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
+  test('takes the file for its own that an earlier try makes late', async () => {
+    const path = join(sshd.home, 'late');
+    const text = 'x'.repeat(1_000);
+    const makeLate = (mayBeNamed: boolean, made: string) =>
+      write(path, text, { mayBeNamed, confirm: async () => writeFileSync(path, made) });
+    expect(await makeLate(true, text)).toEqual({ created: true });
+    for (const [mayBeNamed, made] of [
+      [true, 'other'],
+      [false, text],
+    ] as const) {
+      rmSync(path);
+      await expect(makeLate(mayBeNamed, made)).rejects.toMatchObject({
+        code: 'precondition_failed',
+      });
+    }
+    // Of If-Match: read before the earlier try's came.
+    const unchanged = { size: 5, mtime: 1 };
+    expect(await write(path, text, { exclusive: false, unchanged })).toEqual({ created: false });
+    writeFileSync(path, 'other');
+    await expect(write(path, text, { exclusive: false, unchanged })).rejects.toMatchObject({
+      code: 'precondition_failed',
+    });
   });
 
   test('removes its temporary file where it is cancelled', async () => {

@@ -94,6 +94,10 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
     // Whether the disk is full shows only while the file still takes its room.
     if (isUnexplained(error)) throw new FailedWrite(temporary, error);
     await remove(channel, temporary).catch(() => {});
+    // What an earlier try sent may come late.
+    const isTaken = error instanceof WindlassError && error.code === 'precondition_failed';
+    if (isTaken && mayBeNamed && (await holds(channel, path, options)))
+      return { created: exclusive };
     throw error;
   }
   return { created: present === undefined };

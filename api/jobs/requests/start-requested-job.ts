@@ -10,7 +10,7 @@ import {
   type SessionKind,
 } from '../../../shared/jobs/catalog.ts';
 import {
-  findJobByIdempotencyKey,
+  findEarlierRequest,
   type IdempotencyKey,
   storeIdempotencyKey,
 } from '../../../shared/jobs/idempotency.ts';
@@ -45,7 +45,7 @@ export const SESSION_JOB_ERRORS = [
 export type RequestedJob = {
   [K in JobKind]: Omit<
     JobRequest<K>,
-    'owner' | 'limit' | 'onCount' | 'share' | 'requestId' | 'address'
+    'owner' | 'limit' | 'onCount' | 'share' | 'requestId' | 'address' | 'runAt'
   >;
 }[JobKind];
 
@@ -76,14 +76,15 @@ export async function startJobUnder(
 ): Promise<StartedJob> {
   const owner = currentUser(res).username;
   const { job, isNew } = await api.database.db.transaction(async tx => {
-    const found = key && (await findJobByIdempotencyKey(tx, owner, key));
-    if (found) return { job: found, isNew: false };
+    const earlier = key ? await findEarlierRequest(tx, owner, key) : {};
+    if (earlier.job) return { job: earlier.job, isNew: false };
     await api.freeSpace.assertFree();
     const job = await startJob<JobKind>(tx, {
       ...(await prepare(tx)),
       owner,
       requestId: res.locals.requestId,
       address: clientAddress(req),
+      runAt: earlier.runAt,
       ...limitsOf(api, owner),
     });
     if (key) await storeIdempotencyKey(tx, owner, key, job.id);

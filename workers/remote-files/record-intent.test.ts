@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import type { JobContext } from '../context.ts';
+import { recordIntent } from './record-intent.ts';
+
+test('a cancel that came before the intent is seen before the file is changed', async () => {
+  const cancel = new AbortController();
+  let written = 0;
+  const context = {
+    job: { runAt: null },
+    signal: cancel.signal,
+    update: async () => {
+      written = performance.now();
+    },
+    // It reads the row unless the lease was renewed since then.
+    assertLeased: async (since = 0) => {
+      if (since > 0 && since <= written) cancel.abort(new Error('cancelled'));
+    },
+  } as unknown as JobContext;
+  await expect(recordIntent(context)).rejects.toThrow('cancelled');
+});
