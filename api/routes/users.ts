@@ -82,7 +82,6 @@ export default routes('json-body', (router, api) => {
       for: 'administrators',
       answers: { 200: { means: 'A page of users.', json: pageOf('UserPage', userRecord) } },
       handle: async ({ res, query }) => {
-        requireAdministrator(res);
         const rows = db.select(COLUMNS).from(users);
         res.json(await readPage(rows, query(), { by: users.username, key: 'username' }, view));
       },
@@ -97,7 +96,6 @@ export default routes('json-body', (router, api) => {
       answers: { 201: answerWithLocation('Added.', 'The user.', userRecord) },
       errors: ['forbidden', 'conflict'],
       handle: async ({ req, res, body }) => {
-        requireAdministrator(res);
         const { password, ...given } = body();
         const passwordHash = await api.passwords.hash(password, partyOf(req, res));
         const row = await db.transaction(async tx => {
@@ -150,7 +148,6 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The user.', json: userRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        requireAdministrator(res);
         const row = await find(pathParameter(req, 'username'));
         sendRecord(req, res, { tag: tagOf(row), record: () => view(row) });
       },
@@ -190,7 +187,6 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        requireAdministrator(res);
         const name = pathParameter(req, 'username');
         const nobody = nobodyAfter(name);
         const disabled = await disownBeforehand(req, res, { username: name, nobody });
