@@ -30,7 +30,7 @@ export class CredentialRates {
 
 const tooOften = (bound: string, seconds: number) =>
   new WindlassError('too_many_requests', {
-    detail: `Too many requests: ${bound}, and then one in ${SECONDS} seconds.`,
+    detail: `${bound}, and then one in ${SECONDS} seconds.`,
     hint: `Wait ${seconds} s, and use one login or token for many requests.`,
     headers: { 'Retry-After': String(seconds) },
   });

@@ -150,7 +150,7 @@ export class LockedError extends WindlassError {
   constructor(until: number) {
     const seconds = Math.max(1, Math.ceil(until - performance.now() / 1_000));
     super('too_many_requests', {
-      detail: 'Too many requests: too many logins failed for this account or from this address.',
+      detail: 'too many logins failed for this account or from this address.',
       hint: `Wait ${Math.ceil(seconds / 60)} minutes. LIMIT_FAILED_LOGINS sets the limit.`,
       headers: { 'Retry-After': String(seconds) },
     });

@@ -50,7 +50,7 @@ export class OwnPasswordChanges {
 
 export const tooManyChanges = () =>
   new WindlassError('too_many_requests', {
-    detail: `Too many requests: your password is changed one at a time, and at most ${CHANGES} times a second.`,
+    detail: `your password is changed one at a time, and at most ${CHANGES} times a second.`,
     hint: 'Wait two seconds, and change it once.',
     headers: { 'Retry-After': '2' },
   });

@@ -55,7 +55,7 @@ export class PasswordFloods {
 
 export const tooManyRefused = () =>
   new WindlassError('too_many_requests', {
-    detail: `Too many requests: more than ${REFUSALS} passwords a second from this address are refused.`,
+    detail: `more than ${REFUSALS} passwords a second from this address are refused.`,
     hint: 'Wait two seconds, and send one at a time.',
     headers: { 'Retry-After': '2' },
   });

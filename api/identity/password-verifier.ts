@@ -177,16 +177,14 @@ const toUser = ({ username, administrator, version }: LoginUser): User => ({
 
 const tooManyPasswords = () =>
   new WindlassError('too_many_requests', {
-    detail:
-      'Too many requests: too many passwords wait for this account, for this address or in all.',
+    detail: 'too many passwords wait for this account, for this address or in all.',
     hint: 'Wait a second, and send one at a time.',
     headers: { 'Retry-After': '1' },
   });
 
 const tooManyDelayed = () =>
   new WindlassError('too_many_requests', {
-    detail:
-      'Too many requests: too many logins of this account failed, and others wait for their delayed answers.',
+    detail: 'too many logins of this account failed, and others wait for their delayed answers.',
     hint: 'Wait half a minute. Cookies, tokens and a password that was right from this address before are not delayed.',
     headers: { 'Retry-After': '30' },
   });

@@ -51,6 +51,6 @@ export const entityTooLarge = (limit: number): Error =>
 
 const tooManyPieces = () =>
   new WindlassError('bad_request', {
-    detail: 'Bad request: the body comes in too many small pieces.',
+    detail: 'the body comes in too many small pieces.',
     hint: 'Send larger chunks, or all of it at once with a Content-Length.',
   });

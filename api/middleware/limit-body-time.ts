@@ -120,14 +120,14 @@ const isEndless = (req: Request, { statusCode, locals }: Response) =>
 export function bodyTooSlow(windowMs: number): WindlassError {
   const seconds = windowMs / 1_000;
   return new WindlassError('request_timeout', {
-    detail: `Request timeout: less than ${MIN_WINDOW_BYTES >> 10} KiB of the body arrived in ${seconds} seconds.`,
+    detail: `less than ${MIN_WINDOW_BYTES >> 10} KiB of the body arrived in ${seconds} seconds.`,
     hint: `Send the request again, faster. LIMIT_BODY_SECONDS (${seconds}) sets the limit.`,
   });
 }
 
 function tooLate(bodyMs: number): WindlassError {
   return new WindlassError('request_timeout', {
-    detail: `Request timeout: the body did not arrive within ${bodyMs / 1_000} seconds.`,
+    detail: `the body did not arrive within ${bodyMs / 1_000} seconds.`,
     hint: 'Send the request again, faster. The limit is 15 times LIMIT_BODY_SECONDS.',
   });
 }

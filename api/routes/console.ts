@@ -89,7 +89,7 @@ function sendFile(req: Request, res: Response, file: ConsoleFile, seconds?: numb
 function refuseChanges({ method }: Request): void {
   if (method === 'GET' || method === 'HEAD') return;
   throw new WindlassError('method_not_allowed', {
-    detail: `Method not allowed: ${method} cannot be used here.`,
+    detail: `${method} cannot be used here.`,
     hint: 'The console is pages; the operations are below /api.',
     headers: { Allow: 'GET, HEAD' },
   });

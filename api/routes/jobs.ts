@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import { conflict, WindlassError } from '../../shared/errors/errors.ts';
+import { conflict, forbidden, WindlassError } from '../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../shared/jobs/job-view.ts';
@@ -173,13 +173,13 @@ export default routes('json-body', (router, api) => {
         const { object, type } = (row.result ?? {}) as { object?: string; type?: string };
         if (!row.finished)
           throw new WindlassError('conflict', {
-            detail: `Conflict: the job is ${row.state}.`,
+            detail: `the job is ${row.state}.`,
             hint: 'Wait for its end.',
             headers: { 'Retry-After': '1' },
           });
         if (!object || !type)
           throw new WindlassError('not_found', {
-            detail: 'Not found: this job has no result in bytes.',
+            detail: 'this job has no result in bytes.',
           });
         await sendVideo(api, req, res, { key: object, type, download });
       },
@@ -262,10 +262,7 @@ function chooseOwner(user: User, query: JobsQuery): string | null {
   const { owner = user.username } = query;
   if (owner === user.username) return owner;
   if (!user.administrator)
-    throw new WindlassError('forbidden', {
-      detail: "Forbidden: only server administrators list others' jobs.",
-      hint: 'Leave owner out.',
-    });
+    throw forbidden("only server administrators list others' jobs.", 'Leave owner out.');
   const fields = PRIVATE_FILTERS.filter(filter => query[filter] !== undefined);
   if (fields.length > 0)
     throw invalidInput(

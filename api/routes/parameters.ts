@@ -179,7 +179,7 @@ function requireParameter<T extends { kind: 'parameter' | ArtifactKind }>(
     );
   if (row.kind === 'parameter') return row;
   throw new WindlassError('conflict', {
-    detail: `Conflict: ${aid} is a ${row.kind}, not a parameter.`,
+    detail: `${aid} is a ${row.kind}, not a parameter.`,
     hint: `See /api/models/(mid)/${row.kind}s/(aid)${row.kind === 'file' ? '' : '/metadata'}, or choose another name.`,
   });
 }
@@ -188,7 +188,7 @@ function requireParameter<T extends { kind: 'parameter' | ArtifactKind }>(
 function refuseIfMatch(req: Request): void {
   if (req.get('If-Match') === undefined) return;
   throw new WindlassError('precondition_failed', {
-    detail: 'Precondition failed: there is no such parameter.',
+    detail: 'there is no such parameter.',
     hint: 'Leave If-Match out to make it.',
   });
 }

@@ -258,7 +258,7 @@ async function checkPart(
     .where(and(eq(parts.upload, uid), eq(parts.file, file), eq(parts.part, part)));
   if (present) return checkIfMatch(req, tagOf(present));
   throw new WindlassError('precondition_failed', {
-    detail: 'Precondition failed: this part has not arrived.',
+    detail: 'this part has not arrived.',
     hint: 'Leave If-Match out to send it.',
   });
 }
@@ -277,14 +277,14 @@ function refuseOtherContent(req: Request): void {
   const coding = req.get('Content-Encoding') ?? 'identity';
   if (coding.toLowerCase() !== 'identity') {
     throw new WindlassError('unsupported_media_type', {
-      detail: `Unsupported media type: Content-Encoding ${coding} is not supported.`,
+      detail: `Content-Encoding ${coding} is not supported.`,
       hint: 'Send the bytes as they are to be stored, without Content-Encoding.',
     });
   }
   // RFC 9110, 14.5: a server that does not know partial PUT must not take the part for the whole.
   if (req.get('Content-Range') !== undefined) {
     throw new WindlassError('bad_request', {
-      detail: 'Bad request: Content-Range is not supported.',
+      detail: 'Content-Range is not supported.',
       hint: 'Send each part whole, under its own number.',
     });
   }

@@ -225,7 +225,7 @@ async function findHost(
   assertHostFor(host, { username: owner });
   if (given.port !== undefined && given.port !== host.port) {
     throw new WindlassError('host_not_allowed', {
-      detail: `Host not allowed: ${host.name} is set up for port ${host.port}.`,
+      detail: `${host.name} is set up for port ${host.port}.`,
       hint: 'Leave the port out.',
     });
   }
@@ -254,7 +254,7 @@ async function lockHost(
 
 const unknownHost = (name: string) =>
   new WindlassError('host_not_allowed', {
-    detail: `Host not allowed: ${name} is not a host of this service.`,
+    detail: `${name} is not a host of this service.`,
     hint: 'GET /api/hosts lists the hosts; a server administrator adds one with POST /api/hosts.',
   });
 

@@ -5,7 +5,7 @@ import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
-import { conflict, notFound, WindlassError } from '../../shared/errors/errors.ts';
+import { conflict, forbidden, notFound } from '../../shared/errors/errors.ts';
 import { storedBytes } from '../../shared/quotas/user-storage.ts';
 import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
@@ -349,10 +349,7 @@ async function checkCurrent(
   const attempt = { username: name, password: current, address: clientAddress(req) };
   const { requestId } = res.locals;
   if (await passwords.check({ ...attempt, action: 'password', requestId })) return;
-  throw new WindlassError('forbidden', {
-    detail: 'Forbidden: `current` is not your password.',
-    hint: 'Send the password until now as `current`.',
-  });
+  throw forbidden('`current` is not your password.', 'Send the password until now as `current`.');
 }
 
 /** Who pays for the hash of a password. */

@@ -306,7 +306,7 @@ function notReady(row: JobSummary): WindlassError {
     return conflict(`there is no video: ${failureOf(row)}`, hint ?? 'Start another one.');
   }
   return new WindlassError('video_not_ready', {
-    detail: `Video is not ready: it is ${row.state}.`,
+    detail: `it is ${row.state}.`,
     hint: 'Poll its status until ready is true.',
     headers: { 'Retry-After': '1' },
   });

@@ -95,7 +95,7 @@ export async function countValues(
     else counts.set(key, { value: isLong ? cut(given) : given, count: 1 });
     if (counts.size > MAX_COUNTED)
       throw new TableReadError(
-        `Payload too large: ${column} has more than ${MAX_COUNTED} different values in these rows.`,
+        `${column} has more than ${MAX_COUNTED} different values in these rows.`,
         'Let fewer rows pass the filter.',
       );
   });

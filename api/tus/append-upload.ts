@@ -120,13 +120,13 @@ export class UploadAppender {
 /** Clients ask for the offset and go on after 409 and 423; after other errors of this kind they give up. */
 const goesOnElsewhere = () =>
   new WindlassError('locked', {
-    detail: 'Locked: another request goes on with this upload.',
+    detail: 'another request goes on with this upload.',
     hint: 'HEAD tells the offset from which to go on.',
   });
 
 /** "If the offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource." */
 export const otherOffset = (offset: number) =>
   new WindlassError('conflict', {
-    detail: `Conflict: the upload has ${offset} bytes.`,
+    detail: `the upload has ${offset} bytes.`,
     hint: 'HEAD tells the offset from which to go on.',
   });

@@ -26,7 +26,7 @@ export async function* followOutput(
     }
     const next = await api.jobs.nextChange(row, signal);
     signal.throwIfAborted();
-    if (!next) throw new WindlassError('not_found', { detail: 'Not found: the job is gone.' });
+    if (!next) throw new WindlassError('not_found', { detail: 'the job is gone.' });
     row = next;
   }
 }
