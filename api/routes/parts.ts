@@ -76,7 +76,7 @@ export default routes('raw-body', (router, api) => {
       id: 'sendPart',
       topic: 'uploads',
       summary: 'Send a part of a file',
-      details: `The bytes as they are, or a form with \`file\` (urlencoded: in base64); in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB. Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
+      details: `The bytes as they are, or a form with \`file\` (urlencoded: in base64); in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB (LIMIT_PART_BYTES). Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
       bodies: [
         { type: 'application/octet-stream', means: 'The bytes of the part.', schema: z.file() },
         {

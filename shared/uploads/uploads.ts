@@ -115,7 +115,7 @@ function tooManyParts(): WindlassError {
   const problem = `an upload has at most ${MAX_PARTS} parts, all files together`;
   return new WindlassError('invalid_input', {
     detail: `part: ${problem}.`,
-    hint: 'Send larger parts: one may have 5 GiB.',
+    hint: 'Send larger parts. LIMIT_PART_BYTES says how large one may be.',
     extra: { fields: [{ field: 'part', problem }] },
   });
 }
