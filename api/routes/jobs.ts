@@ -61,7 +61,7 @@ export default routes('json-body', (router, api) => {
           owner: chooseOwner(user, wanted) ?? undefined,
           query: wanted,
           reserve: async bytes => {
-            await api.memory.reserveIfLarge(res, bytes);
+            await api.requestMemory.reserveIfLarge(res, bytes);
             // An administrator may have become a user meanwhile.
             chooseOwner(currentUser(res), wanted);
           },

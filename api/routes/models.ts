@@ -120,7 +120,7 @@ export default routes('json-body', (router, api) => {
     const fitting = limitPageBytes(await readParseSizes(db, model.mid));
     const names = await readNameBytes(model.mid, which);
     // Names and stored JSON at most double in length when encoded as JSON.
-    await api.memory.reserveIfLarge(res, 2 * (fitting.bytes + names));
+    await api.requestMemory.reserveIfLarge(res, 2 * (fitting.bytes + names));
     // Which may have waited, while the user left the project.
     await findModel(db, model.mid, needRole(res, 'reader'));
     const parses = await readParses(db, model.mid, fitting.count);
@@ -144,7 +144,7 @@ export default routes('json-body', (router, api) => {
         const { project } = await findProject(db, pid, needRole(res, 'reader'));
         const sizes = db.select({ bytes: TEXT_BYTES }).from(models);
         const reserve = async (bytes: number) => {
-          await api.memory.reserveIfLarge(res, bytes);
+          await api.requestMemory.reserveIfLarge(res, bytes);
           // Which may have waited, while the user left the project.
           await findProject(db, pid, needRole(res, 'reader'));
         };

@@ -163,7 +163,7 @@ export default routes('raw-body', (router, api) => {
     const timer = setInterval(touch, seconds * 1_000);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
-      return await api.bodies.store(owner, length, async reservation => {
+      return await api.bodyStore.store(owner, length, async reservation => {
         const key = newObjectKey('uploads', uid);
         const options = { objects: api.objects, key, limit, expected, reservation, windowMs };
         return isForm ? readForm(req, options) : { stored: await storeBody(req, options) };
@@ -179,7 +179,7 @@ export default routes('raw-body', (router, api) => {
     length: number,
   ): Promise<void> {
     const limits = api.config;
-    await api.bodies.check(length);
+    await api.bodyStore.check(length);
     if (limits.LIMIT_PROJECT_BYTES === 0 && limits.LIMIT_USER_BYTES === 0) return;
     const before = await findPartSize(db, { upload: uid, file, part });
     const added = length - (before ?? 0);

@@ -49,7 +49,7 @@ export default routes('json-body', (router, api) => {
           .where(isMine);
         const { entries = 0, bytes } = size ?? {};
         // As rows, and as JSON.
-        await api.memory.reserveIfLarge(res, 2 * ((bytes ?? 0) + entries * ENTRY_BYTES));
+        await api.requestMemory.reserveIfLarge(res, 2 * ((bytes ?? 0) + entries * ENTRY_BYTES));
         const rows = await db
           .select({ project: projects, role: members.role })
           .from(members)

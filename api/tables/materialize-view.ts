@@ -162,7 +162,7 @@ async function startOrJoin(
   } catch (error) {
     if (!(error instanceof Joined)) throw error;
     // LIMIT_OPEN_JOBS limits only those who start a job themselves.
-    api.longPolls.add(currentUser(res).username, res);
+    api.longPollQuota.add(currentUser(res).username, res);
     return error.job;
   }
 }

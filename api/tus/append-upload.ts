@@ -56,7 +56,7 @@ export class UploadAppender {
     req: IncomingMessage,
     { key, offset, length, checksum, identify }: Append,
   ): Promise<number> {
-    const { config, database, bodies } = this.#api;
+    const { config, database, bodyStore } = this.#api;
     const announced = req.headers['content-length'];
     let end = offset;
     const seconds = touchIntervalSeconds(config.UPLOAD_IDLE_TIMEOUT);
@@ -65,7 +65,7 @@ export class UploadAppender {
     await touch();
     const timer = setInterval(touch, seconds * 1_000);
     const size = announced ? Number(announced) : undefined;
-    const stored = bodies.store(key.owner, size, async reservation => {
+    const stored = bodyStore.store(key.owner, size, async reservation => {
       const sink = new AppendSink({
         room: length - offset,
         partBytes: Math.min(PART_BYTES, config.LIMIT_PART_BYTES),
