@@ -27,11 +27,11 @@ export class OwnPasswordChanges {
   }
 
   /** @param credential what the request was sent with, verified. Throws `too_many_requests` where another change is under way. */
-  async run(credential = '', change: () => Promise<void>): Promise<void> {
+  async run<T>(credential = '', change: () => Promise<T>): Promise<T> {
     if (this.#underWay.has(credential)) throw this.#refuse(credential);
     this.#underWay.add(credential);
     try {
-      await change();
+      return await change();
     } finally {
       this.#underWay.delete(credential);
     }
