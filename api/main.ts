@@ -44,7 +44,7 @@ import { ColumnCache } from './tables/column-cache.ts';
 import { TableReader } from './tables/table-reader.ts';
 import { BodyStore } from './uploads/body-store.ts';
 
-/** Responses that are being sent when the process is asked to stop may take so long. */
+/** Time that responses may take which are being sent when the process is asked to stop. */
 const DRAIN_MS = 10_000;
 
 /**

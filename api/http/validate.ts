@@ -20,7 +20,7 @@ export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.outpu
   return parseInput(req.body, schema);
 }
 
-/** As of `{}` where there is none. */
+/** Parses `{}` where there is no body. */
 export function parseOptionalBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
   const has = (name: string) => req.get(name) !== undefined;
   const isSent = has('Transfer-Encoding') || Number(req.get('Content-Length') ?? 0) > 0;

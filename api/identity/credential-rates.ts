@@ -1,10 +1,10 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
 
-/** One more in so many seconds, over time. */
+/** Seconds after which one more credential may be made, once the number at once is used up. */
 const SECONDS = 3;
 const LOGINS_AT_ONCE = 20;
-/** As many as a user may have. */
+/** Tokens at once: all that a user may have. */
 const TOKENS_AT_ONCE = 100;
 
 /**

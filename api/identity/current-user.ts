@@ -36,7 +36,7 @@ export function refuseTokenCredentials(res: Response): void {
   );
 }
 
-/** For what a token of scope `read` may not do. */
+/** Refuses a token of scope `read`, where more than reading is asked for. */
 export function refuseReadToken(res: Response): void {
   if (res.locals.scope !== 'read') return;
   throw forbidden(

@@ -14,7 +14,7 @@ import { extendLogin, findLogin } from './logins.ts';
 import { findTokenUser, isJwt } from './oidc/access-tokens.ts';
 import { findUserOfSpent } from './spent-credential.ts';
 
-/** Of logins in one request: each is looked up. */
+/** Limit on the cookies of logins in one request: each is looked up. */
 const MAX_COOKIES = 4;
 
 /** What tells who sent a request. */
@@ -227,7 +227,7 @@ export function wrongPassword(): WindlassError {
   return refusal('the user name or password is wrong.');
 }
 
-/** Else such a page could try passwords, and read what a password opens. */
+/** Refuses passwords from such a page: it could try them, and read what a password opens. */
 const noPassword = () =>
   forbidden(
     'a page of another origin may not use a password.',

@@ -2,7 +2,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { CountsPerSecond } from '../concurrency/counts-per-second.ts';
 import { Floods } from '../concurrency/floods.ts';
 
-/** Of one user in one second, in one process; each costs two hashes, of the old password and of the new one. */
+/** Limit on the changes of one user in one second, in one process; each costs two hashes, of the old and of the new password. */
 const CHANGES = 2;
 
 /**

@@ -33,7 +33,7 @@ export class PasswordFloods {
     return true;
   }
 
-  /** In the audit: none of its logins is looked at. */
+  /** Tells the audit, since none of its logins is looked at. */
   #tellFlood(address: string): void {
     const told = { key: address, username: undefined, address, requestId: undefined };
     this.#refused.record({ ...told, action: 'login' }).catch(() => {});

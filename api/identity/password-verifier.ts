@@ -92,14 +92,17 @@ export class PasswordVerifier {
    */
   async check(attempt: PasswordAttempt): Promise<User | undefined> {
     const row = await this.#findOrVerify(attempt).catch((error: unknown) => {
-      // Whose password waits too long for its turn has guessed none.
+      // A password refused because the queue is full was not checked, so it does not count as a guess.
       if (error instanceof LockedError) this.floods.count(attempt.address);
       throw error;
     });
     return row && toUser(row);
   }
 
-  /** As check(), of a pair that was right when its request came. Where it is wrong now nobody guessed: nothing is counted. */
+  /**
+   * Checks again a pair that was right when the request began. A failure now means that the password was changed, so it
+   * is not counted.
+   */
   async checkAgain(attempt: PasswordAttempt): Promise<User | undefined> {
     // Nothing is known of a pair that others have displaced.
     if (!this.#remembered.has(attempt)) return this.check(attempt);

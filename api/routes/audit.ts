@@ -11,9 +11,9 @@ import { routes } from '../http/routes.ts';
 import { zonedTime } from '../http/zoned-time.ts';
 import { operation } from '../openapi/operation.ts';
 
-/** So many pending entries may end a page: far more than there are unless nothing chains them. */
+/** Limit on the pending entries that end a page: far more than there are unless nothing chains them. */
 const MAX_PENDING = 10_000;
-/** No transaction lasts so long: an entry that is so much later than another one is behind it in the chain. */
+/** No transaction lasts longer: an entry that is later than another one by this time is behind it in the chain. */
 const LONGEST_TRANSACTION = sql`interval '10 minutes'`;
 
 const query = z.strictObject({

@@ -129,7 +129,7 @@ export default routes('raw-body', (router, api) => {
           .set('Content-Length', String(size));
         if (req.method === 'HEAD') return void res.end();
         await api.requestMemory.reserve(res, size);
-        // Which may have waited, while the user left the project.
+        // The reservation may have waited, while the user left the project.
         await findBookmark(db, bid, needRole(res, 'reader'));
         const [row] = await db
           .select({ content: bookmarks.content })

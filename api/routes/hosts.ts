@@ -25,7 +25,7 @@ import {
   refuseOpenSessions,
 } from '../remote/sessions-of-host.ts';
 
-/** As it is stored: null for everyone. */
+/** The list as it is stored: null for everyone. */
 function toList(users: '*' | string[]): string[] | null {
   return users === '*' ? null : [...new Set(users)];
 }

@@ -121,7 +121,7 @@ export default routes('json-body', (router, api) => {
     const names = await readNameBytes(model.mid, which);
     // Names and stored JSON at most double in length when encoded as JSON.
     await api.requestMemory.reserveIfLarge(res, 2 * (fitting.bytes + names));
-    // Which may have waited, while the user left the project.
+    // The reservation may have waited, while the user left the project.
     await findModel(db, model.mid, needRole(res, 'reader'));
     const parses = await readParses(db, model.mid, fitting.count);
     const order = { by: artifacts.aid, key: 'aid', where: eq(artifacts.model, model.mid) } as const;
@@ -145,7 +145,7 @@ export default routes('json-body', (router, api) => {
         const sizes = db.select({ bytes: TEXT_BYTES }).from(models);
         const reserve = async (bytes: number) => {
           await api.requestMemory.reserveIfLarge(res, bytes);
-          // Which may have waited, while the user left the project.
+          // The reservation may have waited, while the user left the project.
           await findProject(db, pid, needRole(res, 'reader'));
         };
         const where = eq(models.project, project.pid);

@@ -73,7 +73,7 @@ export default routes('raw-body', (router, api) => {
         if (matchesEntityTag(req.get('If-None-Match'), tag)) return void res.status(304).end();
         if (req.method === 'HEAD') return void res.set('Content-Length', String(known.size)).end();
         await api.requestMemory.reserve(res, known.size);
-        // Which may have waited, while the user left the project.
+        // The reservation may have waited, while the user left the project.
         await findModel(db, mid, need);
         const [found] = await db
           .select({ ...HEAD, value: artifacts.value })

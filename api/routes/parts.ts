@@ -172,7 +172,7 @@ export default routes('raw-body', (router, api) => {
     }
   }
 
-  /** By Content-Length; commitPart() checks the bytes received. */
+  /** Checks Content-Length; commitPart() checks the bytes received. */
   async function refuseFull(
     { owner, project, uid, file, part }: Omit<PartTarget, 'found'>,
     length: number,

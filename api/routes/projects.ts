@@ -238,7 +238,7 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** With what the cache holds, which changes without the project, and the reader's own role, which is in the record. */
+/** The tag has what the cache holds, which changes without the project, and the reader's own role, which is in the record. */
 function projectTag(
   { version }: ProjectRow,
   { role, cache: { bytes, oldest } }: { role: string; cache: CacheUse },

@@ -19,7 +19,7 @@ import {
   uploadSummary,
 } from '../uploads/upload-record.ts';
 
-/** Of one part in the upload's record. */
+/** Bytes of one part in the upload's record. */
 const PART_BYTES = 120;
 
 /** Upload sessions. */

@@ -110,7 +110,7 @@ const digestOf = (text: string) =>
     .digest('hex')
     .padEnd(MAX_TEXT + 1);
 
-/** By characters, as DuckDB does: a surrogate pair is one. */
+/** Cuts by characters, as DuckDB does: a surrogate pair is one. */
 const cut = (text: string) =>
   Array.from(text.slice(0, 2 * MAX_TEXT))
     .slice(0, MAX_TEXT)

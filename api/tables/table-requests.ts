@@ -62,7 +62,7 @@ export function isUnchanged(
   return true;
 }
 
-/** Reads the results of a file's tasks through a cache of so many bytes. */
+/** Reads the results of a file's tasks through a cache of `maxSize` bytes. */
 export function makeCachedReader(api: ApiContext, maxSize: number) {
   const sizeCalculation = (bytes: Buffer, key: string) => bytes.length + key.length;
   const answers = new LRUCache<string, Buffer>({ maxSize, sizeCalculation });

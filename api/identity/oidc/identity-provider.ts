@@ -17,7 +17,7 @@ import { requireMetadata } from './provider-metadata.ts';
 /** Clocks may differ by so much. */
 export const CLOCK_SECONDS = 60;
 const TIMEOUT_SECONDS = 10;
-/** Endpoints that the provider has moved are used after so long. */
+/** Age of the metadata at which it is read again: endpoints that the provider has moved are used from then on. */
 const METADATA_MS = 3_600_000;
 /** Signatures alone: with an HMAC whoever verifies could also sign (RFC 8725, 3.2). */
 const ALGORITHMS = [
@@ -39,7 +39,7 @@ export interface ProviderSettings {
   clientId: string;
   clientSecret: string | undefined;
   scopes: string;
-  /** Of access tokens that are accepted; undefined: none are. */
+  /** The audience of access tokens that are accepted; undefined: none are. */
   audience: string | undefined;
   /** The callback. */
   redirectUri: string;

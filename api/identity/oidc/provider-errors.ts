@@ -16,7 +16,7 @@ export const providerUnavailable = (cause: unknown) =>
 export const beginAgain = (field: string, problem: string) =>
   invalidInput([{ field, problem }], 'Begin again: GET /api/login/oidc.');
 
-/** Of the query that the browser came back with, and of the exchange of its code. */
+/** Explains errors of the query that the browser came back with, and of the exchange of its code. */
 export function explainCodeRefusal(error: unknown): never {
   // RFC 6749, 4.1.2.1: the provider sent the browser back with an error.
   if (error instanceof client.AuthorizationResponseError)
@@ -33,7 +33,7 @@ export function explainCodeRefusal(error: unknown): never {
   throw explainBadAnswer(error);
 }
 
-/** Of UserInfo: who was removed a moment ago has no claims. */
+/** Explains errors of UserInfo: who was removed a moment ago has no claims. */
 export function explainUserInfoRefusal(error: unknown): never {
   if (error instanceof client.WWWAuthenticateChallengeError)
     throw forbidden(
@@ -43,7 +43,7 @@ export function explainUserInfoRefusal(error: unknown): never {
   throw explainBadAnswer(error);
 }
 
-/** Of an access token. Throws `unauthorized`. */
+/** Explains errors of an access token. Throws `unauthorized`. */
 export function explainBadToken(error: unknown): never {
   if (error instanceof WindlassError) throw error;
   if (error instanceof jose.JWTExpired) throw badToken('has expired');
