@@ -33,12 +33,12 @@ export interface ApiContext {
   notifications: Notifications;
   objects: ObjectStore;
   freeSpace: FreeSpace;
-  bodies: BodyStore;
+  bodyStore: BodyStore;
   queues: JobQueues;
-  jobs: JobWatch;
-  openJobs: OpenJobCounts;
+  jobWatch: JobWatch;
+  openJobCounts: OpenJobCounts;
   /** Requests that wait for a job which they did not start. */
-  longPolls: ResponseQuota;
+  longPollQuota: ResponseQuota;
   passwords: PasswordVerifier;
   /** All requests of each user. */
   requestRates: RequestRates;
@@ -48,9 +48,10 @@ export interface ApiContext {
   oidc: Oidc | undefined;
   credentialCache: CredentialCache;
   rawJson: RawJsonBodies;
-  memory: RequestMemory;
+  requestMemory: RequestMemory;
   sendBuffers: SendBuffers;
-  tables: { columns: ColumnCache; reader: TableReader };
+  columnCache: ColumnCache;
+  tableReader: TableReader;
   metrics: ApiMetrics;
   /** Aborted when the process is asked to stop: requests that wait are answered at once. */
   stopping: AbortSignal;

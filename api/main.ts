@@ -44,7 +44,7 @@ import { ColumnCache } from './tables/column-cache.ts';
 import { TableReader } from './tables/table-reader.ts';
 import { BodyStore } from './uploads/body-store.ts';
 
-/** Responses that are being sent when the process is asked to stop may take so long. */
+/** Time that responses may take which are being sent when the process is asked to stop. */
 const DRAIN_MS = 10_000;
 
 /**
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
     redisUrl: config.REDIS_URL,
     log,
   });
-  const memory = new RequestMemory(res => identifyAfterWait(context, res.req, res));
+  const requestMemory = new RequestMemory(res => identifyAfterWait(context, res.req, res));
   const objects = await openObjectStore(config);
   await waitForStore(database, objects, { log, signal: life.stopping });
   const renewable = { ...config, SECRET_KEY, SEAL_PUBLIC_KEY };
@@ -99,15 +99,16 @@ async function main(): Promise<void> {
     notifications,
     objects,
     freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
-    bodies: new BodyStore(objects, config.LIMIT_FREE_BYTES),
+    bodyStore: new BodyStore(objects, config.LIMIT_FREE_BYTES),
     queues,
-    jobs: new JobWatch({ database, notifications, log }),
-    openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
-    longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
-    memory,
+    jobWatch: new JobWatch({ database, notifications, log }),
+    openJobCounts: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
+    longPollQuota: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
+    requestMemory,
     sendBuffers: new SendBuffers(),
-    tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
-    rawJson: new RawJsonBodies(config, memory),
+    columnCache: new ColumnCache(),
+    tableReader: new TableReader(objects),
+    rawJson: new RawJsonBodies(config, requestMemory),
     passwords: new PasswordVerifier(database, {
       failedLogins: config.LIMIT_FAILED_LOGINS,
       stopping: life.stopping,
@@ -162,7 +163,7 @@ async function main(): Promise<void> {
   await Promise.race([closed, delay(DRAIN_MS)]);
   clearInterval(sweep);
   server.closeAllConnections();
-  context.jobs.close();
+  context.jobWatch.close();
   await Promise.race([
     Promise.allSettled([notifications.close(), context.queues.close()]).then(() =>
       database.close(),

@@ -35,7 +35,7 @@ export async function* writeValues(
   const read = READ[descr];
   const encode = exact ? encodeExact : encodeValue;
   let first: number | undefined;
-  /** Of the bytes at hand, which begin there. */
+  /** The rest of the bytes at hand, which begin there. */
   let rest: Buffer = Buffer.alloc(0);
   let begin = 0;
   const pieces = source[Symbol.asyncIterator]();

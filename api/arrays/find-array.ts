@@ -25,7 +25,7 @@ export async function openArray(api: ApiContext, artifact: StoredArtifact): Prom
   const range = { start: 0, end: Math.min(HEAD_BYTES, artifact.size) - 1 };
   const head = await buffer(await api.objects.get(artifact.object, { range }));
   const { descr, shape, offset } = parseNpyHeader(head);
-  const [column] = await api.tables.columns.find(api.database.db, artifact);
+  const [column] = await api.columnCache.find(api.database.db, artifact);
   if (typeof descr !== 'string' || !(descr in ARRAY_TYPES) || !column)
     throw new Error(`array ${artifact.aid} of model ${artifact.model} is no array`);
   return { artifact, descr: descr as ArrayType, shape, offset, column };

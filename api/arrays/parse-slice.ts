@@ -1,7 +1,7 @@
 import type { WindlassError } from '../../shared/errors/errors.ts';
 import { invalidInput } from '../http/validate.ts';
 
-/** Of one dimension: the indexes from `from` to before `to`. */
+/** The part of one dimension: the indexes from `from` to before `to`. */
 export interface Extent {
   from: number;
   to: number;

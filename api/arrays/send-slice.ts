@@ -51,7 +51,7 @@ export async function sendSlice(
   });
 }
 
-/** From the first value of a slice to its last one. */
+/** The run from the first value of a slice to its last one. */
 function spanOf(extents: Extent[], shape: number[]): Run {
   let stride = 1;
   let start = 0;

@@ -18,7 +18,7 @@ export class CountsPerSecond {
     return this.#counts.has(key);
   }
 
-  /** In that of both seconds in which it happened more often. */
+  /** The count in that of both seconds in which it happened more often. */
   peak(key: string): number {
     this.#turn();
     return Math.max(this.#counts.get(key) ?? 0, this.#before.get(key) ?? 0);

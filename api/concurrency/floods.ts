@@ -19,7 +19,7 @@ export class Floods {
     return this.#refused.isEmpty;
   }
 
-  /** Whether so many attempts of the sender were refused that further ones are, too. */
+  /** Whether REFUSALS attempts of the sender were refused in a second, so that further ones are, too. */
   includes(sender: string): boolean {
     return this.#refused.peak(sender) >= REFUSALS;
   }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Of parties that were here before them nothing is remembered. */
+/** Limit on the parties that are remembered: the latest. */
 const MAX_PARTIES = 10_000;
 
 /**
@@ -10,7 +10,7 @@ const MAX_PARTIES = 10_000;
 export class LeakyBuckets {
   readonly #atOnce: number;
   readonly #seconds: number;
-  /** By party: when its bucket is empty again, in seconds of performance.now(). */
+  /** When the bucket of each party is empty again, in seconds of performance.now(). */
   readonly #empty = new LRUCache<string, number>({ max: MAX_PARTIES });
 
   constructor({ atOnce, seconds }: { atOnce: number; seconds: number }) {

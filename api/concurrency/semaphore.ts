@@ -1,4 +1,4 @@
-/** Runs at most so many tasks at once, the others in order. Not p-limit, which starts even the first one a tick later. */
+/** Runs a limited number of tasks at once, the others in order. Not p-limit, which starts even the first one a tick later. */
 export class Semaphore {
   #free: number;
   readonly #waiting: (() => void)[] = [];

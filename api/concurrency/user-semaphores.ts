@@ -1,6 +1,6 @@
 import { Semaphore } from './semaphore.ts';
 
-/** A semaphore for each user: runs at most so many tasks of one user at once. */
+/** A semaphore for each user, which limits how many tasks of one user run at once. */
 export class UserSemaphores {
   readonly #atOnce: number;
   readonly #users = new Map<string, { semaphore: Semaphore; active: number }>();

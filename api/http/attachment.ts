@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import { z } from 'zod';
 import { contentPolicy } from './content-policy.ts';
 
-/** In the query of what browsers play: they save it instead. */
+/** A query for what browsers play: with it they save it instead. */
 export const downloadQuery = {
   download: z
     .string()

@@ -53,7 +53,7 @@ function explain(
       return rawPacket && !rawPacket.subarray(0, MAX_ADDRESS_LENGTH).includes('\r\n')
         ? addressTooLong()
         : new WindlassError('headers_too_large', {
-            detail: `Header fields too large: they and the first line have more than ${headerBytes} bytes.`,
+            detail: `they and the first line have more than ${headerBytes} bytes.`,
             hint: `Send fewer or shorter header fields. LIMIT_HEADER_BYTES (${headerBytes}) sets the limit.`,
           });
     default:

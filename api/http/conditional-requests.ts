@@ -40,7 +40,7 @@ export function checkIfMatch(req: Request, tag: string, select = (tags: string) 
   // A strong comparison: a weak tag never matches.
   if (given === undefined || matchesEntityTag(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
   throw new WindlassError('precondition_failed', {
-    detail: 'Precondition failed: the record has changed since.',
+    detail: 'the record has changed since.',
     hint: 'Get it again and repeat the change.',
   });
 }
@@ -49,7 +49,7 @@ export function checkIfMatch(req: Request, tag: string, select = (tags: string) 
 export function checkIfNoneMatch(req: Request, tag: string): void {
   if (!matchesEntityTag(req.get('If-None-Match'), tag)) return;
   throw new WindlassError('precondition_failed', {
-    detail: 'Precondition failed: there is such a record already.',
+    detail: 'there is such a record already.',
     hint: 'Choose another name, or leave If-None-Match out to replace it.',
   });
 }
@@ -59,7 +59,7 @@ export function refuseIfMatchTag(req: Request): void {
   const given = req.get('If-Match');
   if (given === undefined || given.trim() === '*') return;
   throw new WindlassError('precondition_failed', {
-    detail: 'Precondition failed: this record has no entity tag, so none matches.',
+    detail: 'this record has no entity tag, so none matches.',
     hint: 'Omit If-Match, or send `*`.',
   });
 }

@@ -53,7 +53,7 @@ function registerResource(router: OperationRouter, path: string, methods: Method
   const allow = allowed.join(', ');
   route.all(req => {
     throw new WindlassError('method_not_allowed', {
-      detail: `Method not allowed: ${req.method} cannot be used here.`,
+      detail: `${req.method} cannot be used here.`,
       hint: `Use ${allow}.`,
       headers: { Allow: allow },
     });

@@ -2,7 +2,7 @@ import type { Response } from 'express';
 
 /** The longest answer that is read at once. */
 export const SEND_BUFFER_BYTES = 1 << 20;
-/** At once, however many clients there are and however slowly they read. */
+/** Limit on the buffers at once, however many clients there are and however slowly they read. */
 const MOST_LENT = 32;
 /** Kept for the next answers: new memory costs as much as reading a file into it. */
 const MOST_KEPT = 8;

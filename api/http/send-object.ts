@@ -48,7 +48,7 @@ export async function sendObject(
   const range = placeRange(req, { size: object.size, tags: [tag, object.tag] });
   if (range === 'unsatisfiable') {
     throw new WindlassError('range_not_satisfiable', {
-      detail: `Range not satisfiable: there are ${object.size} bytes.`,
+      detail: `there are ${object.size} bytes.`,
       hint: `Ask for bytes 0 to ${object.size - 1}.`,
       headers: { 'Content-Range': `bytes */${object.size}` },
     });

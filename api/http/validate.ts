@@ -9,7 +9,7 @@ export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.outpu
     const other = req.get('Content-Type');
     throw other && !/^application\/json\s*(;|$)/i.test(other)
       ? new WindlassError('unsupported_media_type', {
-          detail: `Unsupported media type: ${other}.`,
+          detail: `${other}.`,
           hint: 'Send application/json.',
         })
       : invalidInput(
@@ -20,7 +20,7 @@ export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.outpu
   return parseInput(req.body, schema);
 }
 
-/** As of `{}` where there is none. */
+/** Parses `{}` where there is no body. */
 export function parseOptionalBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
   const has = (name: string) => req.get(name) !== undefined;
   const isSent = has('Transfer-Encoding') || Number(req.get('Content-Length') ?? 0) > 0;
@@ -55,7 +55,7 @@ export function invalidInput(
 ): WindlassError {
   const words = fields.slice(0, 10).map(({ field, problem }) => `${field}: ${problem}`);
   return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: ${words.join('; ')}.`,
+    detail: `${words.join('; ')}.`,
     hint,
     extra: { fields: fields.slice(0, 100) },
   });

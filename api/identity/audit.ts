@@ -12,7 +12,7 @@ export function auditOf(req: Request, res: Response): WriteAudit {
   return (tx, action, target) => auditAs(req, res, currentUser(res).username)(tx, action, target);
 }
 
-/** As auditOf(), for a request whose user is not known before it is answered. */
+/** Does what auditOf() does for a request whose user is not known before it is answered. */
 export function auditAs(req: Request, res: Response, user: string): WriteAudit {
   return (tx, action, target = null) =>
     recordAudit(tx, {

@@ -8,13 +8,13 @@ import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
 /** More than the minute between two entries, which the database's clock measures. */
 const REMEMBERED_MS = 62_000;
 const MAX_RECORDED = 10_000;
-/** Entries of one process that name who was refused: so many at once, and then one in so many seconds. */
+/** Limit on the entries of one process that name who was refused: `atOnce`, and then one in each `seconds`. */
 const NAMED = { atOnce: 1_000, seconds: 3 };
-/** In the place of all others. Neither an address nor a name is an asterisk. */
+/** One entry stands for all others. Neither an address nor a name is an asterisk. */
 const OTHERS = { key: '* *', username: undefined, address: undefined, requestId: undefined };
 
 export interface RefusedLogin {
-  /** Of failed_logins: entries with one key are a minute apart. */
+  /** A key of failed_logins: entries with one key are a minute apart. */
   key: string;
   username: string | undefined;
   address: string | undefined;

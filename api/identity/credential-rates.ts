@@ -1,11 +1,11 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
 
-/** One more in so many seconds, over time. */
+/** Seconds after which one more credential may be made, once the number at once is used up. */
 const SECONDS = 3;
 const LOGINS_AT_ONCE = 20;
 const PASSWORDS_AT_ONCE = 20;
-/** As many as a user may have. */
+/** Tokens at once: all that a user may have. */
 const TOKENS_AT_ONCE = 100;
 
 /**
@@ -40,7 +40,7 @@ export class CredentialRates {
 
 const tooOften = (bound: string, seconds: number) =>
   new WindlassError('too_many_requests', {
-    detail: `Too many requests: ${bound}, and then one in ${SECONDS} seconds.`,
+    detail: `${bound}, and then one in ${SECONDS} seconds.`,
     hint: `Wait ${seconds} s. One password, login or token is for many requests.`,
     headers: { 'Retry-After': String(seconds) },
   });

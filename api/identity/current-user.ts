@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { forbidden, WindlassError } from '../../shared/errors/errors.ts';
 import type { User } from './password-verifier.ts';
 
 /** The user of an authenticated request. */
@@ -24,26 +24,23 @@ export function requireAdministrator(res: Response): User {
 
 export function assertAdministrator({ administrator }: Pick<User, 'administrator'>): void {
   if (administrator) return;
-  throw new WindlassError('forbidden', {
-    detail: 'Forbidden: only a server administrator may do this.',
-    hint: 'Ask an administrator.',
-  });
+  throw forbidden('only a server administrator may do this.', 'Ask an administrator.');
 }
 
 /** The rule of `refusesTokens`: see api/openapi/operation.ts. */
 export function refuseTokenCredentials(res: Response): void {
   if (res.locals.by !== 'token') return;
-  throw new WindlassError('forbidden', {
-    detail: 'Forbidden: a token may not change hosts, users, tokens, webhooks or workers.',
-    hint: 'Use your user name and password, or a login.',
-  });
+  throw forbidden(
+    'a token may not change hosts, users, tokens, webhooks or workers.',
+    'Use your user name and password, or a login.',
+  );
 }
 
-/** For what a token of scope `read` may not do. */
+/** Refuses a token of scope `read`, where more than reading is asked for. */
 export function refuseReadToken(res: Response): void {
   if (res.locals.scope !== 'read') return;
-  throw new WindlassError('forbidden', {
-    detail: 'Forbidden: this token may only read, and reach no host.',
-    hint: 'Make a token with "scope": "write".',
-  });
+  throw forbidden(
+    'this token may only read, and reach no host.',
+    'Make a token with "scope": "write".',
+  );
 }

@@ -11,6 +11,7 @@ export interface EndedAccess {
   jobs: string[];
   sessions: string[];
 }
+export const NOTHING_ENDED: EndedAccess = { jobs: [], sessions: [] };
 
 /**
  * Ends all that lets a user in but the password, the remote sessions, and the webhooks. The user's row must be locked:

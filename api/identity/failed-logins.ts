@@ -5,14 +5,14 @@ import { failedLogins } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 
-/** Many accounts may share an address: its limit is so many times that of one account. */
+/** Many accounts may share an address: its limit is that of one account times this factor. */
 const ADDRESS_FACTOR = 10;
 /** From this failed login of an account on, over all addresses, answers to its passwords come later. */
 const FIRST_DELAYED = 5;
 /** The first delay; each further failure doubles it. */
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 30_000;
-/** A lock that was seen is not looked up again for so long: a flood of attempts costs no queries. */
+/** Time in which a lock that was seen is not looked up again: a flood of attempts costs no queries. */
 const LOCK_TTL_MS = 1_000;
 const MAX_LOCKS = 10_000;
 
@@ -33,7 +33,7 @@ export interface LoginAttempt {
 export class FailedLogins {
   readonly #database: Database;
   readonly #limit: number;
-  /** By key: until when it is locked, in seconds of performance.now(). */
+  /** Until when each key is locked, in seconds of performance.now(). */
   readonly #seen = new LRUCache<string, number>({ max: MAX_LOCKS, ttl: LOCK_TTL_MS });
 
   /** @param limit failures of one account from one address in 15 minutes; 0: no limit. */
@@ -57,7 +57,7 @@ export class FailedLogins {
     return delayAfter(found.find(({ key }) => key === accountKey(attempt))?.failures ?? 0);
   }
 
-  /** As look(), for locks that were seen within a second, without a query. */
+  /** Does what look() does for locks that were seen within a second, without a query. */
   refuseSeen(attempt: LoginAttempt): void {
     if (this.#seen.size === 0) return;
     for (const key of this.#limits(attempt).keys()) {
@@ -94,7 +94,7 @@ export class FailedLogins {
     const { db } = this.#database;
     const cleared = [accountKey(attempt), bothKey(attempt)];
     await db.transaction(async tx => {
-      // In the order in which begin() of another process locks them. What it adds after this look is of its own attempt.
+      // begin() of another process locks them in the same order. What it adds after this look is of its own attempt.
       const locked = await tx
         .select({ key: failedLogins.key })
         .from(failedLogins)
@@ -150,7 +150,7 @@ export class LockedError extends WindlassError {
   constructor(until: number) {
     const seconds = Math.max(1, Math.ceil(until - performance.now() / 1_000));
     super('too_many_requests', {
-      detail: 'Too many requests: too many logins failed for this account or from this address.',
+      detail: 'too many logins failed for this account or from this address.',
       hint: `Wait ${Math.ceil(seconds / 60)} minutes. LIMIT_FAILED_LOGINS sets the limit.`,
       headers: { 'Retry-After': String(seconds) },
     });

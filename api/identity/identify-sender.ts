@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { forbidden, WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { isForeignPage } from '../middleware/allow-origins.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from '../middleware/same-origin.ts';
@@ -14,7 +14,7 @@ import { extendLogin, findLogins } from './logins.ts';
 import { findTokenUser, isJwt } from './oidc/access-tokens.ts';
 import { findUserOfSpent } from './spent-credential.ts';
 
-/** Login cookies of one request. */
+/** Limit on the cookies of logins in one request. */
 const MAX_COOKIES = 4;
 
 /** What tells who sent a request. */
@@ -105,7 +105,7 @@ async function useLink(
   const found = await findLink(db, config, link, addressOf(req));
   if (!found) throw badLink();
   Object.assign(res.locals, { ...found, by: 'link' });
-  if (req.query.cache !== undefined) throw new WindlassError('forbidden', LINK_READS);
+  if (req.query.cache !== undefined) throw linkReads();
 }
 
 async function useAuthorization(
@@ -207,14 +207,15 @@ export function basicCredentials(
 /** A link only reads, so that a token which may only read makes them, too. */
 const makesLink = ({ method, path }: Request) => method === 'POST' && path === '/links';
 
-export const LINK_READS = {
-  detail: 'Forbidden: a link only reads, and `cache` writes.',
-  hint: 'Leave `cache` out, or send the request with a token or a login.',
-};
+export const linkReads = () =>
+  forbidden(
+    'a link only reads, and `cache` writes.',
+    'Leave `cache` out, or send the request with a token or a login.',
+  );
 
 const badLink = () =>
   new WindlassError('unauthorized', {
-    detail: 'Credentials required: the link is of another address, or has ended.',
+    detail: 'the link is of another address, or has ended.',
     hint: 'Make another one: POST /api/links. Parameters may be added to its address, and none of them changed.',
     headers: { 'WWW-Authenticate': 'Bearer' },
   });
@@ -223,17 +224,16 @@ export function wrongPassword(): WindlassError {
   return refusal('the user name or password is wrong.');
 }
 
-/** Else such a page could try passwords, and read what a password opens. */
+/** Refuses passwords from such a page: it could try them, and read what a password opens. */
 const noPassword = () =>
-  new WindlassError('forbidden', {
-    detail: 'Forbidden: a page of another origin may not use a password.',
-    hint: 'Send a token (Authorization: Bearer), or use a link of POST /api/links.',
-  });
+  forbidden(
+    'a page of another origin may not use a password.',
+    'Send a token (Authorization: Bearer), or use a link of POST /api/links.',
+  );
 
 function refusal(
   why?: string,
   hint = 'Send a user name and password (HTTP Basic), a token (Bearer), or POST /api/login first.',
 ): WindlassError {
-  const detail = why ? `Credentials required: ${why}` : 'Credentials required.';
-  return new WindlassError('unauthorized', { detail, hint });
+  return new WindlassError('unauthorized', { detail: why, hint });
 }

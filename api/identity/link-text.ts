@@ -10,7 +10,7 @@ const TEXT = /^wlk_([\w-]{1,8192})\.([\w-]{43})$/;
 /** What a link says; its MAC vouches for it, for its path and for the parameters that it names. */
 export interface LinkClaims {
   username: string;
-  /** Of the user's row: increments with each change, so that a new password ends the link. */
+  /** That of the user's row, which increments with each change, so that a new password ends the link. */
   version: number;
   /** When the user was made, in milliseconds: a later user of the same name inherits no link. */
   created: number;
@@ -99,6 +99,6 @@ function macOf(
   return hmac(hmac(secretKey, 'windlass link'), payload, path, JSON.stringify(values));
 }
 
-/** For what is logged of a text that clients choose. */
+/** Hides links in what is logged of a text that clients choose. */
 export const withoutLinks = (text: string): string =>
   text.replace(/wlk_[\w-]{20,8192}(\.[\w-]{0,64})?/g, `${PREFIX}[redacted]`);

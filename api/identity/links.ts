@@ -21,7 +21,7 @@ export interface LinkMaker {
   ends?: Date;
 }
 
-/** Makes a link that lasts so long, or as long as its maker's token if that is shorter. */
+/** Makes a link that lasts for the given seconds, or as long as its maker's token if that is shorter. */
 export async function makeLink(
   db: Db,
   { SECRET_KEY }: Keys,

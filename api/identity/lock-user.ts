@@ -1,8 +1,11 @@
-import { and, eq } from 'drizzle-orm';
+import { and, asc, eq, inArray } from 'drizzle-orm';
+import type { Response } from 'express';
+import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { assertAdministrator } from './current-user.ts';
+import { unknownUser } from './account.ts';
+import { assertAdministrator, currentUser } from './current-user.ts';
 import type { User } from './password-verifier.ts';
 
 /**
@@ -57,4 +60,29 @@ export function assertStillAdministrator(
   if (!row || row.disabled) throw new WindlassError('unauthorized');
   assertAdministrator(row);
   if (row.version !== asks.version) throw new WindlassError('unauthorized');
+}
+
+/**
+ * Locks the rows of a user and of the administrator who asks, who must still be one: so one is left even where two
+ * remove each other at once. Sorted against deadlocks. Throws `not_found`.
+ */
+export async function lockWithAdministrator(
+  tx: Tx,
+  res: Response,
+  name: string,
+): Promise<UserRecord> {
+  const me = currentUser(res);
+  const rows = await tx
+    .select(USER_COLUMNS)
+    .from(users)
+    .where(inArray(users.username, [me.username, name]))
+    .orderBy(asc(users.username))
+    .for('update');
+  assertStillAdministrator(
+    rows.find(({ username }) => username === me.username),
+    me,
+  );
+  const row = rows.find(({ username }) => username === name);
+  if (!row) throw unknownUser(name);
+  return row;
 }

@@ -7,7 +7,7 @@ import { isSecret } from './random-secrets.ts';
 const SECRET_COOKIE = 'serviceauth';
 /** The cookie for scripts: when the login ends unless it is used before, as ISO 8601 in UTC. */
 const END_COOKIE = 'servicetimeout';
-/** Of a path, whose beginnings may all be paths of cookies. */
+/** Limit on the parts of a path, whose beginnings may all be paths of cookies. */
 const MAX_PARTS = 4;
 
 /**

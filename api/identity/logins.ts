@@ -5,7 +5,7 @@ import type { WriteAudit } from './audit.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret, newSecret } from './random-secrets.ts';
 
-/** Absolute limit: a login ends so long after its password was given, or after LOGIN_TIMEOUT if that is longer. */
+/** Longest life of a login, from its password on, unless LOGIN_TIMEOUT is longer. */
 const MAX_LOGIN_SECONDS = 7 * 86_400;
 /** A login is extended at most once in this time. */
 const MIN_EXTENSION_SECONDS = 60;
@@ -19,7 +19,7 @@ export interface Login {
   expires: Date;
   /** Whether a use now extends it. */
   due: boolean;
-  /** Of the identity provider: never extended, so that a user who was removed there is out when it ends. */
+  /** Whether the identity provider made it: it is never extended, so that a user who was removed there is out when it ends. */
   isFinal: boolean;
 }
 

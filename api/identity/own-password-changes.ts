@@ -2,7 +2,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { CountsPerSecond } from '../concurrency/counts-per-second.ts';
 import { Floods } from '../concurrency/floods.ts';
 
-/** Of one user in one second, in one process; each costs two hashes, of the old password and of the new one. */
+/** Limit on the changes of one user in one second, in one process; each costs two hashes, of the old and of the new password. */
 const CHANGES = 2;
 
 /**
@@ -27,11 +27,11 @@ export class OwnPasswordChanges {
   }
 
   /** @param credential usedCredential(). Throws `too_many_requests` where another change is under way. */
-  async run(credential: string, change: () => Promise<void>): Promise<void> {
+  async run<T>(credential: string, change: () => Promise<T>): Promise<T> {
     if (this.#underWay.has(credential)) throw this.#refuse(credential);
     this.#underWay.add(credential);
     try {
-      await change();
+      return await change();
     } finally {
       this.#underWay.delete(credential);
     }
@@ -50,7 +50,7 @@ export class OwnPasswordChanges {
 
 export const tooManyChanges = () =>
   new WindlassError('too_many_requests', {
-    detail: `Too many requests: your password is changed one at a time, and at most ${CHANGES} times a second.`,
+    detail: `your password is changed one at a time, and at most ${CHANGES} times a second.`,
     hint: 'Wait two seconds, and change it once.',
     headers: { 'Retry-After': '2' },
   });

@@ -33,7 +33,7 @@ export class PasswordFloods {
     return true;
   }
 
-  /** In the audit: none of its logins is looked at. */
+  /** Tells the audit, since none of its logins is looked at. */
   #tellFlood(address: string): void {
     const told = { key: address, username: undefined, address, requestId: undefined };
     this.#refused.record({ ...told, action: 'login' }).catch(() => {});
@@ -55,7 +55,7 @@ export class PasswordFloods {
 
 export const tooManyRefused = () =>
   new WindlassError('too_many_requests', {
-    detail: `Too many requests: more than ${REFUSALS} passwords a second from this address are refused.`,
+    detail: `more than ${REFUSALS} passwords a second from this address are refused.`,
     hint: 'Wait two seconds, and send one at a time.',
     headers: { 'Retry-After': '2' },
   });

@@ -93,7 +93,7 @@ export class PasswordVerifier {
    */
   async check(attempt: PasswordAttempt): Promise<User | undefined> {
     const row = await this.#findOrVerify(attempt).catch((error: unknown) => {
-      // Whose password waits too long for its turn has guessed none.
+      // A password refused because the queue is full was not checked, so it does not count as a guess.
       if (error instanceof LockedError) this.floods.count(attempt.address);
       throw error;
     });
@@ -117,7 +117,10 @@ export class PasswordVerifier {
     });
   }
 
-  /** As check(), of a pair that was right when its request came. Where it is wrong now nobody guessed: nothing is counted. */
+  /**
+   * Checks again a pair that was right when the request began. A failure now means that the password was changed, so it
+   * is not counted.
+   */
   async checkAgain(attempt: PasswordAttempt): Promise<User | undefined> {
     // Nothing is known of a pair that others have displaced.
     if (!this.#remembered.has(attempt)) return this.check(attempt);
@@ -194,16 +197,14 @@ const toUser = ({ username, administrator, version }: LoginUser): User => ({
 
 const tooManyPasswords = () =>
   new WindlassError('too_many_requests', {
-    detail:
-      'Too many requests: too many passwords wait for this account, for this address or in all.',
+    detail: 'too many passwords wait for this account, for this address or in all.',
     hint: 'Wait a second, and send one at a time.',
     headers: { 'Retry-After': '1' },
   });
 
 const tooManyDelayed = () =>
   new WindlassError('too_many_requests', {
-    detail:
-      'Too many requests: too many logins of this account failed, and others wait for their delayed answers.',
+    detail: 'too many logins of this account failed, and others wait for their delayed answers.',
     hint: 'Wait half a minute. Cookies, tokens and a password that was right from this address before are not delayed.',
     headers: { 'Retry-After': '30' },
   });

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 
 /**
- * Disconnects a client that reads nothing of its answer for so long, since unsent bytes stay in memory. A slow reader is
+ * Disconnects a client that reads nothing of its answer for a time, since unsent bytes stay in memory. A slow reader is
  * served: Node restarts a socket's timer whenever the kernel takes bytes.
  */
 export function disconnectStalledReaders(ms = 60_000): RequestHandler {

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 
 /**
- * Node keeps some 600 bytes for each piece of a body, which may be a chunk of one byte. A body may have so many pieces,
+ * Node keeps some 600 bytes for each piece of a body, which may be a chunk of one byte. A body may have FEW_PIECES,
  * and one more for each PIECE_BYTES.
  */
 const FEW_PIECES = 4_096;
@@ -51,6 +51,6 @@ export const entityTooLarge = (limit: number): Error =>
 
 const tooManyPieces = () =>
   new WindlassError('bad_request', {
-    detail: 'Bad request: the body comes in too many small pieces.',
+    detail: 'the body comes in too many small pieces.',
     hint: 'Send larger chunks, or all of it at once with a Content-Length.',
   });

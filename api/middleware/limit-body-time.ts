@@ -11,7 +11,7 @@ interface Limits {
   windowMs: number;
   /** The whole body must arrive within this time, unless the route calls disableBodyTimeouts(). Default: 15 windows. */
   bodyMs?: number;
-  /** For so long the rest of a body is read and dropped after the answer: see lingerAfterAnswer(). */
+  /** Time in which the rest of a body is read and dropped after the answer: see lingerAfterAnswer(). */
   lingerMs?: number;
   /** The same for a body that may never end. */
   endlessMs?: number;
@@ -28,7 +28,7 @@ export function limitBodyTime(limits: Limits): RequestHandler {
   };
 }
 
-/** For a route that watches the pace of its body itself, such as a part of 5 GiB. */
+/** Leaves the pace of a body to its route, such as that of a part of 5 GiB. */
 export function disableBodyTimeouts(res: Response): void {
   (res.locals.unwatchBody as (() => void) | undefined)?.();
 }
@@ -120,14 +120,14 @@ const isEndless = (req: Request, { statusCode, locals }: Response) =>
 export function bodyTooSlow(windowMs: number): WindlassError {
   const seconds = windowMs / 1_000;
   return new WindlassError('request_timeout', {
-    detail: `Request timeout: less than ${MIN_WINDOW_BYTES >> 10} KiB of the body arrived in ${seconds} seconds.`,
+    detail: `less than ${MIN_WINDOW_BYTES >> 10} KiB of the body arrived in ${seconds} seconds.`,
     hint: `Send the request again, faster. LIMIT_BODY_SECONDS (${seconds}) sets the limit.`,
   });
 }
 
 function tooLate(bodyMs: number): WindlassError {
   return new WindlassError('request_timeout', {
-    detail: `Request timeout: the body did not arrive within ${bodyMs / 1_000} seconds.`,
+    detail: `the body did not arrive within ${bodyMs / 1_000} seconds.`,
     hint: 'Send the request again, faster. The limit is 15 times LIMIT_BODY_SECONDS.',
   });
 }

@@ -20,9 +20,9 @@ const WITH_CREDENTIALS =
 /** These may hold a link, which says who asks, whatever is sent beside it. */
 const MAYBE_LINK = /link=|%/;
 const MAX_BODY_BYTES = 16 << 10;
-/** The rest of a body is awaited for so long after the answer. */
+/** Time in which the rest of a body is awaited after the answer. */
 const LINGER_MS = 30_000;
-/** Of answers that a client does not read. */
+/** Limit on the bytes of answers that a client does not read. */
 const MAX_UNREAD_BYTES = 64 << 10;
 
 type Context = Pick<

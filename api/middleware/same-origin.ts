@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { forbidden, type WindlassError } from '../../shared/errors/errors.ts';
 import type { Config } from '../../shared/settings/config.ts';
 
 /** Whether a request may change something: every method but the safe ones (RFC 9110, 9.2.1), and a GET that caches. */
@@ -69,8 +69,8 @@ function parse(url: string | undefined): URL | undefined {
 
 function refusal(req: Request, config: Config, because: string): WindlassError {
   const own = ownUrl(req, config)?.origin ?? 'this service';
-  return new WindlassError('forbidden', {
-    detail: `Forbidden: a browser must send this from a page of ${own}, and ${because} does not say so.`,
-    hint: 'Behind a proxy set PUBLIC_URL. Programs send an Authorization header instead of the cookie.',
-  });
+  return forbidden(
+    `a browser must send this from a page of ${own}, and ${because} does not say so.`,
+    'Behind a proxy set PUBLIC_URL. Programs send an Authorization header instead of the cookie.',
+  );
 }

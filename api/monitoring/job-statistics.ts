@@ -10,7 +10,7 @@ const spread = z
   .object({ median: seconds, p95: seconds, longest: seconds })
   .meta({ id: 'DurationSpread' });
 
-/** Of the jobs of one kind in one step. */
+/** What is counted of the jobs of one kind in one step. */
 export const statistic = z
   .object({
     time: z.iso.datetime().describe('Where the step begins.'),
@@ -35,7 +35,7 @@ interface Row extends Omit<Statistic, 'wait' | 'duration'> {
   longestDuration: number | null;
 }
 
-/** What upkeep has counted since a time, by steps of so many seconds; at most two minutes ago. */
+/** What upkeep has counted since a time, by steps of `step` seconds; at most two minutes ago. */
 export async function readStatistics(
   db: Db,
   { since, step }: { since: Date; step: number },

@@ -11,7 +11,7 @@ import { type QueueState, readLastClaims, readQueueStates } from './queue-state.
 
 /** Time limit of each check; a dependency that does not answer within it counts as unreachable. */
 const DEADLINE_MS = 2_000;
-/** Work that waits so long while its queue makes no progress is stuck. */
+/** Seconds after which work that waits while its queue makes no progress is stuck. */
 const STUCK_SECONDS = 30;
 
 interface Readiness {

@@ -3,7 +3,11 @@ import { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors/errors.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
 import { parseBody, parseOptionalBody, parseQuery } from '../http/validate.ts';
-import { refuseReadToken, refuseTokenCredentials } from '../identity/current-user.ts';
+import {
+  refuseReadToken,
+  refuseTokenCredentials,
+  requireAdministrator,
+} from '../identity/current-user.ts';
 import type { Topic } from './topics.ts';
 
 /** A successful answer of an operation. */
@@ -82,7 +86,7 @@ export interface Operation<Query = unknown, Body = unknown> {
   answers: Record<number, Answer | string>;
   /** Errors beside those of every operation. */
   errors?: ErrorCode[];
-  /** Who may call it: everyone (no credentials), users (the default), or server administrators. */
+  /** Who may call it: everyone (no credentials), users (the default), or server administrators; others are refused. */
   for?: 'everyone' | 'users' | 'administrators';
   /**
    * Refuses tokens, whoever made them: for what changes hosts, users, tokens, webhooks and workers. A stolen token must not
@@ -122,12 +126,22 @@ export function operation<Query = undefined, Body = undefined>(
 
 /** Calls an operation's handler with the parsers of its query and body. */
 export function callOperation(
-  { query, body, isBodyOptional, headers, refusesTokens, reachesHost, handle }: Operation,
+  {
+    query,
+    body,
+    isBodyOptional,
+    headers,
+    refusesTokens,
+    reachesHost,
+    for: callers,
+    handle,
+  }: Operation,
   req: Request,
   res: Response,
 ): Promise<void> | void {
   if (refusesTokens) refuseTokenCredentials(res);
   if (reachesHost) refuseReadToken(res);
+  if (callers === 'administrators') requireAdministrator(res);
   // A malformed key is refused by every operation that takes one.
   if (headers?.includes('Idempotency-Key')) parseIdempotencyKey(req);
   return handle({

@@ -9,7 +9,7 @@ import {
   projects,
   type Role,
 } from '../../shared/database/schema.ts';
-import { notFound, WindlassError } from '../../shared/errors/errors.ts';
+import { forbidden, notFound, type WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { currentUser } from '../identity/current-user.ts';
 
@@ -122,10 +122,10 @@ function requireRole<T extends ProjectAccess>(
 ): T {
   if (!found) throw unknown();
   if (RANK[found.role] >= RANK[role]) return found;
-  throw new WindlassError('forbidden', {
-    detail: `Forbidden: you are a ${found.role} of this project, and this needs a ${role}.`,
-    hint: 'Ask one of the administrators of the project.',
-  });
+  throw forbidden(
+    `you are a ${found.role} of this project, and this needs a ${role}.`,
+    'Ask one of the administrators of the project.',
+  );
 }
 
 const unknownProject = () =>

@@ -24,7 +24,7 @@ export function parseCacheQuery(
 ): CacheLocation {
   if (cache === 'project') return parseCacheLocation(place, max);
   throw new WindlassError('unknown_cache_type', {
-    detail: `Unknown cache type: ${cache.slice(0, 80)}.`,
+    detail: `${cache.slice(0, 80)}.`,
     hint: 'Use cache=project, or omit it.',
   });
 }

@@ -11,7 +11,7 @@ import {
 import { entityTag } from '../http/conditional-requests.ts';
 import { skippedRows } from '../uploads/upload-record.ts';
 
-/** A model's record shows at most so many parses, the newest. */
+/** Limit on the parses in a model's record, which shows the newest. */
 const MAX_PARSES = 200;
 
 /** The parse of an upload, visible to everyone who can read the model; the upload itself is visible to its owner only. */

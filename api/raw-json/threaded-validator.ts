@@ -6,7 +6,7 @@ import { type BodyShape, type RawJsonResult, validateRawJson } from './validate-
 
 /** Compiled: Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/api/raw-json/validator-thread.js', packageRoot));
-/** Up to this size a body is validated in this thread, in at most about 6 ms; 16 MiB take up to 0.8 s. */
+/** Largest body that is validated in this thread, in at most about 6 ms; 16 MiB take up to 0.8 s. */
 const INLINE_BYTES = 128 << 10;
 
 interface Task {

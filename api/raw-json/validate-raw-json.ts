@@ -12,7 +12,7 @@ export type RawJsonResult =
   | { notJson: string }
   | { wrong: { field: string; problem: string }[] };
 
-/** At most so many wrong members are listed. */
+/** Limit on the wrong members that are listed. */
 const MAX_WRONG = 100;
 
 /**

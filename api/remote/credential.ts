@@ -21,7 +21,7 @@ const credentialFields = {
   passphrase: z.string().max(4_096).optional(),
 };
 
-/** For the jump host of the host that a credential is for, and so on for the one before it. */
+/** A credential for the jump host of a host, and so on for the one before it. */
 const jumpCredential = z
   .strictObject({
     username: loginName,

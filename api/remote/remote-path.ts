@@ -16,7 +16,7 @@ export function remotePath(req: Request, operation: string): string {
     path = decodeURIComponent(rest);
   } catch {
     throw new WindlassError('bad_request', {
-      detail: 'Bad request: the path cannot be decoded.',
+      detail: 'the path cannot be decoded.',
       hint: 'Escape it as UTF-8 per RFC 3986.',
     });
   }

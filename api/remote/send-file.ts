@@ -12,7 +12,7 @@ interface FileHead {
   size: number;
   start: number;
   end: number;
-  /** Of the file's state; a worker of the previous release tells none. */
+  /** The tag of the file's state; a worker of the previous release tells none. */
   tag?: string;
   /** All of the file; a worker of the previous release does not say it. */
   whole?: boolean;

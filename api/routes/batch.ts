@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { jobView } from '../../shared/jobs/job-view.ts';
+import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
 import { batchRequest } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
-import { jobRecord } from '../jobs/views/job-record.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { findSession } from '../remote/sessions.ts';
 

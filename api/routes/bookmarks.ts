@@ -128,8 +128,8 @@ export default routes('raw-body', (router, api) => {
           .set('Expires', '0')
           .set('Content-Length', String(size));
         if (req.method === 'HEAD') return void res.end();
-        await api.memory.reserve(res, size);
-        // Which may have waited, while the user left the project.
+        await api.requestMemory.reserve(res, size);
+        // The reservation may have waited, while the user left the project.
         await findBookmark(db, bid, needRole(res, 'reader'));
         const [row] = await db
           .select({ content: bookmarks.content })

@@ -61,7 +61,7 @@ export default routes('public', (router, { config }) => {
     // Its name has the hash of its contents.
     if (file && name.startsWith('assets/')) return sendFile(req, res, file, YEAR_SECONDS);
     if (file) return sendFile(req, res, file);
-    // Of an older build, to a page that was open before.
+    // Files of an older build go to a page that was open before.
     if (name.startsWith('assets/'))
       throw notFound('the console has no such file any more.', 'Load the page again.');
     const page = files.get('index.html');
@@ -89,7 +89,7 @@ function sendFile(req: Request, res: Response, file: ConsoleFile, seconds?: numb
 function refuseChanges({ method }: Request): void {
   if (method === 'GET' || method === 'HEAD') return;
   throw new WindlassError('method_not_allowed', {
-    detail: `Method not allowed: ${method} cannot be used here.`,
+    detail: `${method} cannot be used here.`,
     hint: 'The console is pages; the operations are below /api.',
     headers: { Allow: 'GET, HEAD' },
   });

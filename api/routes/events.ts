@@ -117,7 +117,7 @@ function asAscii(text: string): string {
 
 function notAllowed({ method }: Request): WindlassError {
   return new WindlassError('method_not_allowed', {
-    detail: `Method not allowed: ${method} cannot be used here.`,
+    detail: `${method} cannot be used here.`,
     hint: 'Use POST.',
     headers: { Allow: 'POST' },
   });

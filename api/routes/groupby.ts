@@ -64,7 +64,7 @@ export default routes('json-body', (router, api) => {
         const { bytes } =
           view.rows === 0
             ? { bytes: '[]' }
-            : await api.tables.reader.read(view, task, readFor(api, { req, res }, table));
+            : await api.tableReader.read(view, task, readFor(api, { req, res }, table));
         const head = JSON.stringify({ columns: names }).slice(0, -1);
         sendParts(res, [`${head},"rows":`, bytes, '}']);
       },

@@ -25,7 +25,7 @@ import {
   refuseOpenSessions,
 } from '../remote/sessions-of-host.ts';
 
-/** As it is stored: null for everyone. */
+/** The list as it is stored: null for everyone. */
 function toList(users: '*' | string[]): string[] | null {
   return users === '*' ? null : [...new Set(users)];
 }
@@ -157,7 +157,6 @@ export default routes('json-body', (router, api) => {
       answers: { 201: answerWithLocation('Added.', 'The host.', fullHost) },
       errors: ['conflict', 'host_not_allowed', 'remote_connection_failed', 'idempotency_conflict'],
       handle: async ({ req, res, body }) => {
-        requireAdministrator(res);
         const { trust, keys, ...given } = body();
         const at = { ...given, address: given.address ?? given.name };
         const { address, port, private: isPrivate } = at;
@@ -197,7 +196,6 @@ export default routes('json-body', (router, api) => {
       errors: ['host_not_allowed', 'remote_connection_failed', 'idempotency_conflict'],
       headers: ['Idempotency-Key'],
       handle: async ({ req, res, body }) => {
-        requireAdministrator(res);
         const shown = await scan(body(), req, res);
         if (shown) res.set('Cache-Control', 'no-store').json(keysView(shown.keys));
       },
@@ -235,7 +233,6 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'Changed.', json: fullHost } },
       errors: ['not_found', 'conflict', 'host_not_allowed', 'remote_connection_failed'],
       handle: async ({ req, res, body }) => {
-        requireAdministrator(res);
         const row = await find(pathParameter(req, 'name'));
         checkIfMatch(req, versionTag(row));
         const { trust, ...given } = body();
@@ -283,7 +280,6 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        requireAdministrator(res);
         const name = pathParameter(req, 'name');
         await db.transaction(async tx => {
           await lockAdministrator(tx, currentUser(res));

@@ -3,12 +3,10 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import { conflict, WindlassError } from '../../shared/errors/errors.ts';
+import { conflict, forbidden, WindlassError } from '../../shared/errors/errors.ts';
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
-import { isJobKind, JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
-import { jobView } from '../../shared/jobs/job-view.ts';
-import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
+import { type JobSummary, jobRecord, jobView } from '../../shared/jobs/job-view.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
@@ -23,14 +21,12 @@ import { lockAdministrator } from '../identity/lock-user.ts';
 import type { User } from '../identity/password-verifier.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
-import { type RequestedJob, startRequestedJob } from '../jobs/requests/start-requested-job.ts';
+import { retryJob } from '../jobs/requests/retry-job.ts';
 import { findJobForOperation, findOwnJob, unknownJob } from '../jobs/views/find-job.ts';
-import { foreignRecord, foreignView, jobRecord } from '../jobs/views/job-record.ts';
+import { foreignRecord, foreignView } from '../jobs/views/foreign-job.ts';
 import { jobTag } from '../jobs/views/job-tag.ts';
 import { type JobsQuery, jobsQuery, listJobs } from '../jobs/views/list-jobs.ts';
 import { answerWithLocation, operation, videoAnswers } from '../openapi/operation.ts';
-import { lockProjectForShare } from '../projects/access.ts';
-import { lockSession } from '../remote/sessions.ts';
 
 /** Jobs: their states and results. Only its owner sees a job. */
 export default routes('json-body', (router, api) => {
@@ -61,7 +57,7 @@ export default routes('json-body', (router, api) => {
           owner: chooseOwner(user, wanted) ?? undefined,
           query: wanted,
           reserve: async bytes => {
-            await api.memory.reserveIfLarge(res, bytes);
+            await api.requestMemory.reserveIfLarge(res, bytes);
             // An administrator may have become a user meanwhile.
             chooseOwner(currentUser(res), wanted);
           },
@@ -173,13 +169,13 @@ export default routes('json-body', (router, api) => {
         const { object, type } = (row.result ?? {}) as { object?: string; type?: string };
         if (!row.finished)
           throw new WindlassError('conflict', {
-            detail: `Conflict: the job is ${row.state}.`,
+            detail: `the job is ${row.state}.`,
             hint: 'Wait for its end.',
             headers: { 'Retry-After': '1' },
           });
         if (!object || !type)
           throw new WindlassError('not_found', {
-            detail: 'Not found: this job has no result in bytes.',
+            detail: 'this job has no result in bytes.',
           });
         await sendVideo(api, req, res, { key: object, type, download });
       },
@@ -207,37 +203,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const { name = undefined } = body();
         const row = await find(req, res);
-        const { kind, owner } = row;
-        const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
-        if (!isJobKind(kind) || !jobDefinition(kind).retry)
-          throw conflict(
-            `a ${kind} cannot be repeated.`,
-            'Send the request again that started it.',
-          );
-        if (!row.finished)
-          throw conflict(`the job is ${row.state}.`, 'Wait for its end, or cancel it.');
-        const job = await startRequestedJob(api, req, res, async tx => {
-          if (jobDefinition(kind).session)
-            await lockSession(tx, { sid: row.session ?? '', owner, idleSeconds });
-          const project = row.project ?? undefined;
-          if (project) await lockProjectForShare(tx, project, { username: owner, role: 'writer' });
-          const [same] = await tx
-            .select({ payload: jobs.payload, version: jobs.payloadVersion })
-            .from(jobs)
-            .where(eq(jobs.id, row.id));
-          if (!same) throw unknownJob();
-          // Members that this release does not know would be left out (decision 32).
-          if (same.version > (UNDERSTOOD[kind] ?? 0)) throw fromNewerRelease();
-          return {
-            kind,
-            payload: same.payload,
-            session: row.session ?? undefined,
-            project,
-            retryOf: row.id,
-            name: name ?? row.name ?? undefined,
-            label: row.label ?? undefined,
-          } as RequestedJob;
-        });
+        const job = await retryJob(api, { req, res }, row, name);
         res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
       },
     }),
@@ -262,10 +228,7 @@ function chooseOwner(user: User, query: JobsQuery): string | null {
   const { owner = user.username } = query;
   if (owner === user.username) return owner;
   if (!user.administrator)
-    throw new WindlassError('forbidden', {
-      detail: "Forbidden: only server administrators list others' jobs.",
-      hint: 'Leave owner out.',
-    });
+    throw forbidden("only server administrators list others' jobs.", 'Leave owner out.');
   const fields = PRIVATE_FILTERS.filter(filter => query[filter] !== undefined);
   if (fields.length > 0)
     throw invalidInput(
@@ -282,12 +245,6 @@ const leftOnHost = () =>
   conflict(
     'what the job has left on its host is not removed yet.',
     'Try again in some seconds; where the host cannot be reached, close the session first.',
-  );
-
-const fromNewerRelease = () =>
-  conflict(
-    'the job was started by a newer release.',
-    'Try again once all of the service is of that release, or send the request again that started the job.',
   );
 
 /** Locks the rights to end another user's job, before the rows that this changes. */

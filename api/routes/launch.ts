@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jobView } from '../../shared/jobs/job-view.ts';
+import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
 import { commandText, launchOptions } from '../../shared/jobs/payloads/launch.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -9,7 +9,6 @@ import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { sendCommandResult } from '../jobs/requests/send-command-result.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import { jobError } from '../jobs/views/job-error.ts';
-import { jobRecord } from '../jobs/views/job-record.ts';
 import { answerWithLocation, type OperationInput, operation } from '../openapi/operation.ts';
 
 const launch = z

@@ -1,6 +1,5 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { MAX_ADDRESS_LENGTH } from '../http/client-errors.ts';
 import { publicPath, publicUrl } from '../http/public-url.ts';
@@ -9,7 +8,7 @@ import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { credentialEnds, currentUser } from '../identity/current-user.ts';
-import { LINK_READS } from '../identity/identify-sender.ts';
+import { linkReads } from '../identity/identify-sender.ts';
 import { makeLink } from '../identity/links.ts';
 import { ownUrl } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
@@ -70,7 +69,7 @@ function readAddress(path: string, below: string): URL {
     throw wrongPath('must begin with one slash, such as /api/jobs/(id)/events');
   if (url.hash !== '') throw wrongPath('must have no fragment (#)');
   if (url.searchParams.has('link')) throw wrongPath('must have no `link` of its own');
-  if (url.searchParams.has('cache')) throw new WindlassError('forbidden', LINK_READS);
+  if (url.searchParams.has('cache')) throw linkReads();
   if (below !== '' && url.pathname.startsWith(`${below}/`))
     url.pathname = url.pathname.slice(below.length);
   return url;

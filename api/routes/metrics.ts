@@ -1,6 +1,5 @@
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { requireAdministrator } from '../identity/current-user.ts';
 import { collectMetrics } from '../monitoring/collect-metrics.ts';
 import { operation } from '../openapi/operation.ts';
 
@@ -17,7 +16,6 @@ export default routes('monitoring', (router, api) => {
       for: 'administrators',
       answers: { 200: { means: 'In its text format.', types: ['text/plain'] } },
       handle: async ({ res }) => {
-        requireAdministrator(res);
         pending ??= collectMetrics(api).finally(() => {
           pending = undefined;
         });

@@ -1,9 +1,8 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { Response } from 'express';
 import { z } from 'zod';
-import { artifacts, jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
+import { artifacts, type ModelRow, models } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { ARTIFACT_KINDS } from '../../shared/uploads/parsers.ts';
 import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
 import { limitPageBytes, pageOf, pageQuery, pageQueryBy, readPage } from '../http/pagination.ts';
@@ -17,6 +16,7 @@ import {
   lockProjectForShare,
   needRole,
 } from '../projects/access.ts';
+import { deleteModel } from '../projects/delete-model.ts';
 import {
   modelTag,
   parseRecord,
@@ -120,8 +120,8 @@ export default routes('json-body', (router, api) => {
     const fitting = limitPageBytes(await readParseSizes(db, model.mid));
     const names = await readNameBytes(model.mid, which);
     // Names and stored JSON at most double in length when encoded as JSON.
-    await api.memory.reserveIfLarge(res, 2 * (fitting.bytes + names));
-    // Which may have waited, while the user left the project.
+    await api.requestMemory.reserveIfLarge(res, 2 * (fitting.bytes + names));
+    // The reservation may have waited, while the user left the project.
     await findModel(db, model.mid, needRole(res, 'reader'));
     const parses = await readParses(db, model.mid, fitting.count);
     const order = { by: artifacts.aid, key: 'aid', where: eq(artifacts.model, model.mid) } as const;
@@ -144,8 +144,8 @@ export default routes('json-body', (router, api) => {
         const { project } = await findProject(db, pid, needRole(res, 'reader'));
         const sizes = db.select({ bytes: TEXT_BYTES }).from(models);
         const reserve = async (bytes: number) => {
-          await api.memory.reserveIfLarge(res, bytes);
-          // Which may have waited, while the user left the project.
+          await api.requestMemory.reserveIfLarge(res, bytes);
+          // The reservation may have waited, while the user left the project.
           await findProject(db, pid, needRole(res, 'reader'));
         };
         const where = eq(models.project, project.pid);
@@ -233,23 +233,7 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Deleted.' },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
-        const mid = pathParameter(req, 'mid');
-        const cancelled = await db.transaction(async tx => {
-          const { model } = await lockModel(tx, mid, needRole(res, 'writer'));
-          checkIfMatch(req, modelTag(model, await readParseStates(tx, mid)));
-          // Its artifacts may be too many for one statement: the model moves to a new project that is marked as deleted, which
-          // hides it at once, and upkeep removes that project like any other.
-          const tombstone = newId();
-          await tx
-            .insert(projects)
-            .values({ pid: tombstone, name: model.name, deleted: sql`now()` });
-          await tx
-            .update(models)
-            .set({ project: tombstone, version: sql`${models.version} + 1` })
-            .where(eq(models.mid, mid));
-          return cancelJobs(tx, eq(jobs.model, mid));
-        });
-        publishCancelled(api, cancelled);
+        await deleteModel(api, req, res, pathParameter(req, 'mid'));
         res.status(204).end();
       },
     }),

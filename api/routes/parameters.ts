@@ -72,8 +72,8 @@ export default routes('raw-body', (router, api) => {
         res.type('application/json');
         if (matchesEntityTag(req.get('If-None-Match'), tag)) return void res.status(304).end();
         if (req.method === 'HEAD') return void res.set('Content-Length', String(known.size)).end();
-        await api.memory.reserve(res, known.size);
-        // Which may have waited, while the user left the project.
+        await api.requestMemory.reserve(res, known.size);
+        // The reservation may have waited, while the user left the project.
         await findModel(db, mid, need);
         const [found] = await db
           .select({ ...HEAD, value: artifacts.value })
@@ -179,7 +179,7 @@ function requireParameter<T extends { kind: 'parameter' | ArtifactKind }>(
     );
   if (row.kind === 'parameter') return row;
   throw new WindlassError('conflict', {
-    detail: `Conflict: ${aid} is a ${row.kind}, not a parameter.`,
+    detail: `${aid} is a ${row.kind}, not a parameter.`,
     hint: `See /api/models/(mid)/${row.kind}s/(aid)${row.kind === 'file' ? '' : '/metadata'}, or choose another name.`,
   });
 }
@@ -188,7 +188,7 @@ function requireParameter<T extends { kind: 'parameter' | ArtifactKind }>(
 function refuseIfMatch(req: Request): void {
   if (req.get('If-Match') === undefined) return;
   throw new WindlassError('precondition_failed', {
-    detail: 'Precondition failed: there is no such parameter.',
+    detail: 'there is no such parameter.',
     hint: 'Leave If-Match out to make it.',
   });
 }

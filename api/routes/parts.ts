@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { jobView } from '../../shared/jobs/job-view.ts';
+import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import { assertStorage } from '../../shared/quotas/storage-limits.ts';
@@ -27,7 +27,6 @@ import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
-import { jobRecord } from '../jobs/views/job-record.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
@@ -76,7 +75,7 @@ export default routes('raw-body', (router, api) => {
       id: 'sendPart',
       topic: 'uploads',
       summary: 'Send a part of a file',
-      details: `The bytes as they are, or a form with \`file\` (urlencoded: in base64); in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB. Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
+      details: `The bytes as they are, or a form with \`file\` (urlencoded: in base64); in any order and many at once, the same part again replaces it. Or \`sid\` and \`path\`: the server copies that remote file itself, as a job. \`fid\` is below ${MAX_FILES}, \`part\` below ${MAX_PARTS}, and an upload has at most ${MAX_PARTS} parts of at most 5 GiB (LIMIT_PART_BYTES). Of \`Content-Digest\` sha-256 is verified, other algorithms are passed over.`,
       bodies: [
         { type: 'application/octet-stream', means: 'The bytes of the part.', schema: z.file() },
         {
@@ -163,7 +162,7 @@ export default routes('raw-body', (router, api) => {
     const timer = setInterval(touch, seconds * 1_000);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
-      return await api.bodies.store(owner, length, async reservation => {
+      return await api.bodyStore.store(owner, length, async reservation => {
         const key = newObjectKey('uploads', uid);
         const options = { objects: api.objects, key, limit, expected, reservation, windowMs };
         return isForm ? readForm(req, options) : { stored: await storeBody(req, options) };
@@ -173,13 +172,13 @@ export default routes('raw-body', (router, api) => {
     }
   }
 
-  /** By Content-Length; commitPart() checks the bytes received. */
+  /** Checks Content-Length; commitPart() checks the bytes received. */
   async function refuseFull(
     { owner, project, uid, file, part }: Omit<PartTarget, 'found'>,
     length: number,
   ): Promise<void> {
     const limits = api.config;
-    await api.bodies.check(length);
+    await api.bodyStore.check(length);
     if (limits.LIMIT_PROJECT_BYTES === 0 && limits.LIMIT_USER_BYTES === 0) return;
     const before = await findPartSize(db, { upload: uid, file, part });
     const added = length - (before ?? 0);
@@ -258,7 +257,7 @@ async function checkPart(
     .where(and(eq(parts.upload, uid), eq(parts.file, file), eq(parts.part, part)));
   if (present) return checkIfMatch(req, tagOf(present));
   throw new WindlassError('precondition_failed', {
-    detail: 'Precondition failed: this part has not arrived.',
+    detail: 'this part has not arrived.',
     hint: 'Leave If-Match out to send it.',
   });
 }
@@ -277,14 +276,14 @@ function refuseOtherContent(req: Request): void {
   const coding = req.get('Content-Encoding') ?? 'identity';
   if (coding.toLowerCase() !== 'identity') {
     throw new WindlassError('unsupported_media_type', {
-      detail: `Unsupported media type: Content-Encoding ${coding} is not supported.`,
+      detail: `Content-Encoding ${coding} is not supported.`,
       hint: 'Send the bytes as they are to be stored, without Content-Encoding.',
     });
   }
   // RFC 9110, 14.5: a server that does not know partial PUT must not take the part for the whole.
   if (req.get('Content-Range') !== undefined) {
     throw new WindlassError('bad_request', {
-      detail: 'Bad request: Content-Range is not supported.',
+      detail: 'Content-Range is not supported.',
       hint: 'Send each part whole, under its own number.',
     });
   }

@@ -6,7 +6,7 @@ import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { operation } from '../openapi/operation.ts';
 
-/** Of an entry beside name and description. */
+/** Bytes of an entry beside name and description. */
 const ENTRY_BYTES = 300;
 
 const listedProject = z
@@ -48,8 +48,8 @@ export default routes('json-body', (router, api) => {
           .innerJoin(projects, ofMembers)
           .where(isMine);
         const { entries = 0, bytes } = size ?? {};
-        // As rows, and as JSON.
-        await api.memory.reserveIfLarge(res, 2 * ((bytes ?? 0) + entries * ENTRY_BYTES));
+        // They are held twice, as rows and as JSON.
+        await api.requestMemory.reserveIfLarge(res, 2 * ((bytes ?? 0) + entries * ENTRY_BYTES));
         const rows = await db
           .select({ project: projects, role: members.role })
           .from(members)

@@ -114,7 +114,7 @@ export default routes('json-body', (router, api) => {
         const ofMembers = eq(projects.pid, members.project);
         const bytes = sql<number>`octet_length(${projects.description})`;
         const sizes = db.select({ bytes }).from(members).innerJoin(projects, ofMembers);
-        const reserve = (bytes: number) => api.memory.reserveIfLarge(res, bytes);
+        const reserve = (bytes: number) => api.requestMemory.reserveIfLarge(res, bytes);
         const where = and(isMine, isNull(projects.deleted));
         const order = { by: members.project, key: 'id', where, long: { sizes, reserve } } as const;
         const rows = db
@@ -238,7 +238,7 @@ export default routes('json-body', (router, api) => {
   });
 });
 
-/** With what the cache holds, which changes without the project, and the reader's own role, which is in the record. */
+/** The tag has what the cache holds, which changes without the project, and the reader's own role, which is in the record. */
 function projectTag(
   { version }: ProjectRow,
   { role, cache: { bytes, oldest } }: { role: string; cache: CacheUse },

@@ -70,7 +70,7 @@ export default routes('monitoring', (router, { queues, log }) => {
 function refuseChanges(req: Request): void {
   if (req.method === 'GET' || req.method === 'HEAD') return;
   throw new WindlassError('method_not_allowed', {
-    detail: 'Method not allowed: the queues are shown here and cannot be changed.',
+    detail: 'the queues are shown here and cannot be changed.',
     hint: 'DELETE /api/jobs/(id) cancels a job.',
     headers: { Allow: 'GET, HEAD' },
   });

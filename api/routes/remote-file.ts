@@ -187,7 +187,7 @@ export default routes('raw-body', (router, api) => {
     const given = req.get('Content-Length');
     if (req.res) disableBodyTimeouts(req.res);
     const length = given === undefined ? undefined : Number(given);
-    return api.bodies.store(owner, length, reservation => {
+    return api.bodyStore.store(owner, length, reservation => {
       const key = newObjectKey('files', id);
       const windowMs = LIMIT_BODY_SECONDS * 1_000;
       const options = { objects: api.objects, key, limit, expected, reservation, windowMs };

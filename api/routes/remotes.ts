@@ -1,67 +1,29 @@
-import { and, count, eq } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
-import { z } from 'zod';
 import { SESSION_COLUMNS } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors/errors.ts';
-import { newId } from '../../shared/ids.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
-import { seal } from '../../shared/secrets/secrets.ts';
 import { isHeld } from '../../shared/ssh/held-sessions.ts';
-import { type Hops, hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
-import { assertHostFor } from '../../shared/ssh/host-access.ts';
-import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
-import type { ApiContext } from '../context.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { publicPath } from '../http/public-url.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
-import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { identifyAfterWait } from '../identity/identify-sender.ts';
-import { lockUnchangedUser } from '../identity/lock-user.ts';
-import { awaitJob } from '../jobs/requests/await-job.ts';
-import { jobName } from '../jobs/requests/job-name.ts';
-import { requireWorker } from '../jobs/requests/require-worker.ts';
-import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
-import {
-  checkCredential,
-  checkJumps,
-  loginFields,
-  loginName,
-  readCredential,
-} from '../remote/credential.ts';
+import { newSession, openSession } from '../remote/open-session.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
-import { checkStartup, sealEnv, sessionOptions, startupOf } from '../remote/session-env.ts';
 import { lastEnd, sessionRecord, tagOf, viewSession } from '../remote/session-view.ts';
 import {
   endSession,
   findSession,
   isActive,
-  isActiveOrOpening,
   lockSession,
   type SessionKey,
 } from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
-
-const newSession = z
-  .strictObject({
-    hostname: z.string().min(1).max(253),
-    username: loginName,
-    ...loginFields,
-    port: z.number().int().min(1).max(65_535).optional(),
-    /** Null: not given, as clients of Slycat say it. */
-    agent: z.boolean().nullish(),
-    ...sessionOptions,
-    name: jobName,
-  })
-  .superRefine(checkCredential)
-  .meta({ id: 'NewSession' });
-type NewSession = z.output<typeof newSession>;
 
 /** Remote sessions: opened here, ended by DELETE or by being idle. */
 export default routes('json-body', (router, api) => {
@@ -114,42 +76,7 @@ export default routes('json-body', (router, api) => {
       answers: LOGIN_ANSWERS,
       errors: [...LOGIN_ERRORS, 'missing_agent'],
       handle: async ({ req, res, body }) => {
-        const owner = currentUser(res).username;
-        const given = body();
-        const credential = await readCredential(keys, { owner, given });
-        await identifyAfterWait(api, req, res);
-        const hops = await findHost(api, given, owner);
-        const host = hostOf(hops);
-        checkJumps(given, hops);
-        const queue = await requireWorker(api, 'connect');
-        const sid = newId();
-        const place = destinationDigest(hops);
-        const context = { sid, owner, hostname: host.name };
-        const key = api.config.SEAL_PUBLIC_KEY;
-        const sealed = await seal(key, context, { place, secret: credential });
-        const agent = given.agent ?? host.agent;
-        checkStartup(given, agent);
-        const env = await sealEnv(key, context, given);
-        const start = () =>
-          startRequestedJob(api, req, res, async tx => {
-            await lockUnchangedUser(tx, currentUser(res));
-            await lockHost(tx, { name: host.name, place, owner });
-            await refuseTooMany(api, tx, owner);
-            await tx.insert(sessions).values({
-              sid,
-              owner,
-              hostname: host.name,
-              username: given.username,
-              agent,
-              startup: startupOf(given, agent),
-              sealed,
-              ...env,
-            });
-            const label = `${given.username}@${host.name}`;
-            const payload = { address: clientAddress(req) };
-            return { kind: 'connect', queue, payload, session: sid, label, name: given.name };
-          });
-        const ended = await awaitJob(api, res, start);
+        const ended = await openSession(api, { req, res }, keys, body());
         if (ended) sendLogin(res, ended);
       },
     }),
@@ -212,63 +139,3 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
-
-async function findHost(
-  { database: { db } }: ApiContext,
-  given: NewSession,
-  owner: string,
-): Promise<Hops> {
-  const hops = await readHopsTo(db, given.hostname);
-  if (!hops) throw unknownHost(given.hostname);
-  const host = hostOf(hops);
-  // Nothing is told of it to others.
-  assertHostFor(host, { username: owner });
-  if (given.port !== undefined && given.port !== host.port) {
-    throw new WindlassError('host_not_allowed', {
-      detail: `Host not allowed: ${host.name} is set up for port ${host.port}.`,
-      hint: 'Leave the port out.',
-    });
-  }
-  if (given.agent === true && !host.agent) {
-    throw new WindlassError('missing_agent', {
-      detail: `Missing agent configuration. ${host.name} is not set up for an agent.`,
-      hint: 'Leave "agent" out, or have a server administrator set "agent": true in the host\'s entry.',
-    });
-  }
-  return hops;
-}
-
-/**
- * A concurrent change or removal of the host, or of a jump host, must either find the session that is being opened, or
- * have come before it.
- */
-async function lockHost(
-  tx: Tx,
-  { name, place, owner }: { name: string; place: string; owner: string },
-): Promise<void> {
-  const hops = await readHopsTo(tx, name, 'share');
-  if (!hops) throw unknownHost(name);
-  if (destinationDigest(hops) !== place) throw hostChanged(name);
-  assertHostFor(hostOf(hops), { username: owner });
-}
-
-const unknownHost = (name: string) =>
-  new WindlassError('host_not_allowed', {
-    detail: `Host not allowed: ${name} is not a host of this service.`,
-    hint: 'GET /api/hosts lists the hosts; a server administrator adds one with POST /api/hosts.',
-  });
-
-async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Promise<void> {
-  const limit = config.LIMIT_SESSIONS;
-  if (limit === 0) return;
-  const [open] = await tx
-    .select({ n: count() })
-    .from(sessions)
-    .where(and(eq(sessions.owner, owner), isActiveOrOpening(tx, config.SESSION_IDLE_TIMEOUT)));
-  if ((open?.n ?? 0) < limit) return;
-  throw new WindlassError('too_many_requests', {
-    detail: `You have ${limit} open sessions, which is the limit.`,
-    hint: 'End some with DELETE /api/remotes/(sid). LIMIT_SESSIONS sets the limit.',
-    headers: { 'Retry-After': '60' },
-  });
-}

@@ -92,7 +92,7 @@ export default routes('json-body', (router, api) => {
         if (format !== 'json') {
           const rows = { columns, start: Math.min(offset, end), end };
           const given = {
-            reader: api.tables.reader,
+            reader: api.tableReader,
             file: view,
             format,
             rows,
@@ -106,7 +106,7 @@ export default routes('json-body', (router, api) => {
         const rows =
           offset >= end
             ? '[]'
-            : (await api.tables.reader.read(view, task, readFor(api, { req, res }, table))).bytes;
+            : (await api.tableReader.read(view, task, readFor(api, { req, res }, table))).bytes;
         const head = JSON.stringify({ offset, total: view.rows, columns }).slice(0, -1);
         sendParts(res, [`${head},"rows":`, rows, '}']);
       },

@@ -87,7 +87,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const table = await findTable(api, req, res);
         if (isUnchanged(req, res, table)) return;
-        const columns = await api.tables.columns.find(api.database.db, table);
+        const columns = await api.columnCache.find(api.database.db, table);
         const bytes = Buffer.from(metadataText(table, columns));
         const { reserveMemory, confirm } = readFor(api, { req, res }, table);
         await reserveMemory(bytes.length);

@@ -19,7 +19,7 @@ import {
   uploadSummary,
 } from '../uploads/upload-record.ts';
 
-/** Of one part in the upload's record. */
+/** Bytes of one part in the upload's record. */
 const PART_BYTES = 120;
 
 /** Upload sessions. */
@@ -68,7 +68,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const { upload } = await findUpload(db, readUploadKey(req, res));
         const job = await findParseJob(db, upload);
-        await api.memory.reserveIfLarge(res, upload.parts * PART_BYTES);
+        await api.requestMemory.reserveIfLarge(res, upload.parts * PART_BYTES);
         // Read after the record: a part that arrives in between is shown under the older tag, and never missed.
         const stored = await readParts(db, upload.uid);
         sendRecord(req, res, {

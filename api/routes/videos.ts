@@ -32,7 +32,13 @@ import {
   statusRecord,
   videoStatus,
 } from '../jobs/views/video-status.ts';
-import { answerWithLocation, operation, rangeAnswers, videoAnswers } from '../openapi/operation.ts';
+import {
+  answerWithLocation,
+  type Operation,
+  operation,
+  rangeAnswers,
+  videoAnswers,
+} from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
 import {
@@ -54,12 +60,19 @@ const videoQuery = z.object({
 const started = z
   .object({ sid: z.string(), vsid: z.string(), job: z.string() })
   .meta({ id: 'StartedVideo' });
-const STILL_ERRORS: ErrorCode[] = [
+const FIND_STILLS_ERRORS: ErrorCode[] = [
   'session_not_found',
   'host_changed',
   'not_found',
   'agent_required',
 ];
+/** What the operations for a poster and a sprite share. */
+const PICTURE = {
+  topic: 'videos',
+  headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
+  answers: rangeAnswers(['image/jpeg'], 'The picture.'),
+  errors: [...FIND_STILLS_ERRORS, 'range_not_satisfiable'],
+} satisfies Partial<Operation>;
 
 /** Videos of frames on a session's host. A video session is its job. */
 export default routes('json-body', (router, api) => {
@@ -195,25 +208,29 @@ export default routes('json-body', (router, api) => {
     }),
   });
 
-  for (const still of ['poster', 'sprite'] as const) {
-    resource(router, `/remotes/:sid/videos/:vsid/${still}`, {
-      get: operation({
-        id: still === 'poster' ? 'fetchVideoPoster' : 'fetchVideoSprite',
-        topic: 'videos',
-        summary:
-          still === 'poster'
-            ? 'Retrieve the first picture of a video'
-            : 'Retrieve small pictures of a video, side by side',
-        headers: ['Range', 'If-Range', 'If-None-Match', 'If-Match'],
-        answers: rangeAnswers(['image/jpeg'], 'The picture.'),
-        errors: [...STILL_ERRORS, 'range_not_satisfiable'],
-        handle: async ({ req, res }) => {
-          const { [still]: key } = await findStills(req, res);
-          await sendObject(api, req, res, { key, type: 'image/jpeg' });
-        },
-      }),
-    });
-  }
+  resource(router, '/remotes/:sid/videos/:vsid/poster', {
+    get: operation({
+      ...PICTURE,
+      id: 'fetchVideoPoster',
+      summary: 'Retrieve the first picture of a video',
+      handle: async ({ req, res }) => {
+        const { poster } = await findStills(req, res);
+        await sendObject(api, req, res, { key: poster, type: 'image/jpeg' });
+      },
+    }),
+  });
+
+  resource(router, '/remotes/:sid/videos/:vsid/sprite', {
+    get: operation({
+      ...PICTURE,
+      id: 'fetchVideoSprite',
+      summary: 'Retrieve small pictures of a video, side by side',
+      handle: async ({ req, res }) => {
+        const { sprite } = await findStills(req, res);
+        await sendObject(api, req, res, { key: sprite, type: 'image/jpeg' });
+      },
+    }),
+  });
 
   resource(router, '/remotes/:sid/videos/:vsid/sprite.vtt', {
     get: operation({
@@ -222,7 +239,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Retrieve when each of the small pictures is shown, as WebVTT',
       details: 'Its cues are `sprite#xywh=…`: where a picture lies in the sprite beside it.',
       answers: { 200: { means: 'The cues.', types: ['text/vtt'] } },
-      errors: STILL_ERRORS,
+      errors: FIND_STILLS_ERRORS,
       handle: async ({ req, res }) => {
         const { tiles } = await findStills(req, res);
         res.type('text/vtt').send(writeCues(tiles));
@@ -306,7 +323,7 @@ function notReady(row: JobSummary): WindlassError {
     return conflict(`there is no video: ${failureOf(row)}`, hint ?? 'Start another one.');
   }
   return new WindlassError('video_not_ready', {
-    detail: `Video is not ready: it is ${row.state}.`,
+    detail: `it is ${row.state}.`,
     hint: 'Poll its status until ready is true.',
     headers: { 'Retry-After': '1' },
   });

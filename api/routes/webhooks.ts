@@ -263,7 +263,7 @@ function refusePrivate({ hostname }: URL): void {
   const isPrivate = isIP(name) ? isPrivateAddress(name) : /^(.+\.)?localhost\.?$/.test(name);
   if (!isPrivate) return;
   throw new WindlassError('host_not_allowed', {
-    detail: `Host not allowed: ${name} is a loopback, link-local or private address.`,
+    detail: `${name} is a loopback, link-local or private address.`,
     hint: 'Use an address that everybody reaches. An operator can allow others with WEBHOOK_PRIVATE.',
   });
 }

@@ -20,7 +20,7 @@ import { RAW_PARSERS } from './encode-value.ts';
 import type { Values } from './row-groups.ts';
 import type { DecodedColumn, RowWriter } from './row-writer.ts';
 
-/** Of the IPC streaming format: a continuation marker and a length of 0. */
+/** The end in the IPC streaming format: a continuation marker and a length of 0. */
 const END_OF_STREAM = new Uint8Array([255, 255, 255, 255, 0, 0, 0, 0]);
 
 /** The streaming format of Apache Arrow: a schema, then a record batch for each row group or part of one. */

@@ -87,7 +87,7 @@ function elementOf({ schema }: FileMetaData, name: string): SchemaElement {
   return found;
 }
 
-/** In a buffer of its own, which can be transferred. */
+/** The result is a buffer of its own, which can be transferred. */
 function concat(pieces: Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

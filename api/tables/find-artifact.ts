@@ -61,8 +61,8 @@ export async function selectStoredArtifact(
   if (found?.kind !== kind || found.object === null)
     throw new WindlassError('not_found', {
       detail: found
-        ? `Not found: ${aid} is a ${found.kind}, not a ${kind}.`
-        : `Not found: the model has no ${kind} ${aid}.`,
+        ? `${aid} is a ${found.kind}, not a ${kind}.`
+        : `the model has no ${kind} ${aid}.`,
       hint: 'GET /api/models/(mid) lists its artifacts.',
     });
   const { object, size, rows, dialect } = found;

@@ -95,7 +95,7 @@ export async function countValues(
     else counts.set(key, { value: isLong ? cut(given) : given, count: 1 });
     if (counts.size > MAX_COUNTED)
       throw new TableReadError(
-        `Payload too large: ${column} has more than ${MAX_COUNTED} different values in these rows.`,
+        `${column} has more than ${MAX_COUNTED} different values in these rows.`,
         'Let fewer rows pass the filter.',
       );
   });
@@ -110,7 +110,7 @@ const digestOf = (text: string) =>
     .digest('hex')
     .padEnd(MAX_TEXT + 1);
 
-/** By characters, as DuckDB does: a surrogate pair is one. */
+/** Cuts by characters, as DuckDB does: a surrogate pair is one. */
 const cut = (text: string) =>
   Array.from(text.slice(0, 2 * MAX_TEXT))
     .slice(0, MAX_TEXT)

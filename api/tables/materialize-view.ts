@@ -5,13 +5,12 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, views } from '../../shared/database/schema.ts';
 import { conflict, type ErrorCode } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { type JobSummary, jobView, summaryColumns } from '../../shared/jobs/job-view.ts';
+import { type JobSummary, jobRecord, jobView, summaryColumns } from '../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { jobError } from '../jobs/views/job-error.ts';
-import { jobRecord } from '../jobs/views/job-record.ts';
 import { answerWithLocation } from '../openapi/operation.ts';
 import { findModel, lockProjectForShare, needRole } from '../projects/access.ts';
 import type { StoredArtifact } from './find-artifact.ts';
@@ -162,7 +161,7 @@ async function startOrJoin(
   } catch (error) {
     if (!(error instanceof Joined)) throw error;
     // LIMIT_OPEN_JOBS limits only those who start a job themselves.
-    api.longPolls.add(currentUser(res).username, res);
+    api.longPollQuota.add(currentUser(res).username, res);
     return error.job;
   }
 }

@@ -59,7 +59,7 @@ export function sizeOf(group: RowGroup, columns: string[]): number {
 
 export function tooLarge(limit: number): TableReadError {
   return new TableReadError(
-    `Payload too large: these rows and columns hold more than ${limit} bytes.`,
+    `these rows and columns hold more than ${limit} bytes.`,
     'Ask for fewer rows or columns, or download the whole table from …/data.',
   );
 }

@@ -34,7 +34,7 @@ export function parseSeries(
       query.to === undefined ? 'from' : 'to',
       'there is nothing between `from` and `to`',
     );
-  // Of one value there is one bucket.
+  // One value has one bucket.
   return { x, y, points: range.from === range.to ? 1 : points, range };
 }
 

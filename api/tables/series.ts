@@ -7,7 +7,7 @@ import type { SeriesRange, SeriesRequest } from './thread-protocol.ts';
 
 /** Doubles of recently plotted columns: 10 million rows of two columns take 160 MB. */
 const CACHED_BYTES = 192 << 20;
-/** The cache is dropped when nothing was plotted for so long. */
+/** Time without a plot after which the cache is dropped. */
 const IDLE_MS = 300_000;
 
 /** Equal widths of x, and of y the least and greatest value in each. */
@@ -52,7 +52,7 @@ function addToBuckets({ edges, min, max, count }: Buckets, x: Float64Array, y: F
   const last = count.length - 1;
   const from = edges[0] as number;
   const to = edges[last + 1] as number;
-  // Of halves, since the difference of two doubles may be infinite.
+  // It subtracts halves, since the difference of two doubles may be infinite.
   const perUnit = count.length / (to / 2 - from / 2);
   for (let row = 0; row < x.length; row++) {
     const at = x[row] as number;

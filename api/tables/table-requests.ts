@@ -22,7 +22,7 @@ export const findTable = (api: ApiContext, req: Request, res: Response): Promise
 /** The same with its columns. */
 export async function openTable(api: ApiContext, req: Request, res: Response) {
   const table = await findTable(api, req, res);
-  return { table, columns: await api.tables.columns.find(api.database.db, table) };
+  return { table, columns: await api.columnCache.find(api.database.db, table) };
 }
 
 /** For whom the reader reads of this table. */
@@ -35,7 +35,7 @@ export function readFor(
   return {
     user: currentUser(res).username,
     hasLeft: () => res.closed || res.destroyed,
-    reserveMemory: bytes => api.memory.reserve(res, bytes),
+    reserveMemory: bytes => api.requestMemory.reserve(res, bytes),
     confirm: async () => {
       if (performance.now() - began < BRIEF_MS) return;
       await identifyAfterWait(api, req, res);
@@ -62,7 +62,7 @@ export function isUnchanged(
   return true;
 }
 
-/** Reads the results of a file's tasks through a cache of so many bytes. */
+/** Reads the results of a file's tasks through a cache of `maxSize` bytes. */
 export function makeCachedReader(api: ApiContext, maxSize: number) {
   const sizeCalculation = (bytes: Buffer, key: string) => bytes.length + key.length;
   const answers = new LRUCache<string, Buffer>({ maxSize, sizeCalculation });
@@ -74,7 +74,7 @@ export function makeCachedReader(api: ApiContext, maxSize: number) {
     const { table, file } = asked;
     const key = JSON.stringify([file.key, ...which]);
     const reading = readFor(api, asked, table);
-    const bytes = answers.get(key) ?? (await api.tables.reader.read(file, task, reading)).bytes;
+    const bytes = answers.get(key) ?? (await api.tableReader.read(file, task, reading)).bytes;
     answers.set(key, bytes);
     return bytes;
   };

@@ -116,12 +116,12 @@ const KEPT_AFTER = new Set(['bad_request', 'request_timeout', 'locked']);
 
 const tooLong = () =>
   new WindlassError('payload_too_large', {
-    detail: 'Payload too large: these are more bytes than Upload-Length has left.',
+    detail: 'these are more bytes than Upload-Length has left.',
     hint: 'HEAD tells the offset from which to go on.',
   });
 
 const mismatch = () =>
   new WindlassError('checksum_mismatch', {
-    detail: 'Checksum mismatch: the bytes of this request do not match Upload-Checksum.',
+    detail: 'the bytes of this request do not match Upload-Checksum.',
     hint: 'Send them again. Nothing of them was kept.',
   });

@@ -56,7 +56,7 @@ export class UploadAppender {
     req: IncomingMessage,
     { key, offset, length, checksum, identify }: Append,
   ): Promise<number> {
-    const { config, database, bodies } = this.#api;
+    const { config, database, bodyStore } = this.#api;
     const announced = req.headers['content-length'];
     let end = offset;
     const seconds = touchIntervalSeconds(config.UPLOAD_IDLE_TIMEOUT);
@@ -65,7 +65,7 @@ export class UploadAppender {
     await touch();
     const timer = setInterval(touch, seconds * 1_000);
     const size = announced ? Number(announced) : undefined;
-    const stored = bodies.store(key.owner, size, async reservation => {
+    const stored = bodyStore.store(key.owner, size, async reservation => {
       const sink = new AppendSink({
         room: length - offset,
         partBytes: Math.min(PART_BYTES, config.LIMIT_PART_BYTES),
@@ -120,13 +120,13 @@ export class UploadAppender {
 /** Clients ask for the offset and go on after 409 and 423; after other errors of this kind they give up. */
 const goesOnElsewhere = () =>
   new WindlassError('locked', {
-    detail: 'Locked: another request goes on with this upload.',
+    detail: 'another request goes on with this upload.',
     hint: 'HEAD tells the offset from which to go on.',
   });
 
 /** "If the offsets do not match, the Server MUST respond with the 409 Conflict status without modifying the upload resource." */
 export const otherOffset = (offset: number) =>
   new WindlassError('conflict', {
-    detail: `Conflict: the upload has ${offset} bytes.`,
+    detail: `the upload has ${offset} bytes.`,
     hint: 'HEAD tells the offset from which to go on.',
   });

@@ -23,7 +23,7 @@ export function requireVersion(req: Request, res: Response): void {
   res.set('Tus-Resumable', TUS_VERSION);
   if (req.get('Tus-Resumable') === TUS_VERSION) return;
   throw new WindlassError('precondition_failed', {
-    detail: `Precondition failed: Tus-Resumable must be ${TUS_VERSION}.`,
+    detail: `Tus-Resumable must be ${TUS_VERSION}.`,
     hint: 'Send it with every request of this protocol.',
     headers: { 'Tus-Version': TUS_VERSION },
   });
@@ -45,7 +45,7 @@ export function refuseOtherExtensions(req: Request): void {
 export function requireOffsetStream(req: Request): void {
   if (isOffsetStream(req)) return;
   throw new WindlassError('unsupported_media_type', {
-    detail: `Unsupported media type: the bytes of an upload are ${OFFSET_STREAM}.`,
+    detail: `the bytes of an upload are ${OFFSET_STREAM}.`,
     hint: `Send Content-Type: ${OFFSET_STREAM}.`,
   });
 }

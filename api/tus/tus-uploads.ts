@@ -127,7 +127,7 @@ const offsetOf = (upload: UploadRow, length: number) =>
 function throwAsLocked(error: unknown): never {
   if (!(error instanceof WindlassError) || error.code !== 'too_many_requests') throw error;
   throw new WindlassError('locked', {
-    detail: 'Locked: all bytes are stored, but you have too many open jobs for another parse.',
+    detail: 'all bytes are stored, but you have too many open jobs for another parse.',
     hint: 'HEAD begins the parse as soon as some of them have ended. LIMIT_OPEN_JOBS sets the limit.',
     headers: { 'Retry-After': '10' },
   });
@@ -135,6 +135,6 @@ function throwAsLocked(error: unknown): never {
 
 const tooLong = (left: number) =>
   new WindlassError('payload_too_large', {
-    detail: `Payload too large: Upload-Length leaves ${left} bytes.`,
+    detail: `Upload-Length leaves ${left} bytes.`,
     hint: 'Send as many bytes as Upload-Length says.',
   });

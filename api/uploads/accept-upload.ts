@@ -66,7 +66,7 @@ async function assertNoCopies(tx: Tx, uid: string): Promise<void> {
     .limit(1);
   if (!copy) return;
   throw new WindlassError('locked', {
-    detail: `Locked: a part is still being copied, by job ${copy.id}.`,
+    detail: `a part is still being copied, by job ${copy.id}.`,
     hint: `Wait for GET /api/jobs/${copy.id} to end, then send this again.`,
     headers: { 'Retry-After': '2' },
   });
@@ -76,14 +76,14 @@ function assertCounts({ missing, excess, truncated }: Comparison): void {
   const cut = truncated ? { truncated } : {};
   if (missing.length > 0) {
     throw new WindlassError('upload_incomplete', {
-      detail: `Upload incomplete: ${countParts(missing.length, truncated)} not received.`,
+      detail: `${countParts(missing.length, truncated)} not received.`,
       hint: 'Send the parts that "missing" lists as [fid, pid], then this again.',
       extra: { missing, ...(excess.length > 0 ? { excess } : {}), ...cut },
     });
   }
   if (excess.length === 0) return;
   throw new WindlassError('client_confused', {
-    detail: `Client confused: ${countParts(excess.length, truncated)} received beyond what "uploaded" states.`,
+    detail: `${countParts(excess.length, truncated)} received beyond what "uploaded" states.`,
     hint: 'Send this again with the numbers of parts that were sent; "excess" lists the others as [fid, pid].',
     extra: { excess, ...cut },
   });

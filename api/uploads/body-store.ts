@@ -16,12 +16,12 @@ export class BodyStore {
     this.#disk = new DiskReservations(...reservations);
   }
 
-  /** Throws `insufficient_storage` when so many bytes do not fit now. */
+  /** Throws `insufficient_storage` when the bytes do not fit now. */
   check(bytes: number): Promise<void> {
     return this.#disk.check(bytes);
   }
 
-  /** Stores a body of so many bytes (undefined: unknown) in the user's turn, on space that is reserved. Throws like check(). */
+  /** Stores a body in the user's turn, on space that is reserved for its bytes (undefined: unknown). Throws like check(). */
   store<T>(
     user: string,
     bytes: number | undefined,

@@ -1,7 +1,7 @@
 /** [fid, pid], as the interface writes it. */
 type PartTuple = [fid: number, pid: number];
 
-/** An answer lists at most so many missing parts, and so many in excess. */
+/** Limit on the missing parts that an answer lists, and on those in excess. */
 export const MAX_LISTED = 10_000;
 
 export interface Comparison {

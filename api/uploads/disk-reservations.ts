@@ -3,7 +3,7 @@ import { assertFits } from '../../shared/storage/free-space.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 
-/** While a body of unknown length arrives, the free space is checked again after so many bytes. */
+/** Bytes of a body of unknown length after which the free space is checked again. */
 const CHECK_EVERY_BYTES = 16 << 20;
 
 /** Disk space reserved for one body. */
@@ -29,7 +29,7 @@ export class DiskReservations {
     this.#limit = limit;
   }
 
-  /** Throws `insufficient_storage` when so many bytes do not fit now. */
+  /** Throws `insufficient_storage` when the bytes do not fit now. */
   async check(bytes: number): Promise<void> {
     this.#assertFits(await this.#readFree(), bytes);
   }

@@ -46,6 +46,6 @@ export function pipeBody(req: IncomingMessage, sink: Writable, windowMs: number)
 
 export const bodyEndedEarly = () =>
   new WindlassError('bad_request', {
-    detail: 'Bad request: the body ended early.',
+    detail: 'the body ended early.',
     hint: 'Send the part again. Nothing was stored.',
   });

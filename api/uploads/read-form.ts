@@ -14,7 +14,7 @@ export type Form = { stored: StoredBytes } | { fields: Record<string, string> };
 
 /** Bytes of a form beside its file, at most. */
 const OVERHEAD_BYTES = 1 << 20;
-/** Of the bytes of a file in base64, each of whose characters may be escaped. */
+/** Bytes of a form for each byte of a file in base64, each of whose characters may be escaped. */
 const MOST_URLENCODED = 4;
 /** A path has at most 4,096 characters, of up to 3 bytes. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, headerPairs: 50 };

@@ -6,7 +6,7 @@ import type { JobState } from '../../shared/jobs/job-states.ts';
 /** Nothing of what a parse failed with, which may be long. */
 const { uid, model, parser, input, job, created, accessed } = uploads;
 const columns = { uid, model, parser, input, job, created, accessed };
-/** Of the parse, or of what stays of it. */
+/** The state of the parse, or of what stays of it. */
 const state = sql<JobState | null>`coalesce(${jobs.state}, ${uploads.parseEnd} ->> 'state')`;
 
 /** What a list shows of the user's uploads into projects of which they are members. */

@@ -167,7 +167,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   request_timeout: {
     meaning: 'The request arrived too slowly.',
-    remedy: 'Send it again, faster.',
+    remedy: 'Use a faster connection, or send a smaller body.',
   },
   conflict: {
     meaning: "The resource's state does not allow this; the detail names the state.",
@@ -205,7 +205,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   reconnect_required: {
     meaning:
-      'The connection of a session was lost whose host asks for a one-time code: only the user can log in again, which was waited for.',
+      "The session's connection was lost. Its host needs a one-time code, and the user did not log in again in time.",
     remedy: 'Log in with `POST /remotes/(sid)/login`, then repeat the request.',
   },
   video_not_ready: {
@@ -219,7 +219,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   payload_too_large: {
     meaning:
-      'The body is larger than it may be: JSON 1 MiB, a parameter, bookmark or event 16 MiB, a part of an upload 5 GiB.',
+      'The body is larger than a setting allows: `LIMIT_PART_BYTES` for a part of an upload, `LIMIT_VALUE_BYTES` for a parameter, bookmark or event, `LIMIT_BODY_BYTES` for other JSON.',
     remedy: 'Send a smaller body, or a file in more parts.',
   },
   address_too_long: {
@@ -240,7 +240,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
     remedy: 'Wait as long as `Retry-After` says, or end some of them.',
   },
   headers_too_large: {
-    meaning: 'The header fields are longer than 32 KiB.',
+    meaning: 'First line and header fields are longer than `LIMIT_HEADER_BYTES`.',
     remedy: 'Send fewer or shorter fields.',
   },
   internal: {

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ERRORS, type ErrorCode, toErrorRecord, WindlassError } from './errors.ts';
 
@@ -27,6 +29,31 @@ test('a detail begins with the title, a final full stop aside', () => {
     const bare = ERRORS[code].title.replace(/\.$/, '');
     expect(detailOf(code, 'Words.').startsWith(bare)).toBe(true);
   }
+});
+
+/** They write an error's record themselves, or a reason that only the log tells. */
+const WITHOUT_THE_CLASS = [
+  'api/openapi/examples/problems.ts',
+  'workers/engine/losses.ts',
+  'workers/runs/run-state.ts',
+];
+
+test('nothing repeats the title that WindlassError adds', () => {
+  const root = join(import.meta.dirname, '../..');
+  const titles = codes.map(code => ERRORS[code].title.replace(/\.$/, '')).join('|');
+  const repeated = new RegExp(`['"\`](${titles}): `);
+  const files = ['api', 'workers', 'shared'].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(
+      name => `${folder}/${name}`,
+    ),
+  );
+  const found = files.filter(
+    file =>
+      /(?<!\.test)\.ts$/.test(file) &&
+      !WITHOUT_THE_CLASS.includes(file) &&
+      repeated.test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(found).toEqual([]);
 });
 
 test('a record has what clients see, and no message of an unknown error', () => {

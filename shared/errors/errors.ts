@@ -132,6 +132,13 @@ export const notFound = (what: string, hint: string) =>
 export const conflict = (what: string, hint: string) =>
   new WindlassError('conflict', { detail: what, hint });
 
+export const forbidden = (what: string, hint: string) =>
+  new WindlassError('forbidden', { detail: what, hint });
+
+/** For `invalid_input` without `fields`: invalidInput() of the API names them. */
+export const invalid = (what: string, hint: string) =>
+  new WindlassError('invalid_input', { detail: what, hint });
+
 /** `seconds` is Retry-After. */
 export const unavailable = (what: string, hint: string, seconds: number, cause?: unknown) =>
   new WindlassError('unavailable', {

@@ -1,6 +1,9 @@
 import { getTableColumns } from 'drizzle-orm';
+import { z } from 'zod';
 import { type JobRow, jobs } from '../database/schema.ts';
+import { JOB_STATES } from './job-states.ts';
 import { batchView } from './payloads/batch.ts';
+import { OBJECT_MEMBERS } from './result-objects.ts';
 
 /** A job without its payload, which may have a MiB: for queries of many jobs, and for polls. */
 export type JobSummary = Omit<JobRow, 'payload'>;
@@ -8,8 +11,40 @@ export type JobSummary = Omit<JobRow, 'payload'>;
 const { payload: _, ...rest } = getTableColumns(jobs);
 export const summaryColumns = rest;
 
+/** Why a job failed; further members belong to the code. */
+export const jobErrorRecord = z
+  .looseObject({ code: z.string(), detail: z.string(), hint: z.string().optional() })
+  .meta({ id: 'JobError' });
 /** A job as its owner sees it. */
-export const jobView = (row: JobSummary) => ({
+export const jobRecord = z
+  .object({
+    id: z.string(),
+    kind: z.string(),
+    state: z.enum(JOB_STATES),
+    label: z.string().nullable().describe('What it is, in one line.'),
+    name: z.string().nullable().describe("The client's own."),
+    progress: z.number().min(0).max(1).nullable(),
+    message: z.string().nullable(),
+    host: z.string().nullable(),
+    session: z.string().nullable(),
+    project: z.string().nullable(),
+    model: z.string().nullable(),
+    upload: z.string().nullable(),
+    owner: z.string(),
+    worker: z.string().nullable().describe('The last one that had it.'),
+    created: z.date(),
+    started: z.date().nullable(),
+    finished: z.date().nullable(),
+    result: z.unknown(),
+    error: jobErrorRecord.nullable(),
+    retryOf: z.string().nullable(),
+    /** Of a batch job, once it was submitted. */
+    batch: batchView.nullable(),
+  })
+  .meta({ id: 'Job' });
+
+/** A member that the record lacks does not compile. */
+export const jobView = (row: JobSummary): z.output<typeof jobRecord> => ({
   id: row.id,
   kind: row.kind,
   state: row.state,
@@ -28,7 +63,7 @@ export const jobView = (row: JobSummary) => ({
   started: row.started,
   finished: row.finished,
   result: publicResult(row),
-  error: row.error,
+  error: row.error as z.output<typeof jobErrorRecord> | null,
   retryOf: row.retryOf,
   batch: row.batch && batchView.parse(row.batch),
 });
@@ -36,6 +71,5 @@ export const jobView = (row: JobSummary) => ({
 /** Object keys are internal. */
 function publicResult({ result }: JobSummary): unknown {
   if (result === null || typeof result !== 'object') return result;
-  const { object: _, poster: __, sprite: ___, ...rest } = result as Record<string, unknown>;
-  return rest;
+  return Object.fromEntries(Object.entries(result).filter(([name]) => !OBJECT_MEMBERS.has(name)));
 }

@@ -1,7 +1,7 @@
 import { and, eq, ne } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { members, users } from '../database/schema.ts';
-import { WindlassError } from '../errors/errors.ts';
+import { forbidden } from '../errors/errors.ts';
 
 /**
  * Throws `forbidden` unless the user may still write to the project when a job ends: the role may be gone, or the user
@@ -19,8 +19,8 @@ export async function assertWriter(
       and(eq(members.project, project), eq(members.username, username), ne(members.role, 'reader')),
     );
   if (writer) return;
-  throw new WindlassError('forbidden', {
-    detail: 'Forbidden: you may no longer write to the project that this was for.',
-    hint: 'Ask one of the administrators of the project.',
-  });
+  throw forbidden(
+    'you may no longer write to the project that this was for.',
+    'Ask one of the administrators of the project.',
+  );
 }

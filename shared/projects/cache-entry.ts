@@ -47,7 +47,7 @@ export async function putCacheEntry(
 ): Promise<void> {
   if (limits.LIMIT_CACHE_BYTES > 0 && given.size > limits.LIMIT_CACHE_BYTES)
     throw new WindlassError('insufficient_storage', {
-      detail: `Insufficient storage: the video has ${given.size} bytes, more than the whole cache of a project, ${limits.LIMIT_CACHE_BYTES}.`,
+      detail: `the video has ${given.size} bytes, more than the whole cache of a project, ${limits.LIMIT_CACHE_BYTES}.`,
       hint: 'Make a smaller one, or fetch it without the cache. LIMIT_CACHE_BYTES sets the limit.',
     });
   const growth = growthOf(given, await replaceCacheEntry(tx, given));

@@ -65,7 +65,7 @@ async function readProjectBytes(db: Tx, pid: string): Promise<number> {
 
 function projectIsFull(limit: number): WindlassError {
   return new WindlassError('insufficient_storage', {
-    detail: `Insufficient storage: the project would store more than ${limit} bytes.`,
+    detail: `the project would store more than ${limit} bytes.`,
     hint: 'Delete models, artifacts, cached videos, bookmarks or uploads of the project. LIMIT_PROJECT_BYTES sets the limit.',
   });
 }

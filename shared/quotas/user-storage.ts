@@ -31,7 +31,7 @@ export async function assertUserStorage(db: Tx, { user, added, limit }: UserChar
   );
   if ((row?.bytes ?? 0) + added <= limit) return;
   throw new WindlassError('insufficient_storage', {
-    detail: `Insufficient storage: ${user} would store more than ${limit} bytes.`,
+    detail: `${user} would store more than ${limit} bytes.`,
     hint: 'Remove records of jobs, uploads, artifacts or models, cached videos or bookmarks that you stored. LIMIT_USER_BYTES sets the limit.',
   });
 }

@@ -14,7 +14,7 @@ export const isHostFor = ({ username }: Named) =>
 export function assertHostFor({ name, users }: HostRow, { username }: Named): void {
   if (users === null || users.includes(username)) return;
   throw new WindlassError('host_not_allowed', {
-    detail: `Host not allowed: ${name} is not for you.`,
+    detail: `${name} is not for you.`,
     hint: "A server administrator adds you to `users` of the host's entry.",
   });
 }

@@ -85,7 +85,7 @@ export class FreeSpace {
 export function assertFits(free: number | undefined, { added, limit }: SpaceNeeded): void {
   if (limit === 0 || free === undefined || free - added >= limit) return;
   throw new WindlassError('insufficient_storage', {
-    detail: `Insufficient storage: the disk of the object store would have less than ${limit} bytes left.`,
+    detail: `the disk of the object store would have less than ${limit} bytes left.`,
     hint: 'Ask an administrator to free some space. LIMIT_FREE_BYTES sets what must stay free.',
   });
 }

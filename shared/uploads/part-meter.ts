@@ -45,7 +45,7 @@ export class PartMeter extends Transform {
 
   #mismatch(): WindlassError {
     return new WindlassError('digest_mismatch', {
-      detail: `Content digest does not match: what arrived has sha-256=:${this.#digest}:, ${this.size} bytes.`,
+      detail: `what arrived has sha-256=:${this.#digest}:, ${this.size} bytes.`,
       hint: 'Send the part again. Nothing was stored.',
     });
   }
@@ -53,7 +53,7 @@ export class PartMeter extends Transform {
 
 export function partTooLarge(limit: number): WindlassError {
   return new WindlassError('payload_too_large', {
-    detail: `Payload too large: a part may have ${limit} bytes.`,
+    detail: `a part may have ${limit} bytes.`,
     hint: `Split the file into more parts. LIMIT_PART_BYTES (${limit}) sets the limit.`,
   });
 }

@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from '../database/schema.ts';
-import { conflict, notFound, WindlassError } from '../errors/errors.ts';
+import { conflict, forbidden, notFound, WindlassError } from '../errors/errors.ts';
 import { cancelJobs } from '../jobs/cancel.ts';
 import { chargeStorage, type StorageLimits } from '../quotas/storage-limits.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
@@ -51,10 +51,10 @@ export async function lockUpload(tx: Tx, uid: string): Promise<UploadFound> {
 /** Throws unless parts may still be sent: `conflict` after finished, `forbidden` when the owner may no longer write. */
 export function assertUploadOpen({ upload, role }: Pick<UploadFound, 'upload' | 'role'>): void {
   if (role === 'reader') {
-    throw new WindlassError('forbidden', {
-      detail: 'Forbidden: you are a reader of this project, and this needs a writer.',
-      hint: 'Ask one of the administrators of the project.',
-    });
+    throw forbidden(
+      'you are a reader of this project, and this needs a writer.',
+      'Ask one of the administrators of the project.',
+    );
   }
   if (upload.job === null) return;
   throw conflict(
@@ -114,8 +114,8 @@ export async function assertPartLimit(
 function tooManyParts(): WindlassError {
   const problem = `an upload has at most ${MAX_PARTS} parts, all files together`;
   return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: part: ${problem}.`,
-    hint: 'Send larger parts: one may have 5 GiB.',
+    detail: `part: ${problem}.`,
+    hint: 'Send larger parts. LIMIT_PART_BYTES says how large one may be.',
     extra: { fields: [{ field: 'part', problem }] },
   });
 }

@@ -49,7 +49,7 @@ export async function openIdleApp(): Promise<IdleApp> {
   const database = openDatabase(databaseUrl);
   const notifications = new Notifications(database, log);
   const queues = new JobQueues({ databaseUrl, redisUrl: undefined, log });
-  const memory = new RequestMemory(async () => {});
+  const requestMemory = new RequestMemory(async () => {});
   const objects = await openObjectStore(config);
   const context: ApiContext = {
     config,
@@ -59,15 +59,16 @@ export async function openIdleApp(): Promise<IdleApp> {
     notifications,
     objects,
     freeSpace: new FreeSpace(objects, config.LIMIT_FREE_BYTES),
-    bodies: new BodyStore(objects, config.LIMIT_FREE_BYTES),
+    bodyStore: new BodyStore(objects, config.LIMIT_FREE_BYTES),
     queues,
-    jobs: new JobWatch({ database, notifications, log }),
-    openJobs: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
-    longPolls: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
-    memory,
+    jobWatch: new JobWatch({ database, notifications, log }),
+    openJobCounts: new OpenJobCounts(config.LIMIT_OPEN_JOBS),
+    longPollQuota: new ResponseQuota('long-poll', config.LIMIT_STREAMS),
+    requestMemory,
     sendBuffers: new SendBuffers(),
-    tables: { columns: new ColumnCache(), reader: new TableReader(objects) },
-    rawJson: new RawJsonBodies(config, memory),
+    columnCache: new ColumnCache(),
+    tableReader: new TableReader(objects),
+    rawJson: new RawJsonBodies(config, requestMemory),
     requestRates: new RequestRates(config.LIMIT_REQUESTS),
     passwordChanges: new OwnPasswordChanges(),
     credentialRates: new CredentialRates(),
@@ -84,7 +85,7 @@ export async function openIdleApp(): Promise<IdleApp> {
     context,
     app: createApp(context, await loadRoutes()),
     async close() {
-      context.jobs.close();
+      context.jobWatch.close();
       await context.queues.close();
       await database.close();
       directory.remove();

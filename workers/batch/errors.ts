@@ -47,7 +47,7 @@ export const forgotten = (times: number) =>
 
 export const exceeded = (bytes: number) =>
   new WindlassError('output_limit', {
-    detail: `Output limit reached: the job wrote more than ${bytes} bytes and was stopped.`,
+    detail: `the job wrote more than ${bytes} bytes and was stopped.`,
     hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
   });
 
@@ -90,7 +90,7 @@ export function describeFailure(
       hint: 'Look on the host.',
     });
   return new WindlassError('outcome_unknown', {
-    detail: `Outcome unknown: ${what}.`,
+    detail: `${what}.`,
     hint: LOOK_FIRST,
   });
 }

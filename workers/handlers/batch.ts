@@ -67,7 +67,7 @@ function toLater(context: JobContext, unreachableSince: Date | null, error: unkn
       hint: 'Look on the host.',
     });
   return new WindlassError('outcome_unknown', {
-    detail: 'Outcome unknown: the host could not be reached for too long.',
+    detail: 'the host could not be reached for too long.',
     hint: 'Look on the host what the job did before you submit it again.',
   });
 }

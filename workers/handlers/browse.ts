@@ -64,6 +64,6 @@ function writeGroup(entries: DirectoryEntry[]): Buffer {
 
 const listingTooLarge = (path: string, bytes: number) =>
   new WindlassError('output_limit', {
-    detail: `Output limit reached: the listing of ${path} is larger than ${bytes} bytes.`,
+    detail: `the listing of ${path} is larger than ${bytes} bytes.`,
     hint: 'List it with a command that writes to a file on the host. LIMIT_OUTPUT_BYTES sets the limit.',
   });

@@ -61,7 +61,7 @@ export default command;
 
 function endLost(): WindlassError {
   return new WindlassError('outcome_unknown', {
-    detail: 'Outcome unknown: the command ended, and a failover of the database lost its end.',
+    detail: 'the command ended, and a failover of the database lost its end.',
     hint: 'Look on the host what it did before you start it again.',
   });
 }

@@ -70,7 +70,7 @@ async function placeRange(
 
 function unsatisfiable(size: number): WindlassError {
   return new WindlassError('range_not_satisfiable', {
-    detail: `Range not satisfiable: there are ${size} bytes.`,
+    detail: `there are ${size} bytes.`,
     hint: `Ask for bytes 0 to ${Math.max(0, size - 1)}.`,
     extra: { size },
   });

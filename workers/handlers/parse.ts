@@ -35,7 +35,7 @@ const parse: Handler<'parse'> = async context => {
     .where(eq(uploads.uid, payload.upload));
   if (!row)
     throw new WindlassError('conflict', {
-      detail: 'Conflict: the upload or its model was deleted meanwhile.',
+      detail: 'the upload or its model was deleted meanwhile.',
       hint: 'Make a new upload for another model.',
     });
   const files = await listUploadedFiles(worker.database.db, row.upload.uid);
@@ -77,7 +77,7 @@ async function parseFiles(
 ): Promise<{ made: MadeArtifact[]; skipped: SkippedRows }> {
   if (!isParserName(upload.parser))
     throw new WindlassError('parse_failed', {
-      detail: `The upload cannot be parsed: there is no parser ${upload.parser} any more.`,
+      detail: `there is no parser ${upload.parser} any more.`,
       hint: 'GET /api/configuration/parsers lists them.',
     });
   const parser = findParser(upload.parser);
@@ -118,7 +118,7 @@ async function parseFiles(
 /** One would silently replace the other. */
 function twice(aid: string): WindlassError {
   return new WindlassError('parse_failed', {
-    detail: `The upload cannot be parsed: two of its artifacts would be named ${aid}.`,
+    detail: `two of its artifacts would be named ${aid}.`,
     hint: 'Choose other names in "aids", or rename what is in the file.',
   });
 }
@@ -142,7 +142,7 @@ function addSkipped(
 function checkCount({ aids }: UploadRow, files: UploadedFile[]): void {
   if (files.length === aids.length) return;
   throw new WindlassError('parse_failed', {
-    detail: `The upload cannot be parsed: it has ${count(files.length, 'file')} and ${count(aids.length, 'artifact name')} in "aids".`,
+    detail: `it has ${count(files.length, 'file')} and ${count(aids.length, 'artifact name')} in "aids".`,
     hint: 'Make an upload with one name for each file.',
   });
 }
@@ -161,7 +161,7 @@ function explain(
   ].join('');
   const more = count > 1 ? ` (and ${(count - 1).toLocaleString('en')} more)` : '';
   return new WindlassError('parse_failed', {
-    detail: `The upload cannot be parsed: file ${file} (${aid})${place}: ${message}${more}.`,
+    detail: `file ${file} (${aid})${place}: ${message}${more}.`,
     hint,
     extra: { errors: problems.map(problem => ({ file, ...problem })), count },
   });

@@ -42,7 +42,7 @@ async function lockProject(tx: Tx, pid: string): Promise<void> {
   const alive = and(eq(projects.pid, pid), isNull(projects.deleted));
   if (await rowExists(tx, projects, alive, 'share')) return;
   throw new WindlassError('conflict', {
-    detail: 'Conflict: the project that the video was for has been deleted.',
+    detail: 'the project that the video was for has been deleted.',
     hint: 'Start another one, for another project or none.',
   });
 }

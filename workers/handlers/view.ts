@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { and, eq } from 'drizzle-orm';
 import { artifacts, views } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { invalid, WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { assertUserStorage, chargeUserStorage } from '../../shared/quotas/user-storage.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
@@ -98,17 +98,17 @@ async function makeView(
 }
 
 const refuse = ({ message, hint }: TableError) =>
-  new WindlassError('invalid_input', { detail: `Invalid parameters: ${message}.`, hint });
+  new WindlassError('invalid_input', { detail: `${message}.`, hint });
 
 const needsTooMuch = (memory: number) =>
-  new WindlassError('invalid_input', {
-    detail: `Invalid parameters: this view needs more than ${memory} bytes of memory.`,
-    hint: 'Sort or group by other columns, or let fewer rows pass a filter. LIMIT_PARSE_BYTES sets the limit.',
-  });
+  invalid(
+    `this view needs more than ${memory} bytes of memory.`,
+    'Sort or group by other columns, or let fewer rows pass a filter. LIMIT_PARSE_BYTES sets the limit.',
+  );
 
 function isGone(): WindlassError {
   return new WindlassError('conflict', {
-    detail: 'Conflict: the table was replaced or deleted meanwhile.',
+    detail: 'the table was replaced or deleted meanwhile.',
     hint: 'Ask again.',
   });
 }

@@ -84,7 +84,7 @@ async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<v
     (await rowExists(tx, uploads, eq(uploads.uid, upload.uid), 'update'));
   if (isThere) return;
   throw new WindlassError('conflict', {
-    detail: 'Conflict: the model or its upload was deleted while it was parsed.',
+    detail: 'the model or its upload was deleted while it was parsed.',
     hint: 'Make a new upload for another model.',
   });
 }
@@ -115,7 +115,7 @@ async function putArtifacts(
     const old = before.get(aid);
     if (old && old.kind !== kind)
       throw new WindlassError('conflict', {
-        detail: `Conflict: the model has a ${old.kind} named ${aid} already.`,
+        detail: `the model has a ${old.kind} named ${aid} already.`,
         hint: `Choose another name in "aids", or DELETE /api/models/(mid)/${old.kind}s/(aid) first.`,
       });
     const values = { kind, object, size, rows, columns, dialect, version, input, storedBy };

@@ -33,7 +33,7 @@ export async function giveName(
 const explainUnsupported = (extension: string) => (error: unknown) => {
   if (!isUnsupported(error)) throw error;
   throw new WindlassError('sftp_unavailable', {
-    detail: `SFTP unavailable: the host's SFTP server lacks ${extension}, by which a file gets its name at once.`,
+    detail: `the host's SFTP server lacks ${extension}, by which a file gets its name at once.`,
     hint: `Have ${extension} allowed there: OpenSSH's sftp-server has it, unless -P or -p leaves it out.`,
   });
 };

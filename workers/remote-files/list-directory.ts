@@ -1,5 +1,5 @@
 import type ssh2 from 'ssh2';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { invalid, WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { isDirectory, isLink, openSftp, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
 
@@ -97,10 +97,10 @@ async function toError(error: unknown, { sftp, path, request }: Directory): Prom
   // OpenSSH reports a file as a missing directory.
   const found = await request<ssh2.Stats>(done => sftp.stat(path, done)).catch(() => undefined);
   if (found && !isDirectory(found)) {
-    return new WindlassError('invalid_input', {
-      detail: `Invalid parameters: path: ${path} is not a directory.`,
-      hint: 'GET /api/remotes/(sid)/file/(path) reads a file.',
-    });
+    return invalid(
+      `path: ${path} is not a directory.`,
+      'GET /api/remotes/(sid)/file/(path) reads a file.',
+    );
   }
   if (code === STATUS.noSuchFile)
     return new WindlassError('not_found', { detail: `there is no ${path} on the host.` });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { conflict, WindlassError } from '../../shared/errors/errors.ts';
+import { conflict, forbidden, invalid, WindlassError } from '../../shared/errors/errors.ts';
 import { abortable, abortableOpen } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
@@ -258,33 +258,30 @@ function toError(path: string, found: string): WindlassError {
   switch (found) {
     case 'missing':
       return new WindlassError('not_found', {
-        detail: `Not found: there is no ${path} on the host.`,
+        detail: `there is no ${path} on the host.`,
         hint: 'Check the path; it is read as the account of the session sees it.',
       });
     case 'directory':
     case 'special':
-      return new WindlassError('invalid_input', {
-        detail: `Invalid parameters: ${path} is ${found === 'directory' ? 'a directory' : 'no regular file'}.`,
-        hint: 'Give the path of a file.',
-      });
+      return invalid(
+        `${path} is ${found === 'directory' ? 'a directory' : 'no regular file'}.`,
+        'Give the path of a file.',
+      );
     case 'unreadable':
-      return new WindlassError('forbidden', {
-        detail: `Forbidden: the account on the host may not read ${path}.`,
-        hint: "Change the file's permissions, or open a session as another account.",
-      });
+      return forbidden(
+        `the account on the host may not read ${path}.`,
+        "Change the file's permissions, or open a session as another account.",
+      );
     default:
       return new WindlassError('remote_connection_failed', {
-        detail: `Remote connection failed: ${path} could not be read to its end.`,
+        detail: `${path} could not be read to its end.`,
         hint: "Check the host's disk, then try again.",
       });
   }
 }
 
 const unsized = ({ path }: OpenedFile) =>
-  new WindlassError('invalid_input', {
-    detail: `Invalid parameters: the host does not tell how long ${path} is.`,
-    hint: 'Read it by a command, such as cat.',
-  });
+  invalid(`the host does not tell how long ${path} is.`, 'Read it by a command, such as cat.');
 
 const belied = ({ path, said }: OpenedFile) =>
   conflict(
@@ -295,19 +292,19 @@ const belied = ({ path, said }: OpenedFile) =>
 /** Not `remote_connection_failed`: whoever tries that again would wait as long again. */
 const neverEnds = (path: string) =>
   new WindlassError('time_limit', {
-    detail: `Time limit reached: the host did not end the reading of ${path} within ${END_MS / 1_000} s.`,
+    detail: `the host did not end the reading of ${path} within ${END_MS / 1_000} s.`,
     hint: "Have the account's start-up files leave nothing running that holds its standard output, or read it by a command.",
   });
 
 const tooSilent = (path: string, ms: number) =>
   new WindlassError('time_limit', {
-    detail: `Time limit reached: the host sent nothing of ${path} for ${ms / 1_000} s.`,
+    detail: `the host sent nothing of ${path} for ${ms / 1_000} s.`,
     hint: 'Check that the disk of the path answers on the host, then try again.',
   });
 
 function connectionLost(path: string, cause?: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', {
-    detail: `Remote connection failed: the connection was lost while ${path} was read.`,
+    detail: `the connection was lost while ${path} was read.`,
     hint: 'Try again.',
     cause,
   });

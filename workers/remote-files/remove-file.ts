@@ -1,5 +1,5 @@
 import type ssh2 from 'ssh2';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { forbidden, invalid, WindlassError } from '../../shared/errors/errors.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { isDirectory, STATUS, statusOf, withSftp } from './sftp-requests.ts';
 
@@ -28,17 +28,17 @@ function toError(error: unknown, path: string): unknown {
   if (status === undefined) return error;
   if (status === STATUS.noSuchFile)
     return new WindlassError('not_found', {
-      detail: `Not found: there is no ${path} on the host.`,
+      detail: `there is no ${path} on the host.`,
       hint: 'Check the path; it is read as the account of the session sees it.',
     });
-  return new WindlassError('forbidden', {
-    detail: `Forbidden: the account on the host may not remove ${path}: ${(error as Error).message}.`,
-    hint: "Change the directory's permissions, or open a session as another account.",
-  });
+  return forbidden(
+    `the account on the host may not remove ${path}: ${(error as Error).message}.`,
+    "Change the directory's permissions, or open a session as another account.",
+  );
 }
 
 const namesDirectory = (path: string) =>
-  new WindlassError('invalid_input', {
-    detail: `Invalid parameters: path: ${path} is a directory.`,
-    hint: 'Give the path of a file; a command removes a directory.',
-  });
+  invalid(
+    `path: ${path} is a directory.`,
+    'Give the path of a file; a command removes a directory.',
+  );

@@ -23,7 +23,7 @@ export async function requireState(
 
 export const isOther = (path: string) =>
   new WindlassError('precondition_failed', {
-    detail: `Precondition failed: ${path} has another state, or is not there.`,
+    detail: `${path} has another state, or is not there.`,
     hint: 'Read it again and repeat the change, or leave out If-Match.',
   });
 

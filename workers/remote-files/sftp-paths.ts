@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type ssh2 from 'ssh2';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { invalid } from '../../shared/errors/errors.ts';
 import { isDirectory, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
 import { isNoDirectory } from './write-errors.ts';
 
@@ -41,10 +41,7 @@ async function followLinks({ sftp, request }: Sftp, given: string): Promise<stri
     const directory = await request<string>(done => sftp.realpath(posix.dirname(link), done));
     path = target.startsWith('/') ? target : `${directory}/${target}`;
   }
-  throw new WindlassError('invalid_input', {
-    detail: `Invalid parameters: path: ${given} is a link that leads to itself.`,
-    hint: 'Give the path of a file.',
-  });
+  throw invalid(`path: ${given} is a link that leads to itself.`, 'Give the path of a file.');
 }
 
 export async function remove({ sftp, act }: Sftp, path: string): Promise<void> {

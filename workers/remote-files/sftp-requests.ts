@@ -119,7 +119,7 @@ function makeRequester(
 /** Not `remote_connection_failed`: whoever tries that again would wait as long again. */
 const tooSilent = (ms: number) =>
   new WindlassError('time_limit', {
-    detail: `Time limit reached: the host's SFTP server did not answer for ${ms / 1_000} s; it may still do what it was asked for.`,
+    detail: `the host's SFTP server did not answer for ${ms / 1_000} s; it may still do what it was asked for.`,
     hint: 'Check that the disk of the path answers on the host, and what is there; then try again.',
   });
 

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type ssh2 from 'ssh2';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { forbidden, invalid, WindlassError } from '../../shared/errors/errors.ts';
 import { isDirectory, STATUS, statusOf } from './sftp-requests.ts';
 
 /** What a status of the host means for a write. */
@@ -13,42 +13,39 @@ export function toWriteError(
   if (status === undefined) return error;
   if (status === STATUS.noSuchFile) return noDirectory(posix.dirname(path));
   if (status === STATUS.permissionDenied)
-    return new WindlassError('forbidden', {
-      detail: `Forbidden: the account on the host may not write ${path}.`,
-      hint: 'Choose another directory, or open a session as another account.',
-    });
-  return new WindlassError('invalid_input', {
-    detail: `Invalid parameters: path: ${path} cannot be written: ${words}.`,
-    hint: 'Check the name of the file, and what the host allows.',
-  });
+    return forbidden(
+      `the account on the host may not write ${path}.`,
+      'Choose another directory, or open a session as another account.',
+    );
+  return invalid(
+    `path: ${path} cannot be written: ${words}.`,
+    'Check the name of the file, and what the host allows.',
+  );
 }
 
 export const diskFull = (path: string) =>
   new WindlassError('remote_disk_full', {
-    detail: `Remote disk full: there is no space on the host, or in the account's quota, to write ${path}; nothing of it stayed.`,
+    detail: `there is no space on the host, or in the account's quota, to write ${path}; nothing of it stayed.`,
     hint: 'Free some space there, or choose another directory.',
   });
 
 export const isThere = (path: string) =>
   new WindlassError('precondition_failed', {
-    detail: `Precondition failed: ${path} is there already.`,
+    detail: `${path} is there already.`,
     hint: 'Leave out If-None-Match to replace it.',
   });
 
 export const noDirectory = (directory: string) =>
   new WindlassError('not_found', {
-    detail: `Not found: there is no directory ${directory} on the host.`,
+    detail: `there is no directory ${directory} on the host.`,
     hint: 'Check the path, or give ?parents=true to make it.',
   });
 
 export const isNoDirectory = (path: string) =>
-  new WindlassError('invalid_input', {
-    detail: `Invalid parameters: path: ${path} is no directory.`,
-    hint: 'Choose another path.',
-  });
+  invalid(`path: ${path} is no directory.`, 'Choose another path.');
 
 export const noRegularFile = (path: string, found: ssh2.Stats) =>
-  new WindlassError('invalid_input', {
-    detail: `Invalid parameters: path: ${path} is ${isDirectory(found) ? 'a directory' : 'no regular file'}.`,
-    hint: 'Give the path of a file.',
-  });
+  invalid(
+    `path: ${path} is ${isDirectory(found) ? 'a directory' : 'no regular file'}.`,
+    'Give the path of a file.',
+  );

@@ -60,14 +60,14 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
 
 function timeLimit(seconds: number): WindlassError {
   return new WindlassError('time_limit', {
-    detail: `Time limit reached: the command ran for ${seconds} s and was stopped.`,
+    detail: `the command ran for ${seconds} s and was stopped.`,
     hint: 'Split the work into shorter commands, or give a longer `timeout`. LIMIT_COMMAND_SECONDS limits all.',
   });
 }
 
 function outputLimit(bytes: number): WindlassError {
   return new WindlassError('output_limit', {
-    detail: `Output limit reached: the command wrote more than ${bytes} bytes and was stopped.`,
+    detail: `the command wrote more than ${bytes} bytes and was stopped.`,
     hint: 'Write to a file on the host instead. LIMIT_OUTPUT_BYTES sets the limit.',
   });
 }

@@ -117,8 +117,7 @@ function isPrematureClose(error: unknown): boolean {
 /** For a command that may have run over a lost connection or for a lost worker. */
 export function outcomeLost(cause?: unknown): WindlassError {
   return new WindlassError('outcome_unknown', {
-    detail:
-      'Outcome unknown: the worker or the link was lost while the command ran without an agent.',
+    detail: 'the worker or the link was lost while the command ran without an agent.',
     hint: 'Look on the host what it did before you start it again. Sessions with an agent survive this.',
     cause,
   });

@@ -84,8 +84,7 @@ export function toError(
       return new WindlassError('cancelled', outcome.but && CANCELLED_BUT[outcome.but]);
     case 'diskFull':
       return new WindlassError('remote_disk_full', {
-        detail:
-          "Remote disk full: the command's output could not be kept on the host, and it was stopped.",
+        detail: "the command's output could not be kept on the host, and it was stopped.",
         hint: "Free some space in the account's home on the host; what was written before can be read.",
       });
     case 'lost':
@@ -122,7 +121,7 @@ export function explainAccessDenied(context: JobContext, error: unknown): unknow
     });
   // The plain error would read as if nothing had been run.
   return new WindlassError('outcome_unknown', {
-    detail: `Outcome unknown: the command was started, and the host cannot be asked about it any more. ${error.message}`,
+    detail: `the command was started, and the host cannot be asked about it any more. ${error.message}`,
     hint: LOOK,
     cause: error,
     extra,
@@ -141,7 +140,7 @@ function neverStarted(reason: unknown): unknown {
 const LOOK = 'Look on the host what the command did before you start it again.';
 
 function unknown(detail: string, hint = LOOK): WindlassError {
-  return new WindlassError('outcome_unknown', { detail: `Outcome unknown: ${detail}`, hint });
+  return new WindlassError('outcome_unknown', { detail, hint });
 }
 
 /**

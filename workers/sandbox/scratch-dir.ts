@@ -163,7 +163,7 @@ function throwDiskError(error: unknown): never {
 
 export function diskFull(cause?: unknown): WindlassError {
   return new WindlassError('insufficient_storage', {
-    detail: "Insufficient storage: the worker's disk is full.",
+    detail: "the worker's disk is full.",
     hint: 'Free some space in its temporary directory, or try again later.',
     cause,
   });

@@ -11,7 +11,7 @@ export function channelRefused(cause: unknown): WindlassError {
 /** A retry would not help: the agent keeps its channel as long as the connection lasts. */
 export function channelRefusedBesideAgent(cause: unknown): WindlassError {
   return new WindlassError('agent_problem', {
-    detail: "Remote agent problem: the host opens no channel beside the agent's.",
+    detail: "the host opens no channel beside the agent's.",
     hint: 'Raise MaxSessions in the host\'s sshd_config, or open a session with "agent": false.',
     cause,
   });

@@ -74,7 +74,7 @@ export class LoginDialogue {
     const wanted = pending.challenge.prompts.length;
     if (answers.length !== wanted)
       throw new WindlassError('invalid_input', {
-        detail: `Invalid parameters: answers: the challenge has ${wanted} prompts, and wants as many answers.`,
+        detail: `answers: the challenge has ${wanted} prompts, and wants as many answers.`,
         hint: 'Send one answer for each prompt, in their order; the challenge still waits.',
       });
     clearTimeout(pending.timer);
@@ -98,7 +98,7 @@ export class LoginDialogue {
 
 export function challengeExpired(): WindlassError {
   return new WindlassError('challenge_expired', {
-    detail: 'Challenge expired: it was answered before, or its time is over.',
+    detail: 'it was answered before, or its time is over.',
     hint: 'Begin the login again: POST /api/remotes, or POST /api/remotes/(sid)/login for an open session.',
   });
 }
@@ -106,7 +106,7 @@ export function challengeExpired(): WindlassError {
 /** The error of a lost connection whose login only the user can repeat. */
 export function reconnectRequired(hostname: string): WindlassError {
   return new WindlassError('reconnect_required', {
-    detail: `Reconnect required: the connection to ${hostname} is lost, and its host asks the user for more than the password or key.`,
+    detail: `the connection to ${hostname} is lost, and its host asks the user for more than the password or key.`,
     hint: 'Log in again with POST /api/remotes/(sid)/login.',
   });
 }

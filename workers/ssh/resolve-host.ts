@@ -16,7 +16,7 @@ export async function resolveHost(host: { address: string; private: boolean }): 
   });
   if (!host.private && isPrivateAddress(found.address)) {
     throw new WindlassError('host_not_allowed', {
-      detail: `Host not allowed: ${host.address} is a loopback, link-local or private address, or leads to one.`,
+      detail: `${host.address} is a loopback, link-local or private address, or leads to one.`,
       hint: 'A server administrator can allow that with "private": true in the host\'s entry.',
     });
   }

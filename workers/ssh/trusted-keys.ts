@@ -111,7 +111,7 @@ export class TrustedKeys {
     const pinned =
       [...this.#own.map(fingerprint), ...authorities].join(', ') || `none for ${address}`;
     return new WindlassError('host_key_changed', {
-      detail: `Host key changed: ${this.#trust.host.name} ${what}, pinned is ${pinned}${this.#remark}.`,
+      detail: `${this.#trust.host.name} ${what}, pinned is ${pinned}${this.#remark}.`,
       hint: hintFor(this.#authorities),
     });
   }

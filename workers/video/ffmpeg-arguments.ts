@@ -185,7 +185,7 @@ function checkMemory(
 ): void {
   if (codec === 'h264' || width * height <= MOST_PIXELS_BUT_H264) return;
   throw new WindlassError('video_failed', {
-    detail: `Video creation failed: ${width}×${height} pixels are too many for ${codec}, which takes ${MOST_PIXELS_BUT_H264}.`,
+    detail: `${width}×${height} pixels are too many for ${codec}, which takes ${MOST_PIXELS_BUT_H264}.`,
     hint: 'Ask for a smaller width, or for video/mp4 with h264.',
   });
 }

@@ -87,8 +87,8 @@ async function onHost(context: VideoContext, video: Frames): ReturnType<Way> {
   const isLacking = pictures && !encoder;
   throw new WindlassError('video_failed', {
     detail: isLacking
-      ? `Video creation failed: the host has no ffmpeg with ${nameEncoders(context.payload)}.`
-      : 'Video creation failed: the host takes frames that are all JPEG or all PNG, and these are not.',
+      ? `the host has no ffmpeg with ${nameEncoders(context.payload)}.`
+      : 'the host takes frames that are all JPEG or all PNG, and these are not.',
     hint: isLacking
       ? 'Leave "encode" out, or install an ffmpeg with the encoder on the host.'
       : 'Leave "encode" out.',

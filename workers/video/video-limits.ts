@@ -31,14 +31,14 @@ export function tooLarge(memory: number): WindlassError {
 
 export function fileTooLarge(bytes: number): WindlassError {
   return new WindlassError('output_limit', {
-    detail: `Output limit reached: the video, or a still of it, has more than ${bytes} bytes.`,
+    detail: `the video, or a still of it, has more than ${bytes} bytes.`,
     hint: 'Make several shorter videos. LIMIT_OUTPUT_BYTES sets the limit.',
   });
 }
 
 export function tooSlow(seconds: number): WindlassError {
   return new WindlassError('time_limit', {
-    detail: `Time limit reached: the video was not made within ${seconds} s.`,
+    detail: `the video was not made within ${seconds} s.`,
     hint: 'Make several shorter videos. LIMIT_VIDEO_SECONDS sets the limit.',
   });
 }

@@ -1,4 +1,4 @@
-/** A service that has just failed is not asked for so long: each request would ask, and wait. */
+/** Time in which a service that has just failed is not asked again: each request would ask, and wait. */
 const PAUSE_MS = 5_000;
 
 /** What another service says, kept for a while: requests that need it meanwhile ask once. */

@@ -7,7 +7,7 @@ export interface ClaimRule {
   value: string;
 }
 
-/** Of `claim=value`. Neither a name nor a value of the setting is empty. */
+/** Parses `claim=value`. Neither a name nor a value of the setting is empty. */
 export function parseClaimRule(setting: string): ClaimRule {
   const [claim = '', value = ''] = setting.split(/=(.*)/s);
   return { claim, value };

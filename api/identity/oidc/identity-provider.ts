@@ -1,5 +1,5 @@
 import * as client from 'openid-client';
-import { WindlassError } from '../../../shared/errors/errors.ts';
+import { forbidden, WindlassError } from '../../../shared/errors/errors.ts';
 import { CachedAnswer } from './cached-answer.ts';
 import type { Claims } from './claims.ts';
 import type { LoginUnderWay } from './login-cookie.ts';
@@ -9,7 +9,6 @@ import {
   explainCodeRefusal,
   explainUserInfoRefusal,
   providerUnavailable,
-  refusedLogin,
 } from './provider-errors.ts';
 import { fetchFromProvider } from './provider-fetch.ts';
 import { ProviderKeys } from './provider-keys.ts';
@@ -18,7 +17,7 @@ import { requireMetadata } from './provider-metadata.ts';
 /** Clocks may differ by so much. */
 export const CLOCK_SECONDS = 60;
 const TIMEOUT_SECONDS = 10;
-/** Endpoints that the provider has moved are used after so long. */
+/** Age of the metadata at which it is read again: endpoints that the provider has moved are used from then on. */
 const METADATA_MS = 3_600_000;
 /** Signatures alone: with an HMAC whoever verifies could also sign (RFC 8725, 3.2). */
 const ALGORITHMS = [
@@ -40,7 +39,7 @@ export interface ProviderSettings {
   clientId: string;
   clientSecret: string | undefined;
   scopes: string;
-  /** Of access tokens that are accepted; undefined: none are. */
+  /** The audience of access tokens that are accepted; undefined: none are. */
   audience: string | undefined;
   /** The callback. */
   redirectUri: string;
@@ -96,7 +95,7 @@ export class IdentityProvider {
     const identity = tokens.claims();
     if (!identity) throw new Error('the library lets no answer without an ID token pass');
     if (!isSubject(identity.sub))
-      throw refusedLogin(
+      throw forbidden(
         'the identity provider names nobody.',
         'Ask an administrator of the identity provider: `sub` must have 1 to 255 characters.',
       );
@@ -115,8 +114,7 @@ export class IdentityProvider {
     const { audience } = this.#settings;
     if (audience === undefined)
       throw new WindlassError('unauthorized', {
-        detail:
-          'Credentials required: this service takes no access tokens of its identity provider.',
+        detail: 'this service takes no access tokens of its identity provider.',
         hint: 'Use an API token. OIDC_AUDIENCE would allow it.',
       });
     const { issuer } = (await this.#configure()).serverMetadata();

@@ -4,7 +4,7 @@ import { EncryptJWT, jwtDecrypt } from 'jose';
 import { z } from 'zod';
 import type { Config } from '../../../shared/settings/config.ts';
 
-/** A login at the provider takes so long at most. */
+/** Longest time that a login at the provider may take. */
 export const LOGIN_SECONDS = 600;
 
 const loginUnderWay = z.object({

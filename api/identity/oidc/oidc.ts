@@ -52,7 +52,7 @@ export function openOidc(config: Config & { SECRET_KEY: string }): Oidc | undefi
 
 const tooManyLogins = () =>
   new WindlassError('too_many_requests', {
-    detail: 'Too many requests: too many logins wait for the identity provider.',
+    detail: 'too many logins wait for the identity provider.',
     hint: 'Wait a few seconds, and begin again: GET /api/login/oidc.',
     headers: { 'Retry-After': '5' },
   });

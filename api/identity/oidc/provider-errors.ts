@@ -1,6 +1,6 @@
 import { errors as jose } from 'jose';
 import * as client from 'openid-client';
-import { unavailable, WindlassError } from '../../../shared/errors/errors.ts';
+import { forbidden, unavailable, WindlassError } from '../../../shared/errors/errors.ts';
 import { invalidInput } from '../../http/validate.ts';
 
 /** Errors for those of the libraries, none of whose texts reaches a client: they may quote tokens. */
@@ -16,14 +16,11 @@ export const providerUnavailable = (cause: unknown) =>
 export const beginAgain = (field: string, problem: string) =>
   invalidInput([{ field, problem }], 'Begin again: GET /api/login/oidc.');
 
-export const refusedLogin = (why: string, hint: string) =>
-  new WindlassError('forbidden', { detail: `Forbidden: ${why}`, hint });
-
-/** Of the query that the browser came back with, and of the exchange of its code. */
+/** Explains errors of the query that the browser came back with, and of the exchange of its code. */
 export function explainCodeRefusal(error: unknown): never {
   // RFC 6749, 4.1.2.1: the provider sent the browser back with an error.
   if (error instanceof client.AuthorizationResponseError)
-    throw refusedLogin(
+    throw forbidden(
       `the identity provider refused the login (${word(error.error)}).`,
       'Ask an administrator of the identity provider.',
     );
@@ -36,17 +33,17 @@ export function explainCodeRefusal(error: unknown): never {
   throw explainBadAnswer(error);
 }
 
-/** Of UserInfo: who was removed a moment ago has no claims. */
+/** Explains errors of UserInfo: who was removed a moment ago has no claims. */
 export function explainUserInfoRefusal(error: unknown): never {
   if (error instanceof client.WWWAuthenticateChallengeError)
-    throw refusedLogin(
+    throw forbidden(
       'the identity provider does not tell who this is.',
       'Ask an administrator of the identity provider.',
     );
   throw explainBadAnswer(error);
 }
 
-/** Of an access token. Throws `unauthorized`. */
+/** Explains errors of an access token. Throws `unauthorized`. */
 export function explainBadToken(error: unknown): never {
   if (error instanceof WindlassError) throw error;
   if (error instanceof jose.JWTExpired) throw badToken('has expired');
@@ -59,7 +56,7 @@ export function explainBadToken(error: unknown): never {
 
 export const badToken = (what: string) =>
   new WindlassError('unauthorized', {
-    detail: `Credentials required: the access token ${what}.`,
+    detail: `the access token ${what}.`,
     hint: 'Get a new one from the identity provider, for the audience of this service.',
     headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' },
   });
@@ -78,11 +75,11 @@ function explainBadAnswer(error: unknown): unknown {
   if (!(error instanceof client.ClientError) || UNREACHABLE.has(error.code ?? ''))
     return providerUnavailable(error);
   if (error.code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED')
-    return refusedLogin(
+    return forbidden(
       'the ID token of the identity provider is of another time.',
       'An administrator: the clocks of both must agree within 60 s.',
     );
-  return refusedLogin(
+  return forbidden(
     'the answer of the identity provider is not that of this login.',
     'Begin again: GET /api/login/oidc.',
   );

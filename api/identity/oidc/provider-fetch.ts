@@ -1,4 +1,4 @@
-/** Of any answer of the provider, unpacked: its metadata, its keys, or what it says of somebody. */
+/** Limit on any answer of the provider, unpacked: its metadata, its keys, or what it says of somebody. */
 const MAX_ANSWER_BYTES = 1_000_000;
 
 /** fetch() for answers of an identity provider: one that is too long is given up, and costs no more memory than that. */

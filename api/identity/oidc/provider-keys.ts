@@ -9,9 +9,9 @@ import {
 import { CachedAnswer } from './cached-answer.ts';
 import { fetchFromProvider } from './provider-fetch.ts';
 
-/** A key that the provider has withdrawn is accepted for so long at most. */
+/** Longest time for which a key that the provider has withdrawn is accepted. */
 const KEPT_MS = 600_000;
-/** Keys are requested no more often, whatever tokens come: a new key works after so long at the latest. */
+/** Shortest time between two requests for keys, whatever tokens come: a new key works after it at the latest. */
 const RENEWED_MS = 30_000;
 
 type KeySet = ReturnType<typeof createLocalJWKSet>;

@@ -2,12 +2,12 @@ import { and, eq } from 'drizzle-orm';
 import { USER_COLUMNS, type UserRecord } from '../../../shared/database/api-columns.ts';
 import type { Db, Tx } from '../../../shared/database/connect.ts';
 import { users } from '../../../shared/database/schema.ts';
+import { forbidden } from '../../../shared/errors/errors.ts';
 import type { WriteAudit } from '../audit.ts';
 import type { User } from '../password-verifier.ts';
 import { username } from '../username.ts';
 import { type ClaimRule, meetsRule } from './claims.ts';
 import type { Subject } from './identity-provider.ts';
-import { refusedLogin } from './provider-errors.ts';
 
 export interface SignInOptions {
   /** OIDC_USERNAME_CLAIM */
@@ -30,7 +30,7 @@ export function signIn(
   return db.transaction(async tx => {
     const found = (await findUser(tx, subject)) ?? (await addUser(tx, subject, options));
     if (found.disabled)
-      throw refusedLogin('this user is disabled here.', 'Ask an administrator of this service.');
+      throw forbidden('this user is disabled here.', 'Ask an administrator of this service.');
     return updateRights(tx, found, { subject, ...options });
   });
 }
@@ -51,7 +51,7 @@ async function addUser(
 ): Promise<UserRecord> {
   const name = username.safeParse(identity.claims[usernameClaim]).data;
   if (name === undefined)
-    throw refusedLogin(
+    throw forbidden(
       `the claim ${usernameClaim} of the identity provider is no name of a user.`,
       'An administrator: OIDC_USERNAME_CLAIM must name a claim of 1 to 64 letters, digits, . _ @ -, and OIDC_SCOPES ask for it.',
     );
@@ -68,7 +68,7 @@ async function addUser(
   // Another login of the same subject may have committed meanwhile.
   const other = await findUser(tx, identity);
   if (other) return other;
-  throw refusedLogin(
+  throw forbidden(
     `there is another user ${name} here.`,
     'Ask an administrator: one of the two must get another name.',
   );

@@ -41,7 +41,7 @@ async function untilEnded(
   job: StartedJob,
 ): Promise<JobSummary | undefined> {
   const ended = await whileClientWaits(api, { res, job }, async signal => {
-    const row = await api.jobs.untilEnded(job, signal);
+    const row = await api.jobWatch.untilEnded(job, signal);
     if (row.finished) return row;
     throw signal.reason ?? serviceStopping();
   });

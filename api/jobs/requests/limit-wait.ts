@@ -3,7 +3,7 @@ import { MAX_TIMER_MS } from '../../../shared/process/max-timer.ts';
 import type { ApiContext } from '../../context.ts';
 
 /**
- * A signal that is aborted when the client disconnects, when the process stops, or after so many seconds (0: never).
+ * A signal that is aborted when the client disconnects, when the process stops, or after `seconds` (0: never).
  * Not made of AbortSignal.any and AbortSignal.timeout: Node 20 collects such a time-out before it fires.
  */
 export function limitWait(

@@ -93,7 +93,7 @@ function readType(type: unknown): 'video/mp4' | 'video/webm' {
   const parsed = shape.type.safeParse(type);
   if (parsed.success) return parsed.data;
   throw new WindlassError('unsupported_video_type', {
-    detail: `Unsupported content-type: ${JSON.stringify(type).slice(0, 80)}.`,
+    detail: `${JSON.stringify(type).slice(0, 80)}.`,
     hint: 'Use "video/mp4" or "video/webm".',
   });
 }

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 const TTL_MS = 1_000;
 const MAX_USERS = 10_000;
-/** So near to the limit every start counts: concurrent starts are in no count yet. */
+/** Distance from the limit within which every start counts: concurrent starts are in no count yet. */
 const NEAR = 200;
 
 /**
@@ -27,7 +27,7 @@ export class OpenJobCounts {
     return 0;
   }
 
-  /** The user had so many open jobs before the present start. */
+  /** Notes how many open jobs the user had before the present start. */
   counted(owner: string, open: number): void {
     const left = Math.floor((this.#limit - open - NEAR) / 2);
     this.#uncounted.set(owner, { left: Math.max(0, left) });

@@ -24,7 +24,7 @@ export async function awaitEnd(
   if (respondAsync || wait === 0) return job;
   const max = api.config.LAUNCH_MAX_WAIT;
   const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
-  const ended = await api.jobs.untilEnded(job, limitWait(api, res, seconds).signal);
+  const ended = await api.jobWatch.untilEnded(job, limitWait(api, res, seconds).signal);
   return (await identifyAfterEnd(api, req, res)) ? ended : job;
 }
 
@@ -43,10 +43,10 @@ export async function awaitChange(
   const known = req.get('If-None-Match');
   // The client has an older state, or none of this job.
   const isNew = known !== undefined && !matchesEntityTag(known, tag);
-  if (!isNew) api.longPolls.add(currentUser(res).username, res);
+  if (!isNew) api.longPollQuota.add(currentUser(res).username, res);
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNew) return row;
-  const changed = await api.jobs.nextChange(row, limitWait(api, res, wait).signal);
+  const changed = await api.jobWatch.nextChange(row, limitWait(api, res, wait).signal);
   await identifyAfterWait(api, req, res);
   return changed ?? row;
 }

@@ -4,7 +4,7 @@ import { unavailable } from '../../../shared/errors/errors.ts';
 import { type AwaitedKind, JOBS, type QueueName, workOf } from '../../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../../context.ts';
 
-/** A request whose answer depends on a job is refused where no worker had a heartbeat for so long. */
+/** Age of the last heartbeat of all workers at which a request whose answer depends on a job is refused. */
 const HEARTBEAT_AGE = sql`interval '30 seconds'`;
 /** Where all live workers are of the previous release, which does such jobs in this queue. */
 const FORMER_QUEUE = 'remote';

@@ -27,7 +27,7 @@ export async function sendCommandResult(
 ): Promise<void> {
   const held = Math.min(job.stdoutBytes, ANSWERED) + Math.min(job.stderrBytes, ANSWERED);
   // Most outputs are small: they need not wait for slow clients.
-  if (held > SMALL_BYTES) await api.memory.reserve(res, held);
+  if (held > SMALL_BYTES) await api.requestMemory.reserve(res, held);
   const [text, ...outputs] = await Promise.all([
     command ?? readCommand(api, job),
     readPieces(api, job, 'stdout'),

@@ -95,7 +95,7 @@ export async function startJobUnder(
   });
   if (isNew) enqueue(api, job);
   // LIMIT_OPEN_JOBS bounds how many requests wait for new ones.
-  else api.longPolls.add(owner, res);
+  else api.longPollQuota.add(owner, res);
   return { ...job, isJoined: !isNew };
 }
 
@@ -133,9 +133,9 @@ export async function startSessionJob<K extends SessionKind>(
   return job;
 }
 
-const limitsOf = ({ config, openJobs }: ApiContext, owner: string) => ({
-  limit: openJobs.nextLimit(owner),
-  onCount: (open: number) => openJobs.counted(owner, open),
+const limitsOf = ({ config, openJobCounts }: ApiContext, owner: string) => ({
+  limit: openJobCounts.nextLimit(owner),
+  onCount: (open: number) => openJobCounts.counted(owner, open),
   share: config.LIMIT_SHARE,
 });
 

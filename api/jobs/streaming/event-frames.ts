@@ -5,7 +5,7 @@ import {
   type OutputStream,
 } from '../../../shared/jobs/output.ts';
 
-/** An event holds at most so many bytes of output, so that a slow client receives whole ones before it counts as stalled. */
+/** Limit on the bytes of output in an event, so that a slow client receives whole ones before it counts as stalled. */
 const MAX_EVENT = 16 << 10;
 
 /** One server-sent event of output, encoded, and the offsets after it. */

@@ -4,9 +4,9 @@ import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import { encodeEnd, encodeEvent, type OutputFrame } from './event-frames.ts';
 
-/** After so many idle seconds a comment keeps proxies from closing the stream. */
+/** Idle seconds after which a comment keeps proxies from closing the stream. */
 const KEEPALIVE_SECONDS = 15;
-/** A client that reads nothing for so long is disconnected; it may resume with Last-Event-ID. */
+/** Seconds after which a client that reads nothing is disconnected; it may resume with Last-Event-ID. */
 export const STALLED_SECONDS = 60;
 
 /** The data of a job's `state` and `progress` events. */
@@ -63,7 +63,7 @@ export class EventStream {
     this.#out.once('drain', callback);
   }
 
-  /** True once it is not full, false after so long. */
+  /** True once it is not full, false after `ms`. */
   drainsWithin(ms: number): boolean | Promise<boolean> {
     if (this.closed || !this.full) return !this.closed;
     return waitForDrain(this.#out, ms);
@@ -98,7 +98,7 @@ export class EventStream {
     this.#out.destroy();
   }
 
-  /** To be called once a second. */
+  /** The owner of the stream calls this once a second. */
   tick(): void {
     if (this.closed) return;
     if (Date.now() >= this.#ends) this.end();

@@ -24,9 +24,9 @@ export async function* followOutput(
       if (row.state !== 'succeeded') throw jobError(row);
       return;
     }
-    const next = await api.jobs.nextChange(row, signal);
+    const next = await api.jobWatch.nextChange(row, signal);
     signal.throwIfAborted();
-    if (!next) throw new WindlassError('not_found', { detail: 'Not found: the job is gone.' });
+    if (!next) throw new WindlassError('not_found', { detail: 'the job is gone.' });
     row = next;
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
+import { jobErrorRecord } from '../../../shared/jobs/job-view.ts';
 import { OUTPUT_STREAMS } from '../../../shared/jobs/output.ts';
-import { jobErrorRecord } from '../views/job-record.ts';
 
 const stateChange = z
   .object({ state: z.enum(JOB_STATES), error: jobErrorRecord.optional() })

@@ -5,7 +5,7 @@ import type { EventStream } from './event-stream.ts';
 import { JobFeed } from './job-feed.ts';
 import type { OutputReader } from './output-reader.ts';
 
-type Needs = Pick<ApiContext, 'jobs' | 'log' | 'notifications' | 'stopping'>;
+type Needs = Pick<ApiContext, 'jobWatch' | 'log' | 'notifications' | 'stopping'>;
 
 /** The event streams of this process: those of one job share one subscription to its row, and all share one timer. */
 export class JobFeeds {
@@ -45,7 +45,7 @@ export class JobFeeds {
 
   #open(row: JobSummary): { feed: JobFeed; unsubscribe(): void } {
     const feed = new JobFeed(row, this.#output, error => this.#reportFailure(row.id, error));
-    const unsubscribe = this.#needs.jobs.subscribe(row, next => feed.change(next));
+    const unsubscribe = this.#needs.jobWatch.subscribe(row, next => feed.change(next));
     const opened = { feed, unsubscribe };
     this.#feeds.set(row.id, opened);
     return opened;

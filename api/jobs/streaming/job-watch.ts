@@ -10,7 +10,7 @@ import type { Logger } from '../../../shared/process/log.ts';
 /** The rows are polled this often, in case a notification was lost. */
 const POLL_MS = 1_000;
 /**
- * A change between a caller's read and its subscription is not noticed: new subscriptions are read after so long, when
+ * A change between a caller's read and its subscription is not noticed: new subscriptions are read after this time, when
  * most short jobs have ended. Reading them at once would be one more query for every launch.
  */
 const CATCH_UP_MS = 100;

@@ -11,13 +11,13 @@ import { Semaphore } from '../../concurrency/semaphore.ts';
 import { UserSemaphores } from '../../concurrency/user-semaphores.ts';
 import { encodeOutput, type OutputFrame } from './event-frames.ts';
 
-/** Output of at most so many bytes is read into memory at once; encoded it may be six times as large. */
+/** Limit on the bytes of output that are read into memory at once; encoded they may be six times as many. */
 export const SMALL_BYTES = 16 << 10;
 /** Concurrent large reads: each takes some MiB from the database, or a connection to the object store. */
 const LARGE_READS = 16;
-/** Of one user, so that slow clients leave slots to other users. */
+/** Limit on the large reads of one user, so that slow clients leave slots to other users. */
 const LARGE_READS_PER_USER = 8;
-/** A large read yields its slot when its client has not read what was written within so long. */
+/** Time after which a large read yields its slot when its client has not read what was written. */
 export const WRITE_TIMEOUT_MS = 1_000;
 /** Time slice of a large read while others wait for a slot: a client decides how fast it reads. */
 const SLICE_MS = 1_000;

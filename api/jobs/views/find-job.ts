@@ -28,7 +28,7 @@ export async function findOwnJob(db: Tx, id: string, user: User): Promise<JobSum
   return row;
 }
 
-/** As findOwnJob(); server administrators may see that others' jobs exist, and end them. */
+/** Finds what findOwnJob() does, and others' jobs for server administrators, who may see that they exist, and end them. */
 export async function findJobForOperation(db: Tx, id: string, user: User): Promise<JobSummary> {
   const row = user.administrator ? await findJob(db, id) : undefined;
   return row ?? findOwnJob(db, id, user);

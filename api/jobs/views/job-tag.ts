@@ -1,7 +1,7 @@
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import { entityTag } from '../../http/conditional-requests.ts';
 
-/** With the state: after an asynchronous failover a job may end with the version that it had before. */
+/** The tag has the state: after an asynchronous failover a job may end with the version that it had before. */
 export const jobTag = (
   { version, state }: { version: string | number; state: JobSummary['state'] },
   form = '',

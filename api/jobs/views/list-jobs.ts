@@ -11,11 +11,11 @@ import { limitPageBytes, pageQuery, toPage } from '../../http/pagination.ts';
 import { zonedTime } from '../../http/zoned-time.ts';
 
 /**
- * A page reads so many jobs at most, however few of them match: it may be short or empty, and `next` goes on. So no
+ * Limit on the jobs that a page reads, however few of them match: it may be short or empty, and `next` goes on. So no
  * page costs more than another, without an index for each filter.
  */
 const WINDOW = 10_000;
-/** The clock of the process that made an id may be so far from the database's. */
+/** Most that the clock of the process that made an id may differ from the database's. */
 const CLOCK_ERROR_MS = 86_400_000;
 
 const text = z.string().regex(/^[^\0]*$/, 'must not hold a NUL character');
@@ -47,7 +47,7 @@ export type JobsQuery = z.output<typeof jobsQuery>;
 const USUAL_PAGE = 100;
 /** Size of a large result as stored, compressed, which is known without reading it. A parse may have several 100 kB. */
 const LARGE_BYTES = 8_000;
-/** Of a job beside its result and error. */
+/** Bytes of a job beside its result and error. */
 const JOB_BYTES = 600;
 
 const isLarge = sql<boolean>`coalesce(pg_column_size(${jobs.result}), 0) > ${sql.raw(String(LARGE_BYTES))}`;
@@ -102,7 +102,7 @@ export async function listJobs(
       + coalesce(octet_length(${page.result}::text), 0) + coalesce(octet_length(${page.error}::text), 0)`;
     const sizes = await db.select({ bytes }).from(page).orderBy(desc(page.id));
     const fitting = limitPageBytes(sizes.map(row => row.bytes));
-    // As rows, and as JSON.
+    // They are held twice, as rows and as JSON.
     await reserve(2 * fitting.bytes);
     limit = Math.max(1, fitting.count);
     rows = await find(limit + 1);

@@ -1384,7 +1384,7 @@ export interface paths {
         get?: never;
         /**
          * Send a part of a file
-         * @description The bytes as they are, or a form with `file` (urlencoded: in base64); in any order and many at once, the same part again replaces it. Or `sid` and `path`: the server copies that remote file itself, as a job. `fid` is below 1000, `part` below 100000, and an upload has at most 100000 parts of at most 5 GiB. Of `Content-Digest` sha-256 is verified, other algorithms are passed over.
+         * @description The bytes as they are, or a form with `file` (urlencoded: in base64); in any order and many at once, the same part again replaces it. Or `sid` and `path`: the server copies that remote file itself, as a job. `fid` is below 1000, `part` below 100000, and an upload has at most 100000 parts of at most 5 GiB (LIMIT_PART_BYTES). Of `Content-Digest` sha-256 is verified, other algorithms are passed over.
          */
         put: operations["sendPart"];
         post?: never;

@@ -47,7 +47,7 @@ function parse(line: string): TableAnswer | undefined {
 
 function tellsTooMuch(): WindlassError {
   return new WindlassError('parse_failed', {
-    detail: `The upload cannot be parsed: the statistics of its columns take more than ${MAX_BYTES} bytes.`,
+    detail: `the statistics of its columns take more than ${MAX_BYTES} bytes.`,
     hint: 'Put fewer tables or columns into a file.',
   });
 }

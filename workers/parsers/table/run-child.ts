@@ -150,21 +150,21 @@ function toResult(
 
 function tooLarge(memory: number): WindlassError {
   return new WindlassError('parse_failed', {
-    detail: `The upload cannot be parsed: the table needs more than ${memory} bytes of memory.`,
+    detail: `the table needs more than ${memory} bytes of memory.`,
     hint: 'Split the table by columns or rows. LIMIT_PARSE_BYTES sets the limit.',
   });
 }
 
 function stopped(by: string | null): WindlassError {
   return new WindlassError('parse_failed', {
-    detail: `The upload cannot be parsed: ${by} ended the process that parses.`,
+    detail: `${by} ended the process that parses.`,
     hint: 'Another program of its machine sent the signal, for example to free memory. Free some, or split the table.',
   });
 }
 
 function tooSlow(seconds: number): WindlassError {
   return new WindlassError('time_limit', {
-    detail: `Time limit reached: the table was not made within ${seconds} s.`,
+    detail: `the table was not made within ${seconds} s.`,
     hint: 'Split the table. LIMIT_PARSE_SECONDS sets the limit.',
   });
 }

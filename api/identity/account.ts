@@ -1,0 +1,48 @@
+import { eq } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
+import type { Db } from '../../shared/database/connect.ts';
+import { users } from '../../shared/database/schema.ts';
+import { conflict, notFound } from '../../shared/errors/errors.ts';
+import { storedBytes } from '../../shared/quotas/user-storage.ts';
+import type { Party } from '../concurrency/fair-queue.ts';
+import { checkIfMatch, versionTag } from '../http/conditional-requests.ts';
+import { clientAddress } from './client-address.ts';
+import { currentUser } from './current-user.ts';
+
+export const ACCOUNT_COLUMNS = { ...USER_COLUMNS, stored: storedBytes(users.username) };
+
+/** A user with the bytes that count for them. */
+export type Account = UserRecord & { stored: number };
+
+/** Throws `not_found`. */
+export async function findAccount(db: Db, username: string): Promise<Account> {
+  const [row] = await db.select(ACCOUNT_COLUMNS).from(users).where(eq(users.username, username));
+  if (!row) throw unknownUser(username);
+  return row;
+}
+
+/** What is stored is seen in a record, and is nothing that a write of the record could undo. */
+export const accountTag = (row: Account) => versionTag(row, `.${row.stored}`);
+
+export const checkUserVersion = (req: Request, row: UserRecord) =>
+  checkIfMatch(req, versionTag(row), tags => tags.replace(/\.\d+"/g, '"'));
+
+export const unknownUser = (username: string) =>
+  notFound(`there is no user ${username}.`, 'GET /api/users lists them.');
+
+export const changedMeanwhile = () =>
+  conflict(
+    'somebody else changed this user at the same time.',
+    'Get it again and repeat the change.',
+  );
+
+/** The administrator who asks always remains one. */
+export const notOnYourself = (what: string) =>
+  conflict(`an administrator cannot ${what}.`, 'Have another administrator do it.');
+
+/** Who pays for the hash of a password. */
+export const partyOf = (req: Request, res: Response): Party => ({
+  account: currentUser(res).username,
+  address: clientAddress(req),
+});

@@ -1,0 +1,70 @@
+import { eq } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import type { UserRecord } from '../../shared/database/api-columns.ts';
+import type { Tx } from '../../shared/database/connect.ts';
+import { users } from '../../shared/database/schema.ts';
+import type { ApiContext } from '../context.ts';
+import { changedMeanwhile, checkUserVersion, notOnYourself } from './account.ts';
+import { auditOf } from './audit.ts';
+import { currentUser } from './current-user.ts';
+import { disownEndedJobs, hasManyEndedJobs, nobodyAfter } from './disown-jobs.ts';
+import { endAccess, NOTHING_ENDED, publishEndedAccess } from './end-access.ts';
+import { lockWithAdministrator } from './lock-user.ts';
+import { removeUser } from './remove-user.ts';
+
+interface Removal {
+  req: Request;
+  res: Response;
+  username: string;
+  nobody: string;
+}
+
+/** Removes a user for an administrator, who cannot be that user. Throws `not_found` and `conflict`. */
+export async function removeOtherUser(
+  api: ApiContext,
+  asked: Pick<Removal, 'req' | 'res' | 'username'>,
+): Promise<void> {
+  const { req, res, username } = asked;
+  const audit = auditOf(req, res);
+  const nobody = nobodyAfter(username);
+  const disabled = await disownBeforehand(api, { ...asked, nobody });
+  const gone = await api.database.db.transaction(async tx => {
+    const row = await lockForRemoval(tx, res, username);
+    if (disabled === undefined) checkUserVersion(req, row);
+    else if (row.version !== disabled) throw changedMeanwhile();
+    await audit(tx, 'user.delete', username);
+    return removeUser(tx, username, audit, nobody);
+  });
+  publishEndedAccess(api, username, gone);
+}
+
+/**
+ * The removal locks projects and hosts of others. A user with many jobs is disabled first, and the jobs change hands
+ * before it. Returns the version of the disabled user.
+ */
+async function disownBeforehand(
+  api: ApiContext,
+  { req, res, username, nobody }: Removal,
+): Promise<number | undefined> {
+  const { db } = api.database;
+  if (!(await hasManyEndedJobs(db, username))) return undefined;
+  const { version, ended } = await db.transaction(async tx => {
+    const row = await lockForRemoval(tx, res, username);
+    checkUserVersion(req, row);
+    if (row.disabled) return { version: row.version, ended: NOTHING_ENDED };
+    const version = row.version + 1;
+    await tx.update(users).set({ disabled: true, version }).where(eq(users.username, username));
+    const audit = auditOf(req, res);
+    await audit(tx, 'user.disable', username);
+    return { version, ended: await endAccess(tx, username, audit) };
+  });
+  publishEndedAccess(api, username, ended);
+  await disownEndedJobs(db, { username, nobody }, version);
+  return version;
+}
+
+async function lockForRemoval(tx: Tx, res: Response, username: string): Promise<UserRecord> {
+  const row = await lockWithAdministrator(tx, res, username);
+  if (username === currentUser(res).username) throw notOnYourself('delete yourself');
+  return row;
+}

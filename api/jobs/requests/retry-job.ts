@@ -1,0 +1,54 @@
+import { eq } from 'drizzle-orm';
+import type { Request, Response } from 'express';
+import { jobs } from '../../../shared/database/schema.ts';
+import { conflict } from '../../../shared/errors/errors.ts';
+import { isJobKind, jobDefinition } from '../../../shared/jobs/catalog.ts';
+import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import { UNDERSTOOD } from '../../../shared/jobs/payload-versions.ts';
+import type { ApiContext } from '../../context.ts';
+import { lockProjectForShare } from '../../projects/access.ts';
+import { lockSession } from '../../remote/sessions.ts';
+import { unknownJob } from '../views/find-job.ts';
+import { type RequestedJob, startRequestedJob } from './start-requested-job.ts';
+
+/** Starts another job like the one of this row, which has ended. Throws `conflict` where that cannot be. */
+export function retryJob(
+  api: ApiContext,
+  { req, res }: { req: Request; res: Response },
+  row: JobSummary,
+  name: string | undefined,
+): Promise<JobSummary> {
+  const { kind, owner } = row;
+  const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
+  if (!isJobKind(kind) || !jobDefinition(kind).retry)
+    throw conflict(`a ${kind} cannot be repeated.`, 'Send the request again that started it.');
+  if (!row.finished) throw conflict(`the job is ${row.state}.`, 'Wait for its end, or cancel it.');
+  return startRequestedJob(api, req, res, async tx => {
+    if (jobDefinition(kind).session)
+      await lockSession(tx, { sid: row.session ?? '', owner, idleSeconds });
+    const project = row.project ?? undefined;
+    if (project) await lockProjectForShare(tx, project, { username: owner, role: 'writer' });
+    const [same] = await tx
+      .select({ payload: jobs.payload, version: jobs.payloadVersion })
+      .from(jobs)
+      .where(eq(jobs.id, row.id));
+    if (!same) throw unknownJob();
+    // Members that this release does not know would be left out (decision 32).
+    if (same.version > (UNDERSTOOD[kind] ?? 0)) throw fromNewerRelease();
+    return {
+      kind,
+      payload: same.payload,
+      session: row.session ?? undefined,
+      project,
+      retryOf: row.id,
+      name: name ?? row.name ?? undefined,
+      label: row.label ?? undefined,
+    } as RequestedJob;
+  });
+}
+
+const fromNewerRelease = () =>
+  conflict(
+    'the job was started by a newer release.',
+    'Try again once all of the service is of that release, or send the request again that started the job.',
+  );
