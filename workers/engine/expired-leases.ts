@@ -1,6 +1,6 @@
 import { and, isNotNull, sql } from 'drizzle-orm';
 import { jobs, leases } from '../../shared/database/schema.ts';
-import { isHeld } from '../../shared/jobs/job-conditions.ts';
+import { hasSlot } from '../../shared/jobs/job-conditions.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
 import { LOSS } from './losses.ts';
@@ -61,7 +61,7 @@ export class SilentWorkers {
   }
 }
 
-const isLeased = and(isHeld, isNotNull(jobs.leaseToken));
+const isLeased = and(hasSlot, isNotNull(jobs.leaseToken));
 /** A claim by a worker of the previous release, which has no lease row and renews `lease_expires` of each job. */
 const isOlder = sql`not exists (select from ${leases} where ${leases.worker} = ${jobs.worker})`;
 /** Each renewal changes xmin, whatever the clock says. */

@@ -179,7 +179,7 @@ export class LeaseRenewer {
   }
 
   async #takeBack(claim: Claim & { until: number; run?: RunRecord }): Promise<void> {
-    const isHeld = await loseClaim(this.#context.database.db, claim, claim.run);
-    if (!isHeld && performance.now() > claim.until) this.#abandoned.delete(claim.token);
+    const stillHolds = await loseClaim(this.#context.database.db, claim, claim.run);
+    if (!stillHolds && performance.now() > claim.until) this.#abandoned.delete(claim.token);
   }
 }
