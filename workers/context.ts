@@ -27,7 +27,7 @@ export interface WorkerContext {
   leases: LeaseRenewer;
   groups: JobGroups;
   metrics: WorkerMetrics;
-  /** Present in workers that take remote or video work: they alone can open credentials. */
+  /** Only workers that take remote or video work can open credentials. */
   sessions: SessionPool;
   finishedRuns: FinishedRunRemover;
   /** Aborted when the process must stop. A job has signals of its own, because this one may outlive it. */
@@ -37,6 +37,7 @@ export interface WorkerContext {
 /** What a handler works with: one attempt at one job. */
 export interface JobContext<K extends JobKind = JobKind> {
   worker: WorkerContext;
+  /** As it was claimed, with what update() has written since. */
   job: JobRow;
   payload: Payload<K>;
   /** This attempt's token. */
@@ -56,7 +57,7 @@ export interface JobContext<K extends JobKind = JobKind> {
   assertLeased(since?: number): Promise<void>;
   /** 0…1; told to clients at most about twice a second. */
   progress(value: number, message?: string): void;
-  /** Writes to the job's row under the lease, at once. For what no client sees: publishes nothing. */
+  /** Writes to the job's row under the lease, at once, then to `job`. For what no client sees: publishes nothing. */
   update(set: Partial<JobRow>): Promise<void>;
   /** `write` runs in the transaction that ends the job with the failure that the handler is about to throw. */
   withFailure(write: (tx: Tx) => Promise<void>): void;

@@ -152,10 +152,8 @@ test('a command whose end a failover lost is not requested again', async () => {
     stopping: new AbortController().signal,
   } as unknown as WorkerContext;
   let before: { lease_token: string; worker: string } | undefined;
-  const end: Handler<JobKind> = async ({ job, update }) => {
-    const run = { runAt: new Date(), runPlace: 'boot fences' };
-    await update(run);
-    Object.assign(job, run);
+  const end: Handler<JobKind> = async ({ update }) => {
+    await update({ runAt: new Date(), runPlace: 'boot fences' });
     [before] = await database.sql<{ lease_token: string; worker: string }[]>`
       select lease_token, worker from jobs where id = ${id}`;
     return { result: { returncode: 0 } };

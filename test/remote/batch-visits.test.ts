@@ -75,7 +75,7 @@ async function visit({ before = () => {}, most = 0, isCancelled = false } = {}):
     ...{ job, signal, cleanupSignal, payload: { command: 'true' } },
     worker: { config: { LIMIT_OUTPUT_BYTES: most }, database: given.database() },
     assertLeased: async () => {},
-    update: async () => {},
+    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
   };
   const run = new BatchRun(
     context as unknown as JobContext<'batch'>,

@@ -114,6 +114,7 @@ class Attempt {
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
         await retry(() => updateLeasedQuietly(worker.database.db, lease, set), DATABASE);
+        Object.assign(row, set);
       },
       withFailure: write => {
         this.#withFailure = write;

@@ -5,10 +5,6 @@ import type { JobContext } from '../context.ts';
  * change may have been made. runRemoved: the host keeps nothing of it that must be removed.
  */
 export async function recordIntent({ job, update, assertLeased }: JobContext): Promise<void> {
-  if (!job.runAt) {
-    const intent = { runAt: new Date(), runRemoved: true };
-    await update(intent);
-    Object.assign(job, intent);
-  }
+  if (!job.runAt) await update({ runAt: new Date(), runRemoved: true });
   await assertLeased();
 }

@@ -64,7 +64,8 @@ function begin(given: { exec?: Exec; job?: Partial<JobRow>; begun?: () => void }
     ...{ job, payload: { command: 'true' }, log: createLog({ level: 'silent', name: 'test' }) },
     ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
     ...{ pin: () => signals.pin(), unpin: () => signals.unpin() },
-    ...{ assertLeased: async () => {}, update: async () => {} },
+    assertLeased: async () => {},
+    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       sessions: {
         use: (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) =>

@@ -58,7 +58,7 @@ async function runSleeper(given: {
     log: createLog({ level: 'silent', name: 'test' }),
     ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
     assertLeased: async (since: number) => given.onLook?.(since),
-    update: async () => {},
+    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       config: { LIMIT_SPOOL_BYTES: 1 << 20 },
       sessions: {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { createLog } from '../../shared/process/log.ts';
 import type { JobContext } from '../context.ts';
@@ -13,14 +14,15 @@ const silent = new WindlassError('remote_connection_failed', { cause: new NoAnsw
 /** Works once over a connection that is so old, after the host was away for 90 s. */
 function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
   const session = { connectedAt: performance.now() - age } as RemoteSession;
+  const job = {
+    ...{ session: 's', queue: 'remote', kind: 'copy', runAt: null },
+    unreachableSince: new Date(Date.now() - AWAY_MS),
+  };
   const context = {
-    job: {
-      ...{ session: 's', queue: 'remote', kind: 'copy', runAt: null },
-      unreachableSince: new Date(Date.now() - AWAY_MS),
-    },
+    job,
     log: createLog({ level: 'silent', name: 'test' }),
     signal: new AbortController().signal,
-    update: async () => {},
+    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       sessions: {
         find: () => ({ livesWithConnection: wasAsked }),

@@ -56,7 +56,7 @@ export async function withSession<T>(
         // The host was not away while it waited for its user. One that is silent after the login is.
         if (earlier > 0 && isLoginOfOutage(context, session, earlier + connected - since))
           earlier = 0;
-        if (job.unreachableSince) await setUnreachableSince(context, null);
+        if (job.unreachableSince) await context.update({ unreachableSince: null });
         return work(session);
       });
     } catch (error) {
@@ -76,7 +76,7 @@ export async function withSession<T>(
       if (earlier + tried > CONNECT_FOR_MS) {
         // From this, a follower of the run learns that the host is away.
         if ((!connected || isSilent) && isRunning(job) && !job.unreachableSince)
-          await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
+          await context.update({ unreachableSince: new Date(Date.now() - earlier - tried) });
         throw error;
       }
       // Once for each outage: many jobs may wait for one host.
@@ -85,7 +85,7 @@ export async function withSession<T>(
       // A video would lose what it has encoded, and videos of other hosts do not queue for few slots as commands do.
       if ((isSilent || tried > KEEP_SLOT_MS) && job.queue !== 'video') {
         if (!job.unreachableSince)
-          await setUnreachableSince(context, new Date(Date.now() - earlier - tried));
+          await context.update({ unreachableSince: new Date(Date.now() - earlier - tried) });
         throw new ReleaseJob('the host cannot be reached', 2 + Math.random() * 4);
       }
       // Jittered, so that the jobs of a host that comes back do not all connect at once.
@@ -122,14 +122,6 @@ async function awaitReconnect(context: JobContext, error: WindlassError): Promis
   if (isRunning(job)) return error;
   const since = job.unreachableSince ?? new Date();
   if (Date.now() - since.getTime() > RECONNECT_FOR_MS) return error;
-  if (!job.unreachableSince) await setUnreachableSince(context, since);
+  if (!job.unreachableSince) await context.update({ unreachableSince: since });
   return new ReleaseJob('its user is to log in again', 2 + Math.random() * 2);
-}
-
-async function setUnreachableSince(
-  { job, update }: JobContext,
-  unreachableSince: Date | null,
-): Promise<void> {
-  await update({ unreachableSince });
-  job.unreachableSince = unreachableSince;
 }
