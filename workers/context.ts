@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../shared/database/connect.ts';
 import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobRow } from '../shared/database/schema.ts';
-import type { JobKind, Payload, Result } from '../shared/jobs/catalog.ts';
+import type { JobKind, KindWithSession, Payload, Result } from '../shared/jobs/catalog.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/process/log.ts';
 import type { Config } from '../shared/settings/config.ts';
@@ -39,6 +39,8 @@ export interface JobContext<K extends JobKind = JobKind> {
   worker: WorkerContext;
   /** As it was claimed, with what update() has written since. */
   job: JobRow;
+  /** Of the job's session. */
+  sid: K extends KindWithSession ? string : null;
   payload: Payload<K>;
   /** This attempt's token. */
   token: string;
@@ -64,6 +66,8 @@ export interface JobContext<K extends JobKind = JobKind> {
   /** The job's output, opened where the last attempt left it. */
   output(): Promise<OutputWriter>;
 }
+
+export type SessionContext = JobContext<KindWithSession>;
 
 /** A handler's outcome. `promote` runs in the transaction that ends the job, `after` after its commit. */
 export interface Outcome<K extends JobKind> {

@@ -275,6 +275,8 @@ export type Result<K extends JobKind> = z.output<(typeof JOBS)[K]['result']>;
 type KindsWith<Members> = {
   [K in JobKind]: (typeof JOBS)[K] extends Members ? K : never;
 }[JobKind];
+/** Kinds that use a session, or open one. */
+export type KindWithSession = KindsWith<{ session: 'uses' | 'opens' }>;
 /** Kinds that need an open session and nothing else. */
 export type SessionKind = KindsWith<{ session: 'uses'; parent?: never }>;
 /** Of these, the ones whose output is streamed to the client. */

@@ -56,8 +56,8 @@ function makeWorker(over = database, options: { lookMs?: number } = {}) {
 
 async function insertDispatched(): Promise<string> {
   const id = newId();
-  await database.sql`insert into jobs (id, kind, queue, owner, payload, epoch, dispatched)
-    values (${id}, 'command', 'remote', 'alice', '{"command":"true"}', 1, now())`;
+  await database.sql`insert into jobs (id, kind, queue, session, owner, payload, epoch, dispatched)
+    values (${id}, 'command', 'remote', 's', 'alice', '{"command":"true"}', 1, now())`;
   return id;
 }
 

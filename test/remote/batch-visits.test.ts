@@ -153,7 +153,7 @@ test('one that was never submitted fails as its login does', async () => {
   const denied = new WindlassError('remote_authentication_failed');
   const { signal, cleanupSignal } = new JobSignals(new AbortController().signal);
   const context = {
-    ...{ job, signal, cleanupSignal, payload: { command: 'true' } },
+    ...{ job, sid: job.session, signal, cleanupSignal, payload: { command: 'true' } },
     worker: { database: given.database(), sessions: { use: () => Promise.reject(denied) } },
     output: async () => ({ flush: async () => {} }),
   } as unknown as JobContext<'batch'>;

@@ -8,7 +8,13 @@ import {
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
+import {
+  isJobKind,
+  JOBS,
+  type JobKind,
+  jobDefinition,
+  type Payload,
+} from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
@@ -102,7 +108,8 @@ class Attempt {
     this.context = {
       worker,
       job: row,
-      // work() parses it, which may fail: the row may be from a newer version.
+      // work() checks both, which may fail: the row may be from a newer version.
+      sid: row.session,
       payload: row.payload as Payload<JobKind>,
       token: lease.token,
       log,
@@ -133,7 +140,10 @@ class Attempt {
       const handler = isJobKind(job.kind) && handlers.get(job.kind);
       if (!handler)
         throw new WindlassError('internal', { detail: `No worker knows how to do ${job.kind}.` });
-      this.context.payload = JOBS[job.kind as JobKind].payload.parse(job.payload);
+      const { session, payload } = jobDefinition(job.kind as JobKind);
+      if (session && job.session === null)
+        throw new WindlassError('internal', { detail: `A job ${job.kind} has no session.` });
+      this.context.payload = payload.parse(job.payload) as Payload<JobKind>;
       return await handler(this.context);
     } catch (error) {
       throw causeOf(error, this.#lease.signals);

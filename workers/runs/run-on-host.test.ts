@@ -5,7 +5,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { AgentHarness, processesOf } from '../../test/harness/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
-import type { JobContext } from '../context.ts';
+import type { SessionContext } from '../context.ts';
 import { JobSignals } from '../engine/job-signals.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
@@ -51,9 +51,10 @@ async function runSleeper(given: {
   const queue = 'video';
   const id = given.existing?.id ?? harness.newName();
   const runAt = given.existing ? new Date() : null;
-  const job = { id, session: 's', queue, runAt, consecutiveLosses: 0 };
+  const job = { id, queue, runAt, consecutiveLosses: 0 };
   const context = {
     job: job as unknown as JobRow,
+    sid: 's',
     token: harness.newName(),
     log: createLog({ level: 'silent', name: 'test' }),
     ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
@@ -68,7 +69,7 @@ async function runSleeper(given: {
         },
       },
     },
-  } as unknown as JobContext;
+  } as unknown as SessionContext;
   const stored = { stdout: 0, stderr: 0 };
   const outcome = runOnHost(
     context,

@@ -3,7 +3,7 @@ import { isDatabaseDown } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import { abortable, abortableIterator } from '../../shared/process/abort.ts';
-import type { JobContext } from '../context.ts';
+import type { SessionContext } from '../context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import type { AgentClient, RunRequest as AgentRequest } from '../host-agent/client.ts';
@@ -57,7 +57,7 @@ export interface RunSink {
  * end; throws `outcome_unknown` if nobody can know whether it ran.
  */
 export async function runOnHost(
-  context: JobContext,
+  context: SessionContext,
   request: Requested,
   sink: RunSink,
 ): Promise<RunEnd> {
@@ -87,7 +87,7 @@ interface Connection {
 
 /** Does what the state machine of run-state.ts asks for, and tells it what happens. */
 class Run {
-  readonly #context: JobContext;
+  readonly #context: SessionContext;
   readonly #request: Requested;
   readonly #sink: RunSink;
   /** Signals that may abort with a cancel or a limit. */
@@ -99,7 +99,7 @@ class Run {
   /** Aborted when the phase changes. */
   #phase = new AbortController();
 
-  constructor(context: JobContext, request: Requested, sink: RunSink) {
+  constructor(context: SessionContext, request: Requested, sink: RunSink) {
     this.#context = context;
     this.#foundAwaySince = context.job.unreachableSince;
     this.#request = request;

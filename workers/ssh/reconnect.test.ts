@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { createLog } from '../../shared/process/log.ts';
-import type { JobContext } from '../context.ts';
+import type { SessionContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { NoAnswer } from '../host-agent/no-answer.ts';
 import { withSession } from './reconnect.ts';
@@ -15,11 +15,11 @@ const silent = new WindlassError('remote_connection_failed', { cause: new NoAnsw
 function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
   const session = { connectedAt: performance.now() - age } as RemoteSession;
   const job = {
-    ...{ session: 's', queue: 'remote', kind: 'copy', runAt: null },
+    ...{ queue: 'remote', kind: 'copy', runAt: null },
     unreachableSince: new Date(Date.now() - AWAY_MS),
   };
   const context = {
-    job,
+    ...{ job, sid: 's' },
     log: createLog({ level: 'silent', name: 'test' }),
     signal: new AbortController().signal,
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
@@ -30,7 +30,7 @@ function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
           work(session),
       },
     },
-  } as unknown as JobContext;
+  } as unknown as SessionContext;
   return withSession(context, async () => {
     throw silent;
   });

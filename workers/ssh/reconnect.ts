@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import type { JobContext } from '../context.ts';
+import type { SessionContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { isUnanswered } from '../host-agent/no-answer.ts';
 import type { RemoteSession } from './remote-session.ts';
@@ -30,8 +30,8 @@ interface SessionOptions {
 }
 
 /** Whether the job's session has an agent. Begins to connect. Throws `session_not_found`. */
-export function hasAgent({ worker, job }: JobContext): Promise<boolean> {
-  return worker.sessions.hasAgent(job.session ?? '');
+export function hasAgent({ worker, sid }: SessionContext): Promise<boolean> {
+  return worker.sessions.hasAgent(sid);
 }
 
 /**
@@ -39,7 +39,7 @@ export function hasAgent({ worker, job }: JobContext): Promise<boolean> {
  * or ReleaseJob for a few seconds while the host stays away.
  */
 export async function withSession<T>(
-  context: JobContext,
+  context: SessionContext,
   work: (session: RemoteSession) => Promise<T>,
   { signal = () => context.signal, reconnect = true }: SessionOptions = {},
 ): Promise<T> {
@@ -51,7 +51,7 @@ export async function withSession<T>(
   for (let tries = 0; ; tries++) {
     let connected: number | undefined;
     try {
-      return await context.worker.sessions.use(job.session ?? '', signal(), async session => {
+      return await context.worker.sessions.use(context.sid, signal(), async session => {
         connected = performance.now();
         // The host was not away while it waited for its user. One that is silent after the login is.
         if (earlier > 0 && isLoginOfOutage(context, session, earlier + connected - since))
@@ -105,18 +105,18 @@ const isRunning = ({ kind, runAt, runPlace, runRemoved }: JobRow) =>
 
 /** Whether the user logged in for this connection after the outage began. */
 function isLoginOfOutage(
-  { worker, job }: JobContext,
+  { worker, sid }: SessionContext,
   { connectedAt }: RemoteSession,
   outageMs: number,
 ): boolean {
-  const pooled = worker.sessions.find(job.session ?? '');
+  const pooled = worker.sessions.find(sid);
   return pooled?.livesWithConnection === true && performance.now() - connectedAt < outageMs;
 }
 
 /** What a job must throw if only its user can restore the session's connection. */
-async function awaitReconnect(context: JobContext, error: WindlassError): Promise<Error> {
-  const { worker, job } = context;
-  const place = await placeOfLogin(worker, job.session ?? '');
+async function awaitReconnect(context: SessionContext, error: WindlassError): Promise<Error> {
+  const { worker, job, sid } = context;
+  const place = await placeOfLogin(worker, sid);
   if (place === 'elsewhere') return new ReleaseJob('another worker has the connection', 0.5);
   // What runs on the host goes on, and its follower knows for how long.
   if (isRunning(job)) return error;
