@@ -245,7 +245,7 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   expect(lines).toEqual([]);
 });
 
-test('a job whose last output a failover lost is taken back, though its worker holds it still', async () => {
+test('a job whose last output a failover lost is abandoned, though its worker holds it still', async () => {
   const { db } = database;
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);
@@ -278,7 +278,7 @@ test('a job whose last output a failover lost is taken back, though its worker h
   expect(await read({ id })).toMatchObject({ state: 'running', leaseToken: null });
 });
 
-test('a copy that was cancelled while its worker stops ends, and is not given back', async () => {
+test('a copy that was cancelled while its worker stops ends, and is not released', async () => {
   const { db } = database;
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);

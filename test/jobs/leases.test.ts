@@ -127,7 +127,7 @@ test('a renewal changes one narrow row in its page, however many jobs it is for'
   await one.close();
 });
 
-test('a job that a failover gave back to a worker which had ended it is taken back', async () => {
+test('a claim that a failover restored at a worker which had ended its job is abandoned', async () => {
   const worker = makeWorker(database, { lookMs: 0 });
   const [kept, ended] = [await claimNew(worker), await claimNew(worker)];
   // Its end was committed on the old server alone.
@@ -211,7 +211,7 @@ test('a job whose row is locked keeps no lease from being renewed', async () => 
   }
 });
 
-test('a locked row of an abandoned claim keeps no lease from being renewed, and is taken back later', async () => {
+test('a locked row of an abandoned claim keeps no lease from being renewed, and is written later', async () => {
   const worker = makeWorker();
   const held = await claimNew(worker);
   const abandoned = { id: await insertDispatched(), token: newId() };
@@ -274,7 +274,7 @@ test('of a renewal and a reclaim at once the first wins, and the other knows', a
   }
 });
 
-test('a job whose claim was committed and not answered is taken back by the worker that lives on, as a loss', async () => {
+test('a claim that was committed and not answered is abandoned by its worker, as a loss', async () => {
   const { hostname, port } = new URL(given.url);
   const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
   const cut = openDatabase(given.url.replace(`:${port}/`, `:${proxy.port}/`), { max: 1 });
@@ -303,7 +303,7 @@ test('a job whose claim was committed and not answered is taken back by the work
   }
 });
 
-test('a job whose attempt the database cut short is taken back by the worker that lives on, as a loss', async () => {
+test('a job whose attempt the database cut short is abandoned by its worker, as a loss', async () => {
   const { id, renewer } = makeWorker();
   // Its lease would be renewed for this one.
   await claimNew({ id, renewer, over: database });

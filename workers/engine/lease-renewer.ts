@@ -6,7 +6,7 @@ import type { Logger } from '../../shared/process/log.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import type { JobSignals } from './job-signals.ts';
 import { listClaims, renewLease } from './leases.ts';
-import { loseClaim } from './losses.ts';
+import { abandonClaim } from './losses.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The lease of one job that this worker runs. */
@@ -34,7 +34,7 @@ interface RenewerContext {
 const ABANDONED_MS = 30_000;
 /** What is claimed or ended now is known, or gone, at the next look. */
 const LOOK_MS = 30_000;
-/** A failover takes back the ends of its last seconds. */
+/** A failover undoes the ends of its last seconds. */
 const MAX_ENDED_RUNS = 10_000;
 
 /**
@@ -99,8 +99,8 @@ export class LeaseRenewer {
   }
 
   /**
-   * Takes back a claim that nobody here works on: its answer was lost, or neither an end nor a release could be
-   * written. The claim could otherwise hold as long as this process lives. The attempt counts as lost. `run` is written to the row with that.
+   * Gives up a claim that nobody here works on: its answer was lost, or neither an end nor a release could be written.
+   * It could otherwise hold as long as this process lives. It counts as a loss. `run` is written to the row with that.
    */
   abandon({ id, token }: Claim, run?: RunRecord): void {
     this.#abandoned.set(token, { id, token, until: performance.now() + ABANDONED_MS, run });
@@ -124,7 +124,7 @@ export class LeaseRenewer {
         await this.#renew([...this.#leases.values()]);
         if (performance.now() - this.#lookedAt >= this.#lookMs) await this.#abandonStrays();
       }
-      for (const claim of this.#abandoned.values()) await this.#takeBack(claim);
+      for (const claim of this.#abandoned.values()) await this.#writeAbandoned(claim);
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
       this.#context.log.warn({ err: error }, 'leases could not be renewed');
@@ -135,7 +135,7 @@ export class LeaseRenewer {
     this.#stop();
   }
 
-  /** Aborts the job's signals with LeaseLost, once. A job that has ended here is no longer tracked. */
+  /** Another has the job: aborts its signals with LeaseLost, once. A job that has ended here is no longer tracked. */
   lose(lease: TrackedLease): void {
     if (this.#leases.get(lease.id)?.token !== lease.token) return;
     this.#leases.delete(lease.id);
@@ -158,9 +158,9 @@ export class LeaseRenewer {
   }
 
   /**
-   * An asynchronous failover may lose the commit that gave a job up: then the job is this worker's again, which renews its lease
-   * for its other jobs. A command that had ended would run again where its host has forgotten it, so its run counts as
-   * removed: nobody requests it then.
+   * An asynchronous failover may lose the commit that ended or released a job: then it is this worker's again, which
+   * renews its lease for its other jobs. A command that had ended would run again where its host has forgotten it, so
+   * its run counts as removed: nobody requests it then.
    */
   async #abandonStrays(): Promise<void> {
     const { database, id, log } = this.#context;
@@ -171,15 +171,15 @@ export class LeaseRenewer {
       if (!this.#strays.has(claim.token)) continue;
       log.warn(
         { job: claim.id },
-        'the database gave a job back that had ended here; it is taken back',
+        'a claim that was over here holds in the database; it is abandoned',
       );
       this.abandon(claim, this.#endedRuns.get(claim.token));
     }
     this.#strays = new Set(strays.map(({ token }) => token));
   }
 
-  async #takeBack(claim: Claim & { until: number; run?: RunRecord }): Promise<void> {
-    const stillHolds = await loseClaim(this.#context.database.db, claim, claim.run);
+  async #writeAbandoned(claim: Claim & { until: number; run?: RunRecord }): Promise<void> {
+    const stillHolds = await abandonClaim(this.#context.database.db, claim, claim.run);
     if (!stillHolds && performance.now() > claim.until) this.#abandoned.delete(claim.token);
   }
 }

@@ -31,7 +31,11 @@ export const LOSS = {
  * Records that the attempt under this claim was lost, if the claim still holds. Waits for no lock, because lease
  * renewals come after it. Returns true if the row was locked: then the claim still holds. `set`: further changes.
  */
-export async function loseClaim(db: Db, claim: Claim, set: Partial<JobRow> = {}): Promise<boolean> {
+export async function abandonClaim(
+  db: Db,
+  claim: Claim,
+  set: Partial<JobRow> = {},
+): Promise<boolean> {
   const free = db
     .select({ id: jobs.id })
     .from(jobs)

@@ -67,7 +67,7 @@ export async function runJob(
     await attempt.succeed(await attempt.work(handlers));
   } catch (error) {
     await attempt.fail(error).catch((later: unknown) => {
-      log.error({ err: later }, 'a job could not be ended; it is taken back');
+      log.error({ err: later }, 'a job could not be ended; its claim is abandoned');
       worker.leases.abandon(claim);
     });
   } finally {
@@ -178,7 +178,7 @@ class Attempt {
     const { log } = this.context;
     if (error instanceof LeaseLost) {
       this.#worker.leases.lose(this.#lease);
-      // Where a failover took stored output back, this attempt holds the job still.
+      // Where a failover undid stored output, this attempt holds the job still.
       this.#worker.leases.abandon(this.#lease);
       return log.warn('stopped: another worker may have the job');
     }
@@ -188,7 +188,7 @@ class Attempt {
     if (isDatabaseDown(error)) {
       log.warn(
         { err: error },
-        `${describeOutage(error)}; the job is taken back when that is mended`,
+        `${describeOutage(error)}; its claim is abandoned when that is mended`,
       );
       return this.#worker.leases.abandon(this.#lease);
     }
