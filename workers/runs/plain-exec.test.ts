@@ -73,6 +73,7 @@ function begin(given: { exec?: Exec; job?: Partial<JobRow>; begun?: () => void }
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       sessions: {
+        find: () => undefined,
         use: (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) =>
           work(session as unknown as RemoteSession),
       },

@@ -63,6 +63,7 @@ async function runSleeper(given: {
     worker: {
       config: { LIMIT_SPOOL_BYTES: 1 << 20 },
       sessions: {
+        find: () => undefined,
         use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) => {
           if (given.denied) throw given.denied;
           return work({ agent: connect, close() {} } as unknown as RemoteSession);
