@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../shared/database/connect.ts';
 import type { Notifications } from '../shared/database/notifications.ts';
 import type { JobRow } from '../shared/database/schema.ts';
-import type { JobKind, Payload, Result } from '../shared/jobs/catalog.ts';
+import type { JobKind, KindWithSession, Payload, Result } from '../shared/jobs/catalog.ts';
 import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/process/log.ts';
 import type { Config } from '../shared/settings/config.ts';
@@ -27,7 +27,7 @@ export interface WorkerContext {
   leases: LeaseRenewer;
   groups: JobGroups;
   metrics: WorkerMetrics;
-  /** Present in workers that take remote or video work: they alone can open credentials. */
+  /** Only workers that take remote or video work can open credentials. */
   sessions: SessionPool;
   finishedRuns: FinishedRunRemover;
   /** Aborted when the process must stop. A job has signals of its own, because this one may outlive it. */
@@ -37,7 +37,10 @@ export interface WorkerContext {
 /** What a handler works with: one attempt at one job. */
 export interface JobContext<K extends JobKind = JobKind> {
   worker: WorkerContext;
+  /** As it was claimed, with what update() has written since. */
   job: JobRow;
+  /** Of the job's session. */
+  sid: K extends KindWithSession ? string : null;
   payload: Payload<K>;
   /** This attempt's token. */
   token: string;
@@ -56,13 +59,15 @@ export interface JobContext<K extends JobKind = JobKind> {
   assertLeased(since?: number): Promise<void>;
   /** 0…1; told to clients at most about twice a second. */
   progress(value: number, message?: string): void;
-  /** Writes to the job's row under the lease, at once. For what no client sees: publishes nothing. */
+  /** Writes to the job's row under the lease, at once, then to `job`. For what no client sees: publishes nothing. */
   update(set: Partial<JobRow>): Promise<void>;
   /** `write` runs in the transaction that ends the job with the failure that the handler is about to throw. */
   withFailure(write: (tx: Tx) => Promise<void>): void;
   /** The job's output, opened where the last attempt left it. */
   output(): Promise<OutputWriter>;
 }
+
+export type SessionContext = JobContext<KindWithSession>;
 
 /** A handler's outcome. `promote` runs in the transaction that ends the job, `after` after its commit. */
 export interface Outcome<K extends JobKind> {

@@ -7,8 +7,8 @@ import {
   opensCredentials,
   QUEUES_OF,
   type QueueName,
-  WORK,
-  type Work,
+  WORKER_TYPES,
+  type WorkerType,
 } from '../shared/jobs/catalog.ts';
 import { JobQueues } from '../shared/jobs/queue.ts';
 import { newWorkerId } from '../shared/jobs/worker-id.ts';
@@ -51,12 +51,14 @@ const LOCK_IDLE_MS = 10_000;
 /** With the direct one and one of the queue, no more than four. */
 const USUAL_CONNECTIONS = 2;
 
-const named = process.argv.slice(2) as Work[];
-const work = named.length > 0 ? named : [...WORK];
-const unknown = work.find(kind => !WORK.includes(kind));
-if (unknown) exitWith(`windlass: there is no work named ${unknown}; there is ${WORK.join(', ')}`);
+const named = process.argv.slice(2) as WorkerType[];
+const work = named.length > 0 ? named : [...WORKER_TYPES];
+const unknown = work.find(kind => !WORKER_TYPES.includes(kind));
+if (unknown)
+  exitWith(`windlass: there is no work named ${unknown}; there is ${WORKER_TYPES.join(', ')}`);
 
-const title = work.length === WORK.length ? 'windlass-worker' : `windlass-worker-${work.join('-')}`;
+const title =
+  work.length === WORKER_TYPES.length ? 'windlass-worker' : `windlass-worker-${work.join('-')}`;
 const life = beginProcess(title);
 
 try {
@@ -78,7 +80,7 @@ async function main(): Promise<void> {
   // Without these keys it would claim and fail jobs that other workers can run.
   if (!config.SEAL_PRIVATE_KEYS && work.some(opensCredentials))
     exitWith(
-      `windlass: SEAL_PRIVATE_KEYS is not set; ${WORK.filter(opensCredentials).join(' and ')} workers open credentials`,
+      `windlass: SEAL_PRIVATE_KEYS is not set; ${WORKER_TYPES.filter(opensCredentials).join(' and ')} workers open credentials`,
     );
   const database = openDatabase(config.DATABASE_URL, {
     directUrl: config.DATABASE_DIRECT_URL,

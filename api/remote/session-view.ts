@@ -51,7 +51,7 @@ export const tagOf = ({
 export function viewSession(
   config: Config,
   row: SessionRecord,
-  { lastEnd, isHeld }: { lastEnd: string | null; isHeld: boolean },
+  { lastEnd, isConnectionHeld }: { lastEnd: string | null; isConnectionHeld: boolean },
 ) {
   const idleSince = Math.max(row.accessed.getTime(), lastEnd ? new Date(lastEnd).getTime() : 0);
   return {
@@ -62,7 +62,7 @@ export function viewSession(
     // Without an agent there is nothing else.
     startup: row.agent ? row.startup : ('each' as const),
     env: row.envNames ?? [],
-    state: stateOf(row, isHeld),
+    state: stateOf(row, isConnectionHeld),
     engines: row.engines,
     created: row.created,
     accessed: row.accessed,
@@ -70,7 +70,7 @@ export function viewSession(
   };
 }
 
-function stateOf({ opened, interactive }: SessionRecord, isHeld: boolean) {
+function stateOf({ opened, interactive }: SessionRecord, isConnectionHeld: boolean) {
   if (!opened) return 'challenge' as const;
-  return interactive && !isHeld ? ('reconnect' as const) : ('open' as const);
+  return interactive && !isConnectionHeld ? ('reconnect' as const) : ('open' as const);
 }

@@ -4,7 +4,7 @@ import { SESSION_COLUMNS } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
-import { isHeld } from '../../shared/ssh/held-sessions.ts';
+import { isConnectionHeld } from '../../shared/ssh/session-holder.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { publicPath } from '../http/public-url.ts';
@@ -37,12 +37,12 @@ export default routes('json-body', (router, api) => {
   const findRecord = async (tx: Tx, req: Request, res: Response) => {
     const row = await findSession(tx, keyOf(req, res));
     const [more] = await tx
-      .select({ lastEnd, isHeld })
+      .select({ lastEnd, isConnectionHeld })
       .from(sessions)
       .where(eq(sessions.sid, row.sid));
     return viewSession(api.config, row, {
       lastEnd: more?.lastEnd ?? null,
-      isHeld: more?.isHeld ?? false,
+      isConnectionHeld: more?.isConnectionHeld ?? false,
     });
   };
 
@@ -58,7 +58,9 @@ export default routes('json-body', (router, api) => {
       handle: async ({ res, query }) => {
         const owner = currentUser(res).username;
         const where = and(eq(sessions.owner, owner), isActive(db, api.config.SESSION_IDLE_TIMEOUT));
-        const rows = db.select({ session: SESSION_COLUMNS, lastEnd, isHeld }).from(sessions);
+        const rows = db
+          .select({ session: SESSION_COLUMNS, lastEnd, isConnectionHeld })
+          .from(sessions);
         const page = await readPage(rows, query(), { by: sessions.sid, key: 'sid', where }, row =>
           viewSession(api.config, row.session, row),
         );

@@ -4,7 +4,7 @@ import type { Db } from '../../shared/database/connect.ts';
 import { jobs, workers } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors/errors.ts';
 import { JOB_KINDS, JOBS } from '../../shared/jobs/catalog.ts';
-import { isHeld } from '../../shared/jobs/job-conditions.ts';
+import { hasSlot } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -94,7 +94,7 @@ async function readWorkers(db: Db, which: SQL): Promise<z.output<typeof workerRe
   const held = db
     .select({ worker: jobs.worker, jobs: sql<number>`count(*)::int`.as('jobs') })
     .from(jobs)
-    .where(sql`${isHeld} and ${jobs.leaseToken} is not null`)
+    .where(sql`${hasSlot} and ${jobs.leaseToken} is not null`)
     .groupBy(jobs.worker)
     .as('held');
   const { id, host, slots, started, seen, release: version, draining } = workers;

@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { workers } from '../../shared/database/schema.ts';
-import { opensCredentials, QUEUES_OF, WORK } from '../../shared/jobs/catalog.ts';
+import { opensCredentials, QUEUES_OF, WORKER_TYPES } from '../../shared/jobs/catalog.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { type Resealed, resealSessions } from '../../shared/secrets/reseal-sessions.ts';
 import { resealWebhooks } from '../../shared/secrets/reseal-webhooks.ts';
@@ -172,7 +172,7 @@ async function untilWorkersHave(
   }
 }
 
-const OPENING_QUEUES = WORK.filter(opensCredentials).flatMap(work => QUEUES_OF[work]);
+const OPENING_QUEUES = WORKER_TYPES.filter(opensCredentials).flatMap(type => QUEUES_OF[type]);
 
 async function listWorkersWithout({ db }: Database, id: string): Promise<string[]> {
   const rows = await db

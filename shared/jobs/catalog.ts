@@ -17,8 +17,8 @@ export const QUEUES_OF = {
   parse: ['parse'],
   upkeep: [],
 } as const satisfies Record<string, readonly QueueName[]>;
-export type Work = keyof typeof QUEUES_OF;
-export const WORK = Object.keys(QUEUES_OF) as Work[];
+export type WorkerType = keyof typeof QUEUES_OF;
+export const WORKER_TYPES = Object.keys(QUEUES_OF) as WorkerType[];
 
 /** The one definition of a kind of job, from which every list and special treatment of kinds is derived. */
 interface Definition {
@@ -279,6 +279,8 @@ export type Result<K extends JobKind> = z.output<(typeof JOBS)[K]['result']>;
 type KindsWith<Members> = {
   [K in JobKind]: (typeof JOBS)[K] extends Members ? K : never;
 }[JobKind];
+/** Kinds that use a session, or open one. */
+export type KindWithSession = KindsWith<{ session: 'uses' | 'opens' }>;
 /** Kinds that need an open session and nothing else. */
 export type SessionKind = KindsWith<{ session: 'uses'; parent?: never }>;
 /** Of these, the ones whose output is streamed to the client. */
@@ -304,13 +306,15 @@ export function jobDefinition(kind: JobKind): Definition {
 }
 
 /** Whether such workers open the credentials of sessions. */
-export const opensCredentials = (work: Work) =>
-  JOB_KINDS.some(kind => jobDefinition(kind).session && workOf(kind) === work);
+export const opensCredentials = (type: WorkerType) =>
+  JOB_KINDS.some(kind => jobDefinition(kind).session && workerTypeOf(kind) === type);
 
 /** The workers that do such jobs. */
-export function workOf(kind: JobKind): Work {
+export function workerTypeOf(kind: JobKind): WorkerType {
   const { queue } = JOBS[kind];
-  const found = WORK.find(work => (QUEUES_OF[work] as readonly QueueName[]).includes(queue));
+  const found = WORKER_TYPES.find(type =>
+    (QUEUES_OF[type] as readonly QueueName[]).includes(queue),
+  );
   if (!found) throw new Error(`no workers serve the queue ${queue}`);
   return found;
 }

@@ -1,6 +1,6 @@
 import { ADVISORY_LOCKS } from '../database/advisory-locks.ts';
 import { QUEUES, type QueueName } from './catalog.ts';
-import { IS_HELD, IS_WAITING } from './job-conditions.ts';
+import { HAS_SLOT, IS_WAITING } from './job-conditions.ts';
 import { IS_ALIVE } from './lease.ts';
 
 /**
@@ -53,7 +53,7 @@ export function dispatchedAtOnce(queue: QueueName, limitShare: number): string {
     when (
       select held.n < alive.slots and held.own < ceil(alive.slots * ${Math.min(limitShare, HALF)})
       from (${slotsOf(queue)}) alive(slots), (
-        select count(*) as n, count(*) filter (where owner = asked.owner) as own ${ofQueue} and ${IS_HELD} and ${OF_ACTIVE_WORKERS}
+        select count(*) as n, count(*) filter (where owner = asked.owner) as own ${ofQueue} and ${HAS_SLOT} and ${OF_ACTIVE_WORKERS}
       ) held
     ) then now() end`;
 }

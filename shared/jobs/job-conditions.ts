@@ -13,7 +13,7 @@ export const IS_WAITING = 'num_nonnulls(finished, lease_token, dispatched) = 0';
 /** 1: its host was away when it was last tried; else 0. */
 export const IS_AWAY = 'num_nonnulls(unreachable_since)';
 /** Takes a slot: it was dispatched, or a worker has its lease. The index is jobs_held. */
-export const IS_HELD = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token, dispatched) > 0';
+export const HAS_SLOT = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token, dispatched) > 0';
 /** No worker has its lease: for statements that name the rows by their ids. */
 const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
 
@@ -26,7 +26,7 @@ const HAS_ENDED = 'num_nonnulls(finished) = 1';
 export const isNotEnded = sql.raw(NOT_ENDED);
 export const hasEnded = sql.raw(HAS_ENDED);
 export const isWaiting = sql.raw(IS_WAITING);
-export const isHeld = sql.raw(IS_HELD);
+export const hasSlot = sql.raw(HAS_SLOT);
 export const isNotLeased = sql.raw(NOT_LEASED);
 
 /** How long an ended session keeps its sealed credential, with which its runs and batch jobs are removed from their host. */

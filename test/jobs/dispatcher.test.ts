@@ -50,10 +50,10 @@ const untilTakenBack = (id: string) =>
   waitFor(
     async () =>
       (await database.sql`select 1 from jobs where id = ${id} and lease_token is null`).length > 0,
-    { what: 'the lease to be taken back', timeoutMs: 30_000 },
+    { what: 'the lease to be reclaimed', timeoutMs: 30_000 },
   );
 
-test('leases are taken back while dispatching hangs', async () => {
+test('leases are reclaimed while dispatching hangs', async () => {
   await untilTakenBack(await insertExpired());
   // Without the programs' own limit on transactions that do nothing.
   const holder = postgres(given.url, { max: 1 });

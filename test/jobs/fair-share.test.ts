@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Database } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import { lockOf, shareRules } from '../../shared/jobs/fair-share.ts';
-import { IS_HELD } from '../../shared/jobs/job-conditions.ts';
+import { HAS_SLOT } from '../../shared/jobs/job-conditions.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
@@ -55,7 +55,7 @@ const dispatch = (share = '0.5') => {
 /** How many slots each user has. */
 async function slots(): Promise<Record<string, number>> {
   const rows = await database.sql.unsafe<{ owner: string; n: number }[]>(
-    `select owner, count(*)::int as n from jobs where ${IS_HELD} group by owner order by owner`,
+    `select owner, count(*)::int as n from jobs where ${HAS_SLOT} group by owner order by owner`,
   );
   return Object.fromEntries(rows.map(({ owner, n }) => [owner, n]));
 }

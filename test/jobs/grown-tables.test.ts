@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJob } from '../../shared/jobs/cancel.ts';
-import { IS_HELD } from '../../shared/jobs/job-conditions.ts';
+import { HAS_SLOT } from '../../shared/jobs/job-conditions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
@@ -186,7 +186,7 @@ describe('on a table that has grown, after statistics that are older', () => {
       SOME,
       async () => {
         await database.sql.unsafe(
-          `update jobs set dispatched = null where queue = 'remote' and ${IS_HELD}`,
+          `update jobs set dispatched = null where queue = 'remote' and ${HAS_SLOT}`,
         );
         return () => dispatchWaiting(context, { queue: 'remote', last: '' });
       },

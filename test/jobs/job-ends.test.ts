@@ -227,7 +227,9 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   });
   const id = newId();
   const payload = { command: 'true' };
-  await db.insert(jobs).values({ id, kind: 'command', queue: 'remote', owner: 'u', payload });
+  await db
+    .insert(jobs)
+    .values({ id, kind: 'command', queue: 'remote', session: 's', owner: 'u', payload });
   const worker = {
     ...{ id: 'w', log, notifications, leases, metrics, stopping: new AbortController().signal },
     database: { ...database, db: lateAnswers },
@@ -243,7 +245,7 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   expect(lines).toEqual([]);
 });
 
-test('a job whose last output a failover lost is taken back, though its worker holds it still', async () => {
+test('a job whose last output a failover lost is abandoned, though its worker holds it still', async () => {
   const { db } = database;
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);
@@ -252,7 +254,9 @@ test('a job whose last output a failover lost is taken back, though its worker h
   const objects = new FileStore(given.path);
   const id = newId();
   const payload = { command: 'true' };
-  await db.insert(jobs).values({ id, kind: 'command', queue: 'remote', owner: 'u', payload });
+  await db
+    .insert(jobs)
+    .values({ id, kind: 'command', queue: 'remote', session: 's', owner: 'u', payload });
   const worker = {
     ...{ id: 'w', log, notifications, leases, metrics, database, objects },
     ...{ stopping: new AbortController().signal, config: readConfig({}) },
@@ -274,7 +278,7 @@ test('a job whose last output a failover lost is taken back, though its worker h
   expect(await read({ id })).toMatchObject({ state: 'running', leaseToken: null });
 });
 
-test('a copy that was cancelled while its worker stops ends, and is not given back', async () => {
+test('a copy that was cancelled while its worker stops ends, and is not released', async () => {
   const { db } = database;
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);
@@ -283,7 +287,9 @@ test('a copy that was cancelled while its worker stops ends, and is not given ba
   const stop = new AbortController();
   const id = newId();
   const payload = { upload: newId(), file: 0, part: 0, path: '/x' };
-  await db.insert(jobs).values({ id, kind: 'copy', queue: 'remote', owner: 'u', payload });
+  await db
+    .insert(jobs)
+    .values({ id, kind: 'copy', queue: 'remote', session: 's', owner: 'u', payload });
   const use = async () => {
     await cancelJobs(db, eq(jobs.id, id));
     await leases.renew();

@@ -62,8 +62,8 @@ async function insertDispatched(
   payload: object = { command: 'true' },
 ): Promise<string> {
   const id = newId();
-  await database.sql`insert into jobs (id, kind, queue, owner, payload, epoch, dispatched)
-    values (${id}, ${kind}, 'remote', 'alice', ${JSON.stringify(payload)}::jsonb, 1, now())`;
+  await database.sql`insert into jobs (id, kind, queue, session, owner, payload, epoch, dispatched)
+    values (${id}, ${kind}, 'remote', 's', 'alice', ${JSON.stringify(payload)}::jsonb, 1, now())`;
   return id;
 }
 
@@ -133,7 +133,7 @@ test('a renewal changes one narrow row in its page, however many jobs it is for'
   await one.close();
 });
 
-test('a job that a failover gave back to a worker which had ended it is taken back', async () => {
+test('a claim that a failover restored at a worker which had ended its job is abandoned', async () => {
   const worker = makeWorker(database, { lookMs: 0 });
   const [kept, ended] = [await claimNew(worker), await claimNew(worker)];
   // Its end was committed on the old server alone.
@@ -158,10 +158,8 @@ test('a command whose end a failover lost is not requested again', async () => {
     stopping: new AbortController().signal,
   } as unknown as WorkerContext;
   let before: { lease_token: string; worker: string } | undefined;
-  const end: Handler<JobKind> = async ({ job, update }) => {
-    const run = { runAt: new Date(), runPlace: 'boot fences' };
-    await update(run);
-    Object.assign(job, run);
+  const end: Handler<JobKind> = async ({ update }) => {
+    await update({ runAt: new Date(), runPlace: 'boot fences' });
     [before] = await database.sql<{ lease_token: string; worker: string }[]>`
       select lease_token, worker from jobs where id = ${id}`;
     return { result: { returncode: 0 } };
@@ -315,7 +313,7 @@ test('a job whose row is locked keeps no lease from being renewed', async () => 
   }
 });
 
-test('a locked row of an abandoned claim keeps no lease from being renewed, and is taken back later', async () => {
+test('a locked row of an abandoned claim keeps no lease from being renewed, and is written later', async () => {
   const worker = makeWorker();
   const held = await claimNew(worker);
   const abandoned = { id: await insertDispatched(), token: newId() };
@@ -378,7 +376,7 @@ test('of a renewal and a reclaim at once the first wins, and the other knows', a
   }
 });
 
-test('a job whose claim was committed and not answered is taken back by the worker that lives on, as a loss', async () => {
+test('a claim that was committed and not answered is abandoned by its worker, as a loss', async () => {
   const { hostname, port } = new URL(given.url);
   const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
   const cut = openDatabase(given.url.replace(`:${port}/`, `:${proxy.port}/`), { max: 1 });
@@ -407,7 +405,7 @@ test('a job whose claim was committed and not answered is taken back by the work
   }
 });
 
-test('a job whose attempt the database cut short is taken back by the worker that lives on, as a loss', async () => {
+test('a job whose attempt the database cut short is abandoned by its worker, as a loss', async () => {
   const { id, renewer } = makeWorker();
   // Its lease would be renewed for this one.
   await claimNew({ id, renewer, over: database });

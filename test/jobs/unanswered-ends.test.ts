@@ -46,7 +46,7 @@ test('a video that fits the limit is kept, although its end is written twice whe
     const payload = { type: 'video/mp4', images: ['/a.png'], fps: 25 };
     await direct.db
       .insert(jobs)
-      .values({ id, kind: 'video', queue: 'video', owner: user, payload });
+      .values({ id, kind: 'video', queue: 'video', session: 's', owner: user, payload });
     const video = async () => {
       const bytes = await objects.put(object, Buffer.alloc(60));
       return {

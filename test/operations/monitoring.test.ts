@@ -139,7 +139,7 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
     );
   });
 
-  test('a worker that was killed is a lease taken back, a retake, and a worker less', async () => {
+  test('a worker that was killed is a reclaimed lease, a retake, and a worker less', async () => {
     const job = await launchAsync(client, sid, 'exec sleep 600');
     const pid = await holderOf(client, job.id);
     const before = await readMetrics(client);

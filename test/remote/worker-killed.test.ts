@@ -60,7 +60,7 @@ describeForms(missingPrograms('sshd'), 'a worker killed while its command counts
 
   const sizeOf = async (id: string) => (await readOutput(service.client, id)).length;
 
-  /** The worker that takes back what dead ones held says so. */
+  /** The worker that reclaims what dead ones held says so. */
   async function findDispatcher(host: FaultHost): Promise<number> {
     const said = service.stack.log().length;
     const count = await launchEndlessCount(service, host, await openAnother(host));

@@ -15,7 +15,7 @@ const CLAIM = /^with "given".* "lease" as/;
 const END = /^with "given" as \([^)]*\) update "jobs" set "state"/;
 const OF_GIVEN = String.raw`\(\(select value from given\) -> "jobs"\."id"\)`;
 const HAS_TOKEN = new RegExp(`"jobs"\\."lease_token" = ${OF_GIVEN} ->> 'token'`);
-const GIVE_UP = /^update "jobs" set "state" = case when \("jobs"\."consecutive_losses"/;
+const ABANDON = /^update "jobs" set "state" = case when \("jobs"\."consecutive_losses"/;
 const STORE = /^update "jobs" set .*"stdout_bytes" = \$2/;
 const RECLAIM = /^with "seen".* "expired" as/;
 const LOOK_AT_LEASES = /as lease\s+from "jobs"/;
@@ -79,9 +79,9 @@ export const PLANTED_FAULTS: PlantedFault[] = [
     ],
   },
   {
-    name: 'a claim is given up without a look at the token',
+    name: 'a claim is abandoned without a look at the token',
     seed: 113,
-    where: GIVE_UP,
+    where: ABANDON,
     change: [[/"jobs"\."lease_token" = \$10/, '$10::text is not null']],
   },
   {
@@ -110,7 +110,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
     ],
   },
   {
-    name: 'leases of the dead are never taken back',
+    name: 'leases of the dead are never reclaimed',
     seed: 7,
     where: RECLAIM,
     change: [[IS_AS_SEEN, 'false']],

@@ -66,6 +66,7 @@ function makeContext(actor: Actor, { database, queue, host }: Surroundings) {
   let connectedAt = Number.NEGATIVE_INFINITY;
   const sessions = {
     has: () => true,
+    find: () => undefined,
     hasAgent: async (sid: string) => sid.endsWith('agent'),
     use: async (_sid: string, signal: AbortSignal, work: (session: object) => Promise<unknown>) => {
       signal.throwIfAborted();

@@ -199,7 +199,7 @@ const NAMES: [RegExp, string][] = [
   [/set "epoch" =/, 'gives slots'],
   [/^with "given".* update "jobs" set "state"/, 'ends the job'],
   [/"cancel_requested" = coalesce/, 'requests the cancel'],
-  [/set "state" = case.*"consecutive_losses"/, 'gives up a claim'],
+  [/set "state" = case.*"consecutive_losses"/, 'abandons a claim'],
   [/"stdout_bytes" = /, 'stores output'],
   [/set "run_at"/, 'promises to run it (run_at)'],
   [/set "dispatched" = .*"not_before"/, 'defers what it does not understand'],

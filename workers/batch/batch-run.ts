@@ -304,6 +304,5 @@ export class BatchRun {
 
   async #update(set: Partial<JobRow>): Promise<void> {
     await this.#context.update(set);
-    Object.assign(this.#job, set);
   }
 }

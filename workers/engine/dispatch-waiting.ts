@@ -9,7 +9,7 @@ import {
   shareRules,
   slotsOf,
 } from '../../shared/jobs/fair-share.ts';
-import { anyOf, IS_HELD, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
+import { anyOf, HAS_SLOT, hasSlot, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { UNCLAIMED_SECONDS } from '../../shared/jobs/lease.ts';
 import { readUnderstoodByQueue, type Understood } from '../../shared/jobs/payload-versions.ts';
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
@@ -73,7 +73,7 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   const [, counted] = (await tx.execute(
     sql.raw(`select pg_advisory_xact_lock(${lockOf(queue)});
       select (${slotsOf(queue)}) as slots, (
-        select count(*)::int from jobs where queue = ${quote(queue)} and ${IS_HELD} and ${OF_ACTIVE_WORKERS}) as held`),
+        select count(*)::int from jobs where queue = ${quote(queue)} and ${HAS_SLOT} and ${OF_ACTIVE_WORKERS}) as held`),
   )) as unknown as { slots: number; held: number }[][];
   const { slots = 0, held = 0 } = counted?.[0] ?? {};
   const free = slots - held;
@@ -110,7 +110,7 @@ export async function redispatchUnclaimed(context: Context, queue: QueueName): P
   const { db } = context.database;
   const isOverdue = and(
     eq(jobs.queue, queue),
-    isHeld,
+    hasSlot,
     sql`lease_token is null`,
     sql`${jobs.dispatched} < now() - ${`${UNCLAIMED_SECONDS} seconds`}::interval`,
   );

@@ -1,6 +1,6 @@
 import { and, isNotNull, sql } from 'drizzle-orm';
 import { jobs, leases } from '../../shared/database/schema.ts';
-import { isHeld } from '../../shared/jobs/job-conditions.ts';
+import { hasSlot } from '../../shared/jobs/job-conditions.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { WorkerContext } from '../context.ts';
 import { LOSS } from './losses.ts';
@@ -20,7 +20,7 @@ export interface SeenLease extends Versioned {
 /** Another one after each statement: a long transaction that goes on is not stuck. */
 const transactionVersion = sql`concat(xact_start, ' ', query_start, ' ', state_change)`;
 
-/** What the dispatcher takes from silent workers. */
+/** What the dispatcher reclaims from silent workers. */
 export class SilentWorkers {
   readonly #leases: Unchanged<SeenLease>;
   readonly #transactions: Unchanged<Versioned>;
@@ -61,7 +61,7 @@ export class SilentWorkers {
   }
 }
 
-const isLeased = and(isHeld, isNotNull(jobs.leaseToken));
+const isLeased = and(hasSlot, isNotNull(jobs.leaseToken));
 /** A claim by a worker of the previous release, which has no lease row and renews `lease_expires` of each job. */
 const isOlder = sql`not exists (select from ${leases} where ${leases.worker} = ${jobs.worker})`;
 /** Each renewal changes xmin, whatever the clock says. */
@@ -80,8 +80,7 @@ export async function readLeases({ database }: Pick<Context, 'database'>): Promi
 }
 
 /**
- * Releases the jobs whose lease is still as it was seen, with a delay that grows with each loss; after 20 losses in a
- * row they fail.
+ * Reclaims the jobs whose lease is still as it was seen: each waits longer after each loss, and fails after 20 in a row.
  */
 export async function reclaimLeases(context: Context, seen: SeenLease[]): Promise<void> {
   const { db } = context.database;
@@ -119,7 +118,7 @@ export async function reclaimLeases(context: Context, seen: SeenLease[]): Promis
     .returning({ id: jobs.id, worker: jobs.worker, requestId: jobs.requestId });
   context.metrics.leasesExpired(rows.length);
   for (const { id, ...row } of rows) {
-    context.log.warn({ job: id, ...row }, 'a worker was lost; its job waits for another');
+    context.log.warn({ job: id, ...row }, 'a worker was lost; its job is reclaimed');
     context.notifications.publish('job', id);
   }
 }

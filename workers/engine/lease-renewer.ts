@@ -8,7 +8,7 @@ import type { JobEnd } from './end-jobs.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import type { JobSignals } from './job-signals.ts';
 import { listClaims, renewLease } from './leases.ts';
-import { endAgain, loseClaim } from './losses.ts';
+import { abandonClaim, endAgain } from './losses.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The lease of one job that this worker runs. */
@@ -39,7 +39,7 @@ interface RenewerContext {
 const ABANDONED_MS = 30_000;
 /** What is claimed or ended now is known, or gone, at the next look. */
 const LOOK_MS = 30_000;
-/** A failover takes back the ends of its last seconds. */
+/** A failover undoes the ends of its last seconds. */
 const MAX_ENDED = 10_000;
 
 /**
@@ -112,9 +112,8 @@ export class LeaseRenewer {
   }
 
   /**
-   * Takes back a claim that nobody here works on: its answer was lost, or neither an end nor a release could be
-   * written. The claim could otherwise hold as long as this process lives. The attempt counts as lost, unless the job
-   * had ended.
+   * Gives up a claim that nobody here works on: its answer was lost, or neither an end nor a release could be written.
+   * It could otherwise hold as long as this process lives. It counts as a loss, unless the job had ended.
    */
   abandon({ id, token }: Claim, ended: EndedJob = {}): void {
     this.#abandoned.set(token, { ...ended, id, token, until: performance.now() + ABANDONED_MS });
@@ -138,7 +137,7 @@ export class LeaseRenewer {
         await this.#renew([...this.#leases.values()]);
         if (performance.now() - this.#lookedAt >= this.#lookMs) await this.#abandonStrays();
       }
-      for (const claim of this.#abandoned.values()) await this.#takeBack(claim);
+      for (const claim of this.#abandoned.values()) await this.#writeAbandoned(claim);
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
       this.#context.log.warn({ err: error }, 'leases could not be renewed');
@@ -149,7 +148,7 @@ export class LeaseRenewer {
     this.#stop();
   }
 
-  /** Aborts the job's signals with LeaseLost, once. A job that has ended here is no longer tracked. */
+  /** Another has the job: aborts its signals with LeaseLost, once. A job that has ended here is no longer tracked. */
   lose(lease: TrackedLease): void {
     if (this.#leases.get(lease.id)?.token !== lease.token) return;
     this.#leases.delete(lease.id);
@@ -172,8 +171,9 @@ export class LeaseRenewer {
   }
 
   /**
-   * An asynchronous failover may lose the commit that gave a job up: the job is this worker's again, whose other jobs
-   * keep its lease. What had ended must not be done again: hosts forget runs, and a file may be another one since.
+   * An asynchronous failover may lose the commit that ended or released a job: then it is this worker's again, which
+   * renews its lease for its other jobs. What had ended must not be done again: hosts forget runs, and a file may be
+   * another one since.
    */
   async #abandonStrays(): Promise<void> {
     const { database, id, log } = this.#context;
@@ -184,18 +184,18 @@ export class LeaseRenewer {
       if (!this.#strays.has(claim.token)) continue;
       log.warn(
         { job: claim.id },
-        'the database gave a job back that had ended here; it is taken back',
+        'a claim that was over here holds in the database; it is abandoned',
       );
       this.abandon(claim, this.#ended.get(claim.id));
     }
     this.#strays = new Set(strays.map(({ token }) => token));
   }
 
-  async #takeBack(claim: Claim & EndedJob & { until: number }): Promise<void> {
+  async #writeAbandoned(claim: Claim & EndedJob & { until: number }): Promise<void> {
     const { db } = this.#context.database;
-    const isHeld = claim.ending
+    const stillHolds = claim.ending
       ? await endAgain(db, { claim, ending: claim.ending })
-      : await loseClaim(db, claim, claim.run);
-    if (!isHeld && performance.now() > claim.until) this.#abandoned.delete(claim.token);
+      : await abandonClaim(db, claim, claim.run);
+    if (!stillHolds && performance.now() > claim.until) this.#abandoned.delete(claim.token);
   }
 }

@@ -28,7 +28,7 @@ export async function updateLeasedQuietly(tx: Tx, claim: Claim, set: Changes): P
   if (rows.length === 0) throw new LeaseLost(claim.id);
 }
 
-/** Gives the job up for any worker to claim after so many seconds. It does not count as a lost worker. */
+/** Releases the job for any worker to claim after so many seconds. It does not count as a loss. */
 export async function releaseJob(
   db: Db,
   claim: Claim,

@@ -2,7 +2,7 @@ import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leases, workers } from '../../shared/database/schema.ts';
-import { anyOf, isHeld, isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { anyOf, hasSlot, isNotEnded } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { Claim } from './fencing-token.ts';
 
@@ -47,7 +47,7 @@ export async function renewLease(
 ): Promise<Map<string, boolean>> {
   const [lease] = await renew(db).execute({ worker });
   if (claims.length === 0) return new Map();
-  const isHeld = and(
+  const isOurs = and(
     sql`${jobs.id} = ${anyOf(claims.map(({ id }) => id))}`,
     sql`${jobs.leaseToken} = ${anyOf(claims.map(({ token }) => token))}`,
     isNotEnded,
@@ -55,12 +55,12 @@ export async function renewLease(
   const rows = await db
     .select({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` })
     .from(jobs)
-    .where(isHeld);
+    .where(isOurs);
   if (lease?.olderIsAlive) {
     const free = db
       .select({ id: jobs.id })
       .from(jobs)
-      .where(isHeld)
+      .where(isOurs)
       .for('update', { skipLocked: true });
     await db
       .update(jobs)
@@ -75,6 +75,6 @@ export async function listClaims(db: Db, worker: string): Promise<Claim[]> {
   const rows = await db
     .select({ id: jobs.id, token: jobs.leaseToken })
     .from(jobs)
-    .where(and(isHeld, eq(jobs.worker, worker), isNotNull(jobs.leaseToken)));
+    .where(and(hasSlot, eq(jobs.worker, worker), isNotNull(jobs.leaseToken)));
   return rows.flatMap(({ id, token }) => (token === null ? [] : { id, token }));
 }

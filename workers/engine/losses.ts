@@ -32,7 +32,11 @@ export const LOSS = {
  * Records that the attempt under this claim was lost, if the claim still holds. Waits for no lock, because lease
  * renewals come after it. Returns true if the row was locked: then the claim still holds. `set`: further changes.
  */
-export async function loseClaim(db: Db, claim: Claim, set: Partial<JobRow> = {}): Promise<boolean> {
+export async function abandonClaim(
+  db: Db,
+  claim: Claim,
+  set: Partial<JobRow> = {},
+): Promise<boolean> {
   await db
     .update(jobs)
     .set({ ...LOSS, ...set })
@@ -40,7 +44,7 @@ export async function loseClaim(db: Db, claim: Claim, set: Partial<JobRow> = {})
   return rowExists(db, jobs, leasedBy(claim));
 }
 
-/** As loseClaim(), for a job whose end a failover lost. */
+/** As abandonClaim(), for a job whose end a failover lost. */
 export async function endAgain(db: Db, ended: Ended): Promise<boolean> {
   await db.transaction(async tx => {
     if ((await unlocked(tx, ended.claim)).length > 0) await endJobs(tx, [ended]);

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
 import { OF_ACTIVE_WORKERS, quote, type ShareRules } from '../../shared/jobs/fair-share.ts';
-import { IS_AWAY, isHeld, isWaiting } from '../../shared/jobs/job-conditions.ts';
+import { hasSlot, IS_AWAY, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { isUnderstood, type Understood } from '../../shared/jobs/payload-versions.ts';
 
 export interface Picked extends Record<string, unknown> {
@@ -57,7 +57,7 @@ export function pickNext(
       select (select owner ${waiting} and owner > owners.owner order by owner limit 1)
       from owners where owners.owner is not null
     ), held as (
-      select owner, count(*) as slots ${ofQueue} and ${isHeld} and ${sql.raw(OF_ACTIVE_WORKERS)} group by owner
+      select owner, count(*) as slots ${ofQueue} and ${hasSlot} and ${sql.raw(OF_ACTIVE_WORKERS)} group by owner
     ), due as (
       select owners.owner, next.id, coalesce(held.slots, 0) + next.place as turn
       from owners left join held on held.owner = owners.owner cross join lateral (

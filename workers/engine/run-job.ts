@@ -8,7 +8,13 @@ import {
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { isJobKind, JOBS, type JobKind, type Payload } from '../../shared/jobs/catalog.ts';
+import {
+  isJobKind,
+  JOBS,
+  type JobKind,
+  jobDefinition,
+  type Payload,
+} from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
@@ -68,7 +74,7 @@ export async function runJob(
     await attempt.succeed(await attempt.work(handlers));
   } catch (error) {
     await attempt.fail(error).catch((later: unknown) => {
-      log.error({ err: later }, 'a job could not be ended; it is taken back');
+      log.error({ err: later }, 'a job could not be ended; its claim is abandoned');
       worker.leases.abandon(claim);
     });
   } finally {
@@ -109,7 +115,8 @@ class Attempt {
     this.context = {
       worker,
       job: row,
-      // work() parses it, which may fail: the row may be from a newer version.
+      // work() checks both, which may fail: the row may be from a newer version.
+      sid: row.session,
       payload: row.payload as Payload<JobKind>,
       token: lease.token,
       log,
@@ -121,6 +128,7 @@ class Attempt {
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
         await retry(() => updateLeasedQuietly(worker.database.db, lease, set), DATABASE);
+        Object.assign(row, set);
       },
       withFailure: write => {
         this.#withFailure = write;
@@ -139,7 +147,10 @@ class Attempt {
       const handler = isJobKind(job.kind) && handlers.get(job.kind);
       if (!handler)
         throw new WindlassError('internal', { detail: `No worker knows how to do ${job.kind}.` });
-      this.context.payload = JOBS[job.kind as JobKind].payload.parse(job.payload);
+      const { session, payload } = jobDefinition(job.kind as JobKind);
+      if (session && job.session === null)
+        throw new WindlassError('internal', { detail: `A job ${job.kind} has no session.` });
+      this.context.payload = payload.parse(job.payload) as Payload<JobKind>;
       return await handler(this.context);
     } catch (error) {
       throw causeOf(error, this.#lease.signals);
@@ -174,7 +185,7 @@ class Attempt {
     const { log } = this.context;
     if (error instanceof LeaseLost) {
       this.#worker.leases.lose(this.#lease);
-      // Where a failover took stored output back, this attempt holds the job still.
+      // Where a failover undid stored output, this attempt holds the job still.
       this.#worker.leases.abandon(this.#lease);
       return log.warn('stopped: another worker may have the job');
     }
@@ -184,7 +195,7 @@ class Attempt {
     if (isDatabaseDown(error)) {
       log.warn(
         { err: error },
-        `${describeOutage(error)}; the job is taken back when that is mended`,
+        `${describeOutage(error)}; its claim is abandoned when that is mended`,
       );
       return this.#worker.leases.abandon(this.#lease);
     }

@@ -7,8 +7,7 @@ import { answerLogin, placeOfLogin, takeAnswers } from '../ssh/session-logins.ts
 
 /** Goes on with a login where it waits, by what the user has answered. */
 const answer: Handler<'answer'> = async context => {
-  const { worker, job, payload, signal } = context;
-  const sid = job.session ?? '';
+  const { worker, sid, payload, signal } = context;
   const place = await placeOfLogin(worker, sid, payload.challenge);
   if (place === 'elsewhere') throw new ReleaseJob('the login waits at another worker', 0.3);
   if (place === 'nowhere') throw challengeExpired();

@@ -22,7 +22,7 @@ const UNREACHABLE_RETRY_SECONDS = 30;
 const batch: Handler<'batch'> = async context => {
   const { job, payload } = context;
   // Even if the job ends now, its directory may be there, and the host's poller must remove it.
-  if (job.runAt) await followHost(context.worker.database.db, job.session ?? '');
+  if (job.runAt) await followHost(context.worker.database.db, context.sid);
   if (!job.batch) context.signal.throwIfAborted();
   const output = await context.output();
   // A connection ends it, and the home may be away all the same.

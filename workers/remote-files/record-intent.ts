@@ -11,9 +11,7 @@ export async function recordIntent({
   assertLeased,
 }: JobContext): Promise<void> {
   const before = performance.now();
-  const intent = { runAt: job.runAt ?? new Date(), runRemoved: true };
-  await update(intent);
-  Object.assign(job, intent);
+  await update({ runAt: job.runAt ?? new Date(), runRemoved: true });
   // After a cancel that came before it, a repeat of the request may have begun that knows nothing of this intent.
   await assertLeased(before);
   signal.throwIfAborted();

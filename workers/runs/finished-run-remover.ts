@@ -76,8 +76,8 @@ export class FinishedRunRemover {
 
   /** Removes the run of a job whose end is committed, in a batch with others of its session. */
   removeSoon(job: Pick<JobRow, 'id' | 'session' | 'runAt' | 'runRemoved'>): void {
-    if (!job.runAt || job.runRemoved) return;
-    const sid = job.session ?? '';
+    const { session: sid } = job;
+    if (!job.runAt || job.runRemoved || sid === null) return;
     const gathered = this.#gathered.get(sid);
     if (gathered) return void gathered.push(job.id);
     this.#gathered.set(sid, [job.id]);

@@ -59,14 +59,21 @@ function begin(given: { exec?: Exec; job?: Partial<JobRow>; begun?: () => void }
     defaults: { startup: 'once', env: {} },
     exec: (_command: string, _signal: AbortSignal, before: () => Promise<void>) => exec(before),
   };
-  const job = { session: 's', queue: 'remote', runAt: null, runRemoved: false, ...given.job };
+  const job = { queue: 'remote', runAt: null, runRemoved: false, ...given.job };
   const context = {
-    ...{ job, payload: { command: 'true' }, log: createLog({ level: 'silent', name: 'test' }) },
+    ...{
+      job,
+      sid: 's',
+      payload: { command: 'true' },
+      log: createLog({ level: 'silent', name: 'test' }),
+    },
     ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
     ...{ pin: () => signals.pin(), unpin: () => signals.unpin() },
-    ...{ assertLeased: async () => {}, update: async () => {} },
+    assertLeased: async () => {},
+    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       sessions: {
+        find: () => undefined,
         use: (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) =>
           work(session as unknown as RemoteSession),
       },

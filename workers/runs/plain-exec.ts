@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputStream } from '../../shared/jobs/output.ts';
 import { whenAborted } from '../../shared/process/abort.ts';
@@ -28,11 +27,7 @@ interface Sink {
  * and it is not repeated. Returns the exit status, 128 + n for a signal. Throws `outcome_unknown`.
  */
 export async function runPlainExec(context: JobContext<'command'>, sink: Sink): Promise<number> {
-  const { job, payload } = context;
-  const update = async (set: Pick<JobRow, 'runAt' | 'runRemoved'>) => {
-    await context.update(set);
-    Object.assign(job, set);
-  };
+  const { job, payload, update } = context;
   // Committed before the host is asked: the next worker then knows that the command may have run.
   const recordIntent = async () => {
     context.pin();

@@ -5,7 +5,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { AgentHarness, processesOf } from '../../test/harness/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/local-exec.ts';
-import type { JobContext } from '../context.ts';
+import type { SessionContext } from '../context.ts';
 import { JobSignals } from '../engine/job-signals.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
@@ -51,24 +51,26 @@ async function runSleeper(given: {
   const queue = 'video';
   const id = given.existing?.id ?? harness.newName();
   const runAt = given.existing ? new Date() : null;
-  const job = { id, session: 's', queue, runAt, consecutiveLosses: 0 };
+  const job = { id, queue, runAt, consecutiveLosses: 0 };
   const context = {
     job: job as unknown as JobRow,
+    sid: 's',
     token: harness.newName(),
     log: createLog({ level: 'silent', name: 'test' }),
     ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
     assertLeased: async (since: number) => given.onLook?.(since),
-    update: async () => {},
+    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       config: { LIMIT_SPOOL_BYTES: 1 << 20 },
       sessions: {
+        find: () => undefined,
         use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) => {
           if (given.denied) throw given.denied;
           return work({ agent: connect, close() {} } as unknown as RemoteSession);
         },
       },
     },
-  } as unknown as JobContext;
+  } as unknown as SessionContext;
   const stored = { stdout: 0, stderr: 0 };
   const outcome = runOnHost(
     context,

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
-import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import { abortable, abortableIterator } from '../../shared/process/abort.ts';
-import type { JobContext } from '../context.ts';
+import type { SessionContext } from '../context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import type { AgentClient, RunRequest as AgentRequest } from '../host-agent/client.ts';
@@ -58,7 +57,7 @@ export interface RunSink {
  * end; throws `outcome_unknown` if nobody can know whether it ran.
  */
 export async function runOnHost(
-  context: JobContext,
+  context: SessionContext,
   request: Requested,
   sink: RunSink,
 ): Promise<RunEnd> {
@@ -88,7 +87,7 @@ interface Connection {
 
 /** Does what the state machine of run-state.ts asks for, and tells it what happens. */
 class Run {
-  readonly #context: JobContext;
+  readonly #context: SessionContext;
   readonly #request: Requested;
   readonly #sink: RunSink;
   /** Signals that may abort with a cancel or a limit. */
@@ -100,7 +99,7 @@ class Run {
   /** Aborted when the phase changes. */
   #phase = new AbortController();
 
-  constructor(context: JobContext, request: Requested, sink: RunSink) {
+  constructor(context: SessionContext, request: Requested, sink: RunSink) {
     this.#context = context;
     this.#foundAwaySince = context.job.unreachableSince;
     this.#request = request;
@@ -157,7 +156,8 @@ class Run {
   async yieldSlot(error: unknown): Promise<RunEnd> {
     const since = awaySince(this.#context.job.unreachableSince, error, this.#foundAwaySince);
     this.#dispatch({ type: 'unreachable', isTooLong: isAwayTooLong(since) });
-    if (this.#state.outcome?.type === 'release') await this.#update({ unreachableSince: since });
+    if (this.#state.outcome?.type === 'release')
+      await this.#context.update({ unreachableSince: since });
     return this.#settle(this.#state.outcome);
   }
 
@@ -212,7 +212,7 @@ class Run {
     switch (this.#state.phase) {
       case 'recordingIntent':
         // Committed before the host is first asked: the next worker then knows that it may have been.
-        await this.#update({ runAt: new Date(), runPlace: placeOf(agent) });
+        await this.#context.update({ runAt: new Date(), runPlace: placeOf(agent) });
         this.#sink.begun?.();
         return this.#dispatch({ type: 'intentRecorded' });
       case 'requesting':
@@ -288,12 +288,8 @@ class Run {
 
   /** A run that lives is followed without limit, however many workers are lost. */
   async #resetLosses(): Promise<void> {
-    if (this.#context.job.consecutiveLosses > 0) await this.#update({ consecutiveLosses: 0 });
-  }
-
-  async #update(set: Partial<JobRow>): Promise<void> {
-    await this.#context.update(set);
-    Object.assign(this.#context.job, set);
+    if (this.#context.job.consecutiveLosses > 0)
+      await this.#context.update({ consecutiveLosses: 0 });
   }
 
   /** Whether a run without a record was never started, and whether it may be requested again. */

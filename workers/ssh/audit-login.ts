@@ -16,7 +16,7 @@ export async function auditFirstLogin(context: LoginContext, tx: Tx): Promise<vo
   const [row] = await tx
     .select({ opened: sessions.opened })
     .from(sessions)
-    .where(eq(sessions.sid, context.job.session ?? ''));
+    .where(eq(sessions.sid, context.sid));
   if (row?.opened === null && isToldHere(context)) await recordAudit(tx, eventOf(context));
 }
 
@@ -36,7 +36,7 @@ export async function auditRefusal<T>(context: LoginContext, login: () => Promis
 const isToldHere = ({ job }: LoginContext) =>
   job.payloadVersion >= versionsOf(job.kind as 'connect' | 'answer').usual;
 
-function eventOf({ job, payload }: LoginContext): AuditEvent {
-  const { owner: user, requestId, session: target } = job;
-  return { user, address: payload.address ?? null, requestId, action: 'session.open', target };
+function eventOf({ job, sid, payload }: LoginContext): AuditEvent {
+  const { owner: user, requestId } = job;
+  return { user, address: payload.address ?? null, requestId, action: 'session.open', target: sid };
 }

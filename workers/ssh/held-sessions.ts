@@ -1,12 +1,12 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
-import { isHeld } from '../../shared/ssh/held-sessions.ts';
+import { isConnectionHeld } from '../../shared/ssh/session-holder.ts';
 
 /** Whether another live worker has the connection of a session whose login only its user can repeat. */
 export async function isHeldElsewhere(db: Db, sid: string, worker: string): Promise<boolean> {
   const [row] = await db
-    .select({ isElsewhere: sql<boolean>`${isHeld} and ${sessions.holder} <> ${worker}` })
+    .select({ isElsewhere: sql<boolean>`${isConnectionHeld} and ${sessions.holder} <> ${worker}` })
     .from(sessions)
     .where(eq(sessions.sid, sid));
   return row?.isElsewhere ?? false;

@@ -6,7 +6,7 @@ import { abortable } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
 import { LoginNode } from '../batch/login-node.ts';
-import type { JobContext, Outcome } from '../context.ts';
+import type { JobContext, Outcome, SessionContext } from '../context.ts';
 import { ShellTimeout, toPrintError, toUnusableError } from '../host-agent/protocol/hello.ts';
 import { auditFirstLogin } from './audit-login.ts';
 import { explainAccount } from './login-errors.ts';
@@ -27,8 +27,8 @@ export async function openSession(
   context: JobContext<'connect' | 'answer'>,
   step: LoginStep,
 ): Promise<Outcome<'connect' | 'answer'>> {
-  const { worker, job } = context;
-  const which = eq(sessions.sid, job.session ?? '');
+  const { worker, sid } = context;
+  const which = eq(sessions.sid, sid);
   if (step.challenge) {
     const { id: challenge, instruction, prompts, expires } = step.challenge;
     return {
@@ -80,12 +80,12 @@ export async function openSession(
  * Throws `host_not_allowed` if the user was removed from the host's list since the first login began. Open sessions go
  * on, so later logins are not checked. The entry is locked before the session, as everywhere.
  */
-async function assertStillListed({ job }: JobContext, tx: Tx): Promise<void> {
+async function assertStillListed({ job, sid }: SessionContext, tx: Tx): Promise<void> {
   const [first] = await tx
     .select({ host: hosts })
     .from(sessions)
     .innerJoin(hosts, eq(hosts.name, sessions.hostname))
-    .where(and(eq(sessions.sid, job.session ?? ''), isNull(sessions.opened)))
+    .where(and(eq(sessions.sid, sid), isNull(sessions.opened)))
     .for('share', { of: hosts });
   if (first) assertHostFor(first.host, { username: job.owner });
 }

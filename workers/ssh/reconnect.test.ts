@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { createLog } from '../../shared/process/log.ts';
-import type { JobContext } from '../context.ts';
+import type { SessionContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { NoAnswer } from '../host-agent/no-answer.ts';
 import { withSession } from './reconnect.ts';
@@ -13,14 +14,15 @@ const silent = new WindlassError('remote_connection_failed', { cause: new NoAnsw
 /** Works once over a connection that is so old, after the host was away for 90 s. */
 function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
   const session = { connectedAt: performance.now() - age } as RemoteSession;
+  const job = {
+    ...{ queue: 'remote', kind: 'copy', runAt: null },
+    unreachableSince: new Date(Date.now() - AWAY_MS),
+  };
   const context = {
-    job: {
-      ...{ session: 's', queue: 'remote', kind: 'copy', runAt: null },
-      unreachableSince: new Date(Date.now() - AWAY_MS),
-    },
+    ...{ job, sid: 's' },
     log: createLog({ level: 'silent', name: 'test' }),
     signal: new AbortController().signal,
-    update: async () => {},
+    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       sessions: {
         find: () => ({ livesWithConnection: wasAsked }),
@@ -28,7 +30,7 @@ function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
           work(session),
       },
     },
-  } as unknown as JobContext;
+  } as unknown as SessionContext;
   return withSession(context, async () => {
     throw silent;
   });

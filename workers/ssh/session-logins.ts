@@ -11,7 +11,7 @@ import type { SessionPool } from './session-pool.ts';
 /**
  * Logs in for a session, up to the host's questions to its user. A second call for the same job continues the first.
  */
-export async function logIn(
+export async function logInForSession(
   pool: SessionPool,
   { sid, job }: { sid: string; job: string },
   signal: AbortSignal,

@@ -16,7 +16,7 @@ import { waitFor } from '../../test/harness/wait-for.ts';
 import { openSftp } from '../remote-files/sftp-requests.ts';
 import type { PooledConnection } from './pooled-connection.ts';
 import type { RemoteSession } from './remote-session.ts';
-import { answerLogin, logIn, placeOfLogin } from './session-logins.ts';
+import { answerLogin, logInForSession, placeOfLogin } from './session-logins.ts';
 import { SessionPool } from './session-pool.ts';
 
 const given = withDatabase('session-pool');
@@ -118,7 +118,7 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
 
   /** By a code, which is asked for. */
   async function logInByCode(sid: string): Promise<void> {
-    const { challenge } = await logIn(pool, { sid, job: newId() }, patient);
+    const { challenge } = await logInForSession(pool, { sid, job: newId() }, patient);
     expect(challenge?.prompts).toHaveLength(1);
     const given = { sid, challenge: challenge?.id ?? '', answers: [host.nextCode()] };
     const step = await answerLogin(pool, given, patient);
@@ -163,7 +163,7 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
 
   test('keeps no work waiting while its next login asks', async () => {
     const sid = await makeSession(host.sshd, {});
-    const { challenge } = await logIn(pool, { sid, job: newId() }, patient);
+    const { challenge } = await logInForSession(pool, { sid, job: newId() }, patient);
     await expect(present(sid)).rejects.toMatchObject({ code: 'reconnect_required' });
     const answer = { sid, challenge: challenge?.id ?? '', answers: [host.nextCode()] };
     await answerLogin(pool, answer, patient);
@@ -186,7 +186,7 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
     const sid = await makeSession(host.sshd, {});
     pool.open(sid);
     const open = vi.spyOn(pool, 'open');
-    const logins = ['first', 'second'].map(job => logIn(pool, { sid, job }, patient));
+    const logins = ['first', 'second'].map(job => logInForSession(pool, { sid, job }, patient));
     await Promise.allSettled(logins);
     const made = open.mock.results.map(({ value }) => value as PooledConnection);
     open.mockRestore();
@@ -198,7 +198,7 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
 
   test('is told as lost where the answer to its next login is wrong', async () => {
     const sid = await makeSession(host.sshd, {});
-    const { challenge } = await logIn(pool, { sid, job: newId() }, patient);
+    const { challenge } = await logInForSession(pool, { sid, job: newId() }, patient);
     await setHolder(sid);
     const given = { sid, challenge: challenge?.id ?? '', answers: ['000000'] };
     await expect(answerLogin(pool, given, patient)).rejects.toMatchObject({

@@ -11,7 +11,7 @@ import {
   videoSegments,
   workers,
 } from '../../shared/database/schema.ts';
-import { isHeld } from '../../shared/jobs/job-conditions.ts';
+import { hasSlot } from '../../shared/jobs/job-conditions.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
@@ -24,7 +24,7 @@ type BatchContext = Pick<WorkerContext, 'database' | 'stopping'>;
 export async function removeDeadWorkers({ database: { db } }: Context): Promise<void> {
   await db.delete(workers).where(lt(workers.seen, sql`now() - interval '1 hour'`));
   const isUnused = sql`not exists (select from ${workers} where ${workers.id} = ${leases.worker})
-    and not exists (select from ${jobs} where ${jobs.worker} = ${leases.worker} and ${isHeld})`;
+    and not exists (select from ${jobs} where ${jobs.worker} = ${leases.worker} and ${hasSlot})`;
   await db
     .delete(leases)
     .where(and(sql`${leases.expires} < clock() - interval '1 hour'`, isUnused));

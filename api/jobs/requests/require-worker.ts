@@ -1,7 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { workers } from '../../../shared/database/schema.ts';
 import { unavailable } from '../../../shared/errors/errors.ts';
-import { type AwaitedKind, JOBS, type QueueName, workOf } from '../../../shared/jobs/catalog.ts';
+import {
+  type AwaitedKind,
+  JOBS,
+  type QueueName,
+  workerTypeOf,
+} from '../../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../../context.ts';
 
 /** Age of the last heartbeat of all workers at which a request whose answer depends on a job is refused. */
@@ -26,7 +31,7 @@ export async function requireWorker(
     .limit(1);
   if (found) return found.isServed ? queue : FORMER_QUEUE;
   throw unavailable(
-    `no ${workOf(kind)} worker is running.`,
+    `no ${workerTypeOf(kind)} worker is running.`,
     'Try again in a while, or have an administrator start one.',
     10,
   );

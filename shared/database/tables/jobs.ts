@@ -11,7 +11,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
-import { hasEnded, IS_AWAY, isHeld, isWaiting } from '../../jobs/job-conditions.ts';
+import { hasEnded, hasSlot, IS_AWAY, isWaiting } from '../../jobs/job-conditions.ts';
 import type { JobState } from '../../jobs/job-states.ts';
 import type { BatchState } from '../../jobs/payloads/batch.ts';
 import { bytea, count, time } from './columns.ts';
@@ -98,7 +98,7 @@ export const jobs = pgTable(
       .where(isWaiting)
       .concurrently(),
     // What has a slot: never more rows than there are slots.
-    index('jobs_held').on(table.queue, table.owner).where(isHeld).concurrently(),
+    index('jobs_held').on(table.queue, table.owner).where(hasSlot).concurrently(),
     index('jobs_due')
       .on(table.queue, table.id)
       .where(sql`finished is null and lease_token is null`),

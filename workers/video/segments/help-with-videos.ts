@@ -86,12 +86,13 @@ async function encodeTaken(
   try {
     const isWanted = and(eq(jobs.id, taken.job), eq(jobs.leaseToken, taken.attempt), isNotEnded);
     const [job] = await database.db.select().from(jobs).where(isWanted);
-    if (!job) return;
+    if (!job?.session) return;
+    const { session: sid } = job;
     const payload = JOBS.video.payload.parse(job.payload);
     const frames = await recallFrames(database.db, { job: job.id, payload });
     await withScratch('video', async directory => {
       const path = join(directory, 'segment');
-      await sessions.use(job.session ?? '', ended, session =>
+      await sessions.use(sid, ended, session =>
         encodeSegment({
           ...{ session, payload, frames, segment, outputPath: path },
           limits: videoLimits(config),

@@ -1,0 +1,90 @@
+import type { JobRow } from '../../shared/database/schema.ts';
+import { isUnanswered } from '../host-agent/no-answer.ts';
+
+/** For so long a connection is tried, from the first try or from its loss. */
+const CONNECT_FOR_MS = 60_000;
+/**
+ * After so long without a connection a job yields its slot between tries, so that one absent host does not fill all
+ * slots.
+ */
+const KEEP_SLOT_MS = 4_000;
+/** After a connection that lasted this long, work has the full time again to reconnect. */
+const STABLE_MS = 5_000;
+/** And that of a host which was away before and does not answer now: longer than any wait for an answer. */
+const ANSWERED_MS = 200_000;
+const LONGEST_PAUSE_MS = 4_000;
+
+/** What follows a failure: it is thrown, the job yields its slot, or the host is tried again after a pause. */
+export type NextTry = 'throw' | 'yield' | { pauseMs: number };
+
+/** How long the host of a job has been away, over several attempts, and what follows from that. */
+export class Outage {
+  /** performance.now() when this attempt began to connect, or lost the last stable connection. */
+  #since = performance.now();
+  /** For how long earlier attempts at the job tried before they yielded their slot. */
+  #earlierMs: number;
+  readonly #keepsSlot: boolean;
+  #connectedAt: number | undefined;
+  #wasSilent = false;
+  #failures = 0;
+  #isHostAway = true;
+
+  constructor({ unreachableSince, queue }: Pick<JobRow, 'unreachableSince' | 'queue'>) {
+    this.#earlierMs = unreachableSince ? Date.now() - unreachableSince.getTime() : 0;
+    // A video would lose what it has encoded, and videos of other hosts do not queue for few slots as commands do.
+    this.#keepsSlot = queue === 'video';
+  }
+
+  /** Since when the host has been away. */
+  get began(): Date {
+    return new Date(Date.now() - this.#awayMs);
+  }
+
+  /** Since the last stable connection. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Whether the last failure is the host's absence or silence, and not the loss of a connection that worked. */
+  get isHostAway(): boolean {
+    return this.#isHostAway;
+  }
+
+  /** `userLoggedInAt`: performance.now() when the session's user made the connection, where only they can. */
+  connected(userLoggedInAt?: number): void {
+    this.#connectedAt = performance.now();
+    // The host was not away while it waited for its user. One that is silent after the login is.
+    const isLoginOfOutage =
+      userLoggedInAt !== undefined && this.#connectedAt - userLoggedInAt < this.#awayMs;
+    if (isLoginOfOutage) this.#earlierMs = 0;
+  }
+
+  /** Tells what follows a failure to connect, or one over the connection, that another connection may mend. */
+  failed(error: unknown): NextTry {
+    const connectedAt = this.#connectedAt;
+    this.#connectedAt = undefined;
+    const isSilent = connectedAt !== undefined && isUnanswered(error);
+    const wasAway = this.#wasSilent || this.#earlierMs > 0;
+    this.#wasSilent = isSilent;
+    this.#isHostAway = connectedAt === undefined || isSilent;
+    const stableMs = isSilent && wasAway ? ANSWERED_MS : STABLE_MS;
+    if (connectedAt !== undefined && performance.now() - connectedAt > stableMs) this.#begin();
+    const pauseMs = Math.min(250 * 2 ** this.#failures, LONGEST_PAUSE_MS);
+    this.#failures++;
+    if (this.#awayMs > CONNECT_FOR_MS) return 'throw';
+    const isLong = isSilent || performance.now() - this.#since > KEEP_SLOT_MS;
+    if (isLong && !this.#keepsSlot) return 'yield';
+    // Jittered, so that the jobs of a host that comes back do not all connect at once.
+    return { pauseMs: pauseMs * (0.5 + Math.random()) };
+  }
+
+  get #awayMs(): number {
+    return this.#earlierMs + performance.now() - this.#since;
+  }
+
+  #begin(): void {
+    this.#since = performance.now();
+    this.#earlierMs = 0;
+    this.#failures = 0;
+  }
+}
