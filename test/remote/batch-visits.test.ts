@@ -288,8 +288,8 @@ test('one that printed too much is ended in the visit that reads it', async () =
 
 test.each<[string, string[], Partial<BatchState>, boolean]>([
   ['submitted', ['ask', 'go'], {}, false],
-  ['voided', ['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2 }, false],
-  ['voided after a refusal', ['asked', 'go', 'answer.1'], {}, false],
+  ['revoked', ['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2 }, false],
+  ['revoked after a refusal', ['asked', 'go', 'answer.1'], {}, false],
   ['withdrawn', ['ask', 'go'], {}, true],
 ])(
   'in a home that is read-only one that cannot be %s is left for a while',

@@ -34,7 +34,7 @@ export function applyPoll(
   const { directory, stored } = job;
   const submission = submissions.get(directory);
   const batch = statuses ? withStatus(job, statuses, now) : job.batch;
-  const hasBegun = submission?.go === 'begun' || batch.phase === 'running';
+  const hasBegun = submission?.start === 'begun' || batch.phase === 'running';
   const runs = hasBegun && job.state !== 'running';
   const size = sizes.get(directory);
   const hasOutput =

@@ -70,7 +70,7 @@ export class BatchRun {
     if (!this.#job.batch) await this.#prepare();
     for (let submission = await this.#node.look(this.#directory); ; ) {
       this.#hasLooked = true;
-      if (submission.go === 'begun') await this.#takeOutput();
+      if (submission.start === 'begun') await this.#takeOutput();
       const before = this.#batch;
       const { id, phase, overFor } = before;
       const known = { submission, id, phase, overFor, overSeconds: secondsSince(before.overSince) };
@@ -120,8 +120,8 @@ export class BatchRun {
         return this.#submit();
       case 'find':
         return this.#find(submission);
-      case 'void':
-        return node.void(this.#directory);
+      case 'revoke':
+        return node.revoke(this.#directory);
       case 'withdraw':
         return node.withdraw(this.#directory);
       case 'again':
@@ -218,9 +218,9 @@ export class BatchRun {
       await this.#follow(id);
       return submission;
     }
-    if (submission.go === 'go') return this.#node.void(this.#directory);
+    if (submission.start === 'open') return this.#node.revoke(this.#directory);
     // It never runs.
-    if (submission.go === 'void') return { ...submission, ask: 'withdrawn' };
+    if (submission.start === 'revoked') return { ...submission, submit: 'withdrawn' };
     const overFor = this.#batch.overFor + 1;
     await this.#update({ batch: { ...this.#batch, phase: 'absent', overFor } });
     return this.#release(submission, ASK_AGAIN_SECONDS);
@@ -229,9 +229,10 @@ export class BatchRun {
   /** The batch system does not answer: only what the directory decides is known. */
   async #goOnUnanswered(submission: SubmissionState): Promise<SubmissionState> {
     // In whatever queue it may be, it never runs anything.
-    if (submission.go === 'void' && this.#isUnwanted) return { ...submission, ask: 'withdrawn' };
-    if (submission.go === 'go' && (await this.#wasRefused(submission)))
-      return this.#node.void(this.#directory);
+    if (submission.start === 'revoked' && this.#isUnwanted)
+      return { ...submission, submit: 'withdrawn' };
+    if (submission.start === 'open' && (await this.#wasRefused(submission)))
+      return this.#node.revoke(this.#directory);
     return this.#release(submission, ASK_AGAIN_SECONDS);
   }
 
@@ -293,7 +294,7 @@ export class BatchRun {
 
   async #release(submission: SubmissionState, seconds: number): Promise<never> {
     await this.#output.flush();
-    const isRunning = this.#job.state === 'running' || submission.go === 'begun';
+    const isRunning = this.#job.state === 'running' || submission.start === 'begun';
     const started = isRunning && !this.#job.started ? { started: new Date() } : {};
     throw new ReleaseJob('its batch system has the job', seconds, {
       ...started,

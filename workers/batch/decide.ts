@@ -17,11 +17,11 @@ export interface Known {
 
 /**
  * - `submit`: call the submit command. `find`: ask the batch system for the job's name. `cancel`: have it end the job
- * - `void`: take away the job's right to begin. `withdraw`: also the right to be submitted
+ * - `revoke`: take away the job's right to begin. `withdraw`: also the right to be submitted
  * - `again`: it never ran and never will, so submit anew. `wait`: for the next poll
  */
 export type Action =
-  | { type: 'wait' | 'submit' | 'find' | 'void' | 'again' | 'withdraw' | 'cancel' }
+  | { type: 'wait' | 'submit' | 'find' | 'revoke' | 'again' | 'withdraw' | 'cancel' }
   | { type: 'finish'; end: ExitRecord }
   /** It was ended as it should be, and nothing of it runs. */
   | { type: 'stopped' }
@@ -52,14 +52,14 @@ export function decide(known: Known): Action {
   if (submission.isGone) return { type: 'fail', why: 'gone' };
   if (submission.end) return decideEnd(known, submission.end);
   if (isUnwanted) return decideUnwanted(known);
-  if (submission.ask === 'ask') return { type: 'submit' };
-  if (submission.go === 'void') return decideVoid(known);
+  if (submission.submit === 'open') return { type: 'submit' };
+  if (submission.start === 'revoked') return decideRevoked(known);
   if (known.id === null) {
     if (known.overFor >= UNFOUND) return { type: 'fail', why: 'forgotten' };
     return submission.answer === undefined ? { type: 'wait' } : { type: 'find' };
   }
   if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
-  if (submission.go === 'go') return { type: 'void' };
+  if (submission.start === 'open') return { type: 'revoke' };
   // A job ended from outside normally leaves no record.
   if (known.phase !== 'stopped' && known.overSeconds < LATE_SECONDS) return { type: 'wait' };
   return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
@@ -78,19 +78,21 @@ function decideEnd({ id, phase, overFor, isUnwanted }: Known, end: ExitRecord): 
 }
 
 function decideUnwanted({ submission, id, phase, overFor }: Known): Action {
-  if (submission.ask === 'ask' || submission.go === 'go') return { type: 'withdraw' };
-  if (submission.ask === 'withdrawn') return { type: 'stopped' };
+  if (submission.submit === 'open' || submission.start === 'open') return { type: 'withdraw' };
+  if (submission.submit === 'withdrawn') return { type: 'stopped' };
   if (id === null) {
     if (overFor < UNFOUND) return { type: 'find' };
-    return submission.go === 'void' ? { type: 'stopped' } : { type: 'fail', why: 'forgotten' };
+    return submission.start === 'revoked'
+      ? { type: 'stopped' }
+      : { type: 'fail', why: 'forgotten' };
   }
   const isOver =
     phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED_ANSWERS);
   return isOver ? { type: 'stopped' } : { type: 'cancel' };
 }
 
-/** Voided before it began: the batch system refused it, ended it while it waited, or lost it. */
-function decideVoid({ id, phase, submission }: Known): Action {
+/** Revoked before it began: the batch system refused it, ended it while it waited, or lost it. */
+function decideRevoked({ id, phase, submission }: Known): Action {
   if (id === null)
     return submission.answer === 'overdue' ? { type: 'again' } : { type: 'fail', why: 'refused' };
   if (phase === 'absent') return { type: 'again' };

@@ -81,10 +81,12 @@ export class LoginNode {
     return this.#look(name, '');
   }
 
-  void(name: string): Promise<SubmissionState> {
-    return this.#look(name, `void ${name}`);
+  /** Takes away the job's right to begin. */
+  revoke(name: string): Promise<SubmissionState> {
+    return this.#look(name, `revoke ${name}`);
   }
 
+  /** Takes away the rights to be submitted and to begin. */
   withdraw(name: string): Promise<SubmissionState> {
     return this.#look(name, `withdraw ${name}`);
   }
