@@ -15,7 +15,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { applyPoll } from '../../workers/batch/apply-poll.ts';
-import { BatchRun } from '../../workers/batch/batch-run.ts';
+import { Visit } from '../../workers/batch/visit.ts';
 import type { JobContext } from '../../workers/context.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
@@ -75,20 +75,14 @@ async function visit({ before = () => {}, most = 0, isCancelled = false } = {}):
     ...{ job, signal, cleanupSignal, payload: { command: 'true' } },
     worker: { config: { LIMIT_OUTPUT_BYTES: most }, database: given.database() },
     assertLeased: async () => {},
-    update: async () => {},
+    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
   };
-  const run = new BatchRun(
+  const made = new Visit(
     context as unknown as JobContext<'batch'>,
     { exec, connectedAt: 0, defaults: {} } as unknown as RemoteSession,
     output as unknown as OutputWriter,
   );
-  return run.visit().then(
-    end => {
-      run.checkLimit();
-      return end;
-    },
-    (error: unknown) => error,
-  );
+  return made.run().catch((error: unknown) => error);
 }
 
 /** A submission of which these files say where it stands. */
