@@ -2,13 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { keepUploadAlive } from '../../shared/uploads/keep-upload-alive.ts';
 import type { PartMeter } from '../../shared/uploads/part-meter.ts';
-import {
-  commitPart,
-  lockUpload,
-  touchIntervalSeconds,
-  touchUpload,
-} from '../../shared/uploads/uploads.ts';
+import { commitPart, lockUpload } from '../../shared/uploads/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { ReservedPartMeter } from '../uploads/disk-reservations.ts';
 import type { UploadKey } from '../uploads/find-upload.ts';
@@ -59,11 +55,7 @@ export class UploadAppender {
     const { config, database, bodies } = this.#api;
     const announced = req.headers['content-length'];
     let end = offset;
-    const seconds = touchIntervalSeconds(config.UPLOAD_IDLE_TIMEOUT);
-    const touch = () => touchUpload(database.db, key.uid, seconds);
-    // Before the first of its parts the upload may be about to expire.
-    await touch();
-    const timer = setInterval(touch, seconds * 1_000);
+    const stopKeeping = await keepUploadAlive(database.db, key, config.UPLOAD_IDLE_TIMEOUT);
     const size = announced ? Number(announced) : undefined;
     const stored = bodies.store(key.owner, size, async reservation => {
       const sink = new AppendSink({
@@ -86,7 +78,7 @@ export class UploadAppender {
         if (this.#running.get(key.uid)?.sink === sink) this.#running.delete(key.uid);
       }
     });
-    return stored.finally(() => clearInterval(timer));
+    return stored.finally(stopKeeping);
   }
 
   /** Stores bytes as the next part, which must begin at this offset; the offset after it. */
