@@ -9,6 +9,7 @@ import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import { assertStorage } from '../../shared/quotas/storage-limits.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
+import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
 import { keepUploadAlive } from '../../shared/uploads/keep-upload-alive.ts';
 import {
   assertPartLimit,
@@ -201,8 +202,7 @@ export default routes('raw-body', (router, api) => {
         await commitPart(tx, { upload: uid, file, part, ...stored }, limits);
       });
     } catch (error) {
-      // A refusal was certainly rolled back. After other errors the outcome is unknown: garbage collection decides later.
-      if (error instanceof WindlassError) await api.objects.remove(stored.object).catch(() => {});
+      await removeIfRolledBack(api.objects, [stored.object], error);
       throw error;
     }
   }

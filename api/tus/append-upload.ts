@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
 import { keepUploadAlive } from '../../shared/uploads/keep-upload-alive.ts';
 import type { PartMeter } from '../../shared/uploads/part-meter.ts';
 import { commitPart, lockUpload } from '../../shared/uploads/uploads.ts';
@@ -9,7 +10,7 @@ import type { ApiContext } from '../context.ts';
 import { ReservedPartMeter } from '../uploads/disk-reservations.ts';
 import type { UploadKey } from '../uploads/find-upload.ts';
 import { pipeBody } from '../uploads/pipe-body.ts';
-import { type StoredBytes, storeMetered } from '../uploads/store-part.ts';
+import { storeMetered } from '../uploads/store-part.ts';
 import { AppendSink } from './append-sink.ts';
 import type { Checksum } from './protocol.ts';
 
@@ -97,15 +98,10 @@ export class UploadAppender {
         await commitPart(tx, { ...place, ...stored }, config);
       });
     } catch (error) {
-      await this.#discard(stored, error);
+      await removeIfRolledBack(objects, [stored.object], error);
       throw error;
     }
     return offset + stored.size;
-  }
-
-  /** A refusal was certainly rolled back. After other errors the outcome is unknown: garbage collection decides later. */
-  async #discard({ object }: StoredBytes, error: unknown): Promise<void> {
-    if (error instanceof WindlassError) await this.#api.objects.remove(object).catch(() => {});
   }
 }
 
