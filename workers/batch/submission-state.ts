@@ -21,7 +21,7 @@ export interface ExitRecord {
   wasToldToEnd: boolean;
 }
 
-/** By the name of the file that a rename has left. */
+/** What the file that a rename has left says, by its name. */
 const SUBMIT = new Map<string, SubmissionState['submit']>([
   ['ask', 'open'],
   ['asked', 'called'],

@@ -15,7 +15,7 @@ import {
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
-/** A job whose host cannot be reached is tried again after so long. */
+/** Seconds until a job whose host cannot be reached is tried again. */
 const UNREACHABLE_RETRY_SECONDS = 30;
 
 /** Submits a job to the batch system of the session's host exactly once, and follows it in many short visits. */

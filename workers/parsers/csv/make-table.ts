@@ -139,7 +139,7 @@ const isRegular = ({ request, dialect }: Source, { isRegular, count, hasBlankRec
   !dialect.hasUnits &&
   !(hasBlankRecords && areBlankLinesValues(request.parameters));
 
-/** Then DuckDB passes over them, but for those in quotes. */
+/** If they are, DuckDB passes over them, but for those in quotes. */
 const areBlankLinesValues = (parameters: ParserParameters<'csv'>) =>
   !nullsOf(parameters).includes('');
 

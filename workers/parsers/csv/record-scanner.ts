@@ -20,7 +20,7 @@ export interface Scan {
   /** Whether DuckDB reads the file as it is: no comments, one kind of line break, no trailing delimiters. */
   isRegular: boolean;
   hasMixedLineBreaks: boolean;
-  /** With one column: whether there are blank lines, which are values or missing ones. */
+  /** Whether a file of one column has blank lines, which are values or missing ones. */
   hasBlankRecords: boolean;
   /** Whether a quoted value has a line break. */
   hasLineBreaksInValues: boolean;
@@ -316,7 +316,7 @@ export class RecordScanner {
   }
 }
 
-/** Infinite if there is none. */
+/** The position is infinite if the byte is not there. */
 function positionOf(byte: number, chunk: Buffer, from: number): number {
   const at = chunk.indexOf(byte, from);
   return at < 0 ? Number.POSITIVE_INFINITY : at;
