@@ -9,6 +9,8 @@ import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import { assertStorage } from '../../shared/quotas/storage-limits.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
+import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
+import { keepUploadAlive } from '../../shared/uploads/keep-upload-alive.ts';
 import {
   assertPartLimit,
   assertUploadOpen,
@@ -17,8 +19,6 @@ import {
   lockUpload,
   MAX_FILES,
   MAX_PARTS,
-  touchIntervalSeconds,
-  touchUpload,
   type UploadFound,
 } from '../../shared/uploads/uploads.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
@@ -156,10 +156,8 @@ export default routes('raw-body', (router, api) => {
     const length = isForm && whole !== undefined ? mostFileBytes(req, whole) : whole;
     await refuseFull({ owner, project, uid, file, part }, length ?? 0);
     disableBodyTimeouts(res);
-    const seconds = touchIntervalSeconds(api.config.UPLOAD_IDLE_TIMEOUT);
-    const touch = () => touchUpload(db, uid, seconds);
-    if (Date.now() - found.upload.accessed.getTime() > seconds * 1_000) await touch();
-    const timer = setInterval(touch, seconds * 1_000);
+    const idleSeconds = api.config.UPLOAD_IDLE_TIMEOUT;
+    const stopKeeping = await keepUploadAlive(db, found.upload, idleSeconds);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
       return await api.bodyStore.store(owner, length, async reservation => {
@@ -168,7 +166,7 @@ export default routes('raw-body', (router, api) => {
         return isForm ? readForm(req, options) : { stored: await storeBody(req, options) };
       });
     } finally {
-      clearInterval(timer);
+      stopKeeping();
     }
   }
 
@@ -203,8 +201,7 @@ export default routes('raw-body', (router, api) => {
         await commitPart(tx, { upload: uid, file, part, ...stored }, limits);
       });
     } catch (error) {
-      // A refusal was certainly rolled back. After other errors the outcome is unknown: garbage collection decides later.
-      if (error instanceof WindlassError) await api.objects.remove(stored.object).catch(() => {});
+      await removeIfRolledBack(api.objects, [stored.object], error);
       throw error;
     }
   }

@@ -2,18 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
+import { keepUploadAlive } from '../../shared/uploads/keep-upload-alive.ts';
 import type { PartMeter } from '../../shared/uploads/part-meter.ts';
-import {
-  commitPart,
-  lockUpload,
-  touchIntervalSeconds,
-  touchUpload,
-} from '../../shared/uploads/uploads.ts';
+import { commitPart, lockUpload } from '../../shared/uploads/uploads.ts';
 import type { ApiContext } from '../context.ts';
 import { ReservedPartMeter } from '../uploads/disk-reservations.ts';
 import type { UploadKey } from '../uploads/find-upload.ts';
 import { pipeBody } from '../uploads/pipe-body.ts';
-import { type StoredBytes, storeMetered } from '../uploads/store-part.ts';
+import { storeMetered } from '../uploads/store-part.ts';
 import { AppendSink } from './append-sink.ts';
 import type { Checksum } from './protocol.ts';
 
@@ -59,11 +56,7 @@ export class UploadAppender {
     const { config, database, bodyStore } = this.#api;
     const announced = req.headers['content-length'];
     let end = offset;
-    const seconds = touchIntervalSeconds(config.UPLOAD_IDLE_TIMEOUT);
-    const touch = () => touchUpload(database.db, key.uid, seconds);
-    // Before the first of its parts the upload may be about to expire.
-    await touch();
-    const timer = setInterval(touch, seconds * 1_000);
+    const stopKeeping = await keepUploadAlive(database.db, key, config.UPLOAD_IDLE_TIMEOUT);
     const size = announced ? Number(announced) : undefined;
     const stored = bodyStore.store(key.owner, size, async reservation => {
       const sink = new AppendSink({
@@ -86,7 +79,7 @@ export class UploadAppender {
         if (this.#running.get(key.uid)?.sink === sink) this.#running.delete(key.uid);
       }
     });
-    return stored.finally(() => clearInterval(timer));
+    return stored.finally(stopKeeping);
   }
 
   /** Stores bytes as the next part, which must begin at this offset; the offset after it. */
@@ -105,15 +98,10 @@ export class UploadAppender {
         await commitPart(tx, { ...place, ...stored }, config);
       });
     } catch (error) {
-      await this.#discard(stored, error);
+      await removeIfRolledBack(objects, [stored.object], error);
       throw error;
     }
     return offset + stored.size;
-  }
-
-  /** A refusal was certainly rolled back. After other errors the outcome is unknown: garbage collection decides later. */
-  async #discard({ object }: StoredBytes, error: unknown): Promise<void> {
-    if (error instanceof WindlassError) await this.#api.objects.remove(object).catch(() => {});
   }
 }
 

@@ -120,24 +120,6 @@ function tooManyParts(): WindlassError {
   });
 }
 
-/** Records that bytes arrive, so that the upload is not idle; writes at most once in `seconds`. Ignores errors. */
-export async function touchUpload(db: Tx, uid: string, seconds: number): Promise<void> {
-  await db
-    .update(uploads)
-    .set({ accessed: sql`now()` })
-    .where(
-      and(
-        eq(uploads.uid, uid),
-        isNull(uploads.job),
-        sql`${uploads.accessed} < now() - make_interval(secs => ${seconds})`,
-      ),
-    )
-    .catch(() => {});
-}
-
-/** The interval of touchUpload() in seconds, given the idle timeout of uploads. */
-export const touchIntervalSeconds = (idleSeconds: number) => Math.min(60, idleSeconds / 4);
-
 /** Removes all parts of uploads that the caller has locked. */
 export async function removeParts(tx: Tx, uids: string[]): Promise<void> {
   const removed = await tx

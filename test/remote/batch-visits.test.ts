@@ -15,7 +15,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { applyPoll } from '../../workers/batch/apply-poll.ts';
-import { BatchRun } from '../../workers/batch/batch-run.ts';
+import { Visit } from '../../workers/batch/visit.ts';
 import type { JobContext } from '../../workers/context.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
@@ -77,18 +77,12 @@ async function visit({ before = () => {}, most = 0, isCancelled = false } = {}):
     assertLeased: async () => {},
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
   };
-  const run = new BatchRun(
+  const made = new Visit(
     context as unknown as JobContext<'batch'>,
     { exec, connectedAt: 0, defaults: {} } as unknown as RemoteSession,
     output as unknown as OutputWriter,
   );
-  return run.visit().then(
-    end => {
-      run.checkLimit();
-      return end;
-    },
-    (error: unknown) => error,
-  );
+  return made.run().catch((error: unknown) => error);
 }
 
 /** A submission of which these files say where it stands. */
@@ -288,8 +282,8 @@ test('one that printed too much is ended in the visit that reads it', async () =
 
 test.each<[string, string[], Partial<BatchState>, boolean]>([
   ['submitted', ['ask', 'go'], {}, false],
-  ['voided', ['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2 }, false],
-  ['voided after a refusal', ['asked', 'go', 'answer.1'], {}, false],
+  ['revoked', ['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2 }, false],
+  ['revoked after a refusal', ['asked', 'go', 'answer.1'], {}, false],
   ['withdrawn', ['ask', 'go'], {}, true],
 ])(
   'in a home that is read-only one that cannot be %s is left for a while',

@@ -2,13 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { SETTLED_ANSWERS } from './decide.ts';
-import type { Poll } from './login-node.ts';
-import { tokenOf } from './login-node.ts';
+import { type Poll, tokenOf } from './login-node.ts';
 
 /** An open batch job as a poll reads it. */
 export interface Followed {
   id: string;
-  /** Of its present submission. */
+  /** The directory of its present submission. */
   directory: string;
   batch: BatchState;
   state: string;
@@ -34,7 +33,7 @@ export function applyPoll(
   const { directory, stored } = job;
   const submission = submissions.get(directory);
   const batch = statuses ? withStatus(job, statuses, now) : job.batch;
-  const hasBegun = submission?.go === 'begun' || batch.phase === 'running';
+  const hasBegun = submission?.start === 'begun' || batch.phase === 'running';
   const runs = hasBegun && job.state !== 'running';
   const size = sizes.get(directory);
   const hasOutput =

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { type Action, decide, type Known } from './decide.ts';
 import type { ExitRecord, SubmissionState } from './submission-state.ts';
 
-const submission: SubmissionState = { isGone: false, ask: 'asked', go: 'go', answer: 0 };
+const files: SubmissionState = { isGone: false, submit: 'called', start: 'open', answer: 0 };
 const known: Known = {
-  submission,
+  files,
   id: '7',
   phase: undefined,
   overFor: 0,
@@ -13,46 +13,46 @@ const known: Known = {
 };
 const end: ExitRecord = { code: 0, stdout: 1, stderr: 2, wasToldToEnd: false };
 
-type Change = Partial<Omit<Known, 'submission'>> & { submission?: Partial<SubmissionState> };
+type Change = Partial<Omit<Known, 'files'>> & { files?: Partial<SubmissionState> };
 const next = (change: Change): Action =>
-  decide({ ...known, ...change, submission: { ...submission, ...change.submission } });
+  decide({ ...known, ...change, files: { ...files, ...change.files } });
 const type = (change: Change) => next(change).type;
 
 describe('submitting', () => {
   test('once: what was asked for is not asked for again', () => {
-    expect(type({ id: null, submission: { ask: 'ask' } })).toBe('submit');
-    expect(type({ id: null, submission: { answer: undefined } })).toBe('wait');
+    expect(type({ id: null, files: { submit: 'open' } })).toBe('submit');
+    expect(type({ id: null, files: { answer: undefined } })).toBe('wait');
   });
 
-  test('in doubt it is looked for by its name, and never submitted again before it is void', () => {
+  test('in doubt it is looked for by its name, and never submitted again before it is revoked', () => {
     for (const answer of [0, 1, 'overdue'] as const)
-      expect(type({ id: null, submission: { answer } })).toBe('find');
-    expect(next({ id: null, submission: { answer: 1, go: 'void' } })).toEqual({
+      expect(type({ id: null, files: { answer } })).toBe('find');
+    expect(next({ id: null, files: { answer: 1, start: 'revoked' } })).toEqual({
       type: 'fail',
       why: 'refused',
     });
-    expect(type({ id: null, submission: { answer: 'overdue', go: 'void' } })).toBe('again');
+    expect(type({ id: null, files: { answer: 'overdue', start: 'revoked' } })).toBe('again');
   });
 
-  test('of all that may be known, only a void submission is followed by another', () => {
+  test('of all that may be known, only a revoked submission is followed by another', () => {
     const again = everything().filter(change => type(change) === 'again');
-    expect([...new Set(again.map(({ submission: its }) => its?.go))]).toEqual(['void']);
+    expect([...new Set(again.map(({ files: its }) => its?.start))]).toEqual(['revoked']);
   });
 });
 
 describe('following', () => {
   test('it waits as long as nothing says that it is over', () => {
     for (const phase of ['pending', 'running', undefined] as const)
-      for (const go of ['go', 'begun'] as const)
-        expect(type({ phase, submission: { go } })).toBe('wait');
+      for (const start of ['open', 'begun'] as const)
+        expect(type({ phase, files: { start } })).toBe('wait');
     expect(type({ phase: 'absent', overFor: 1 })).toBe('wait');
   });
 
   test('its own record of its end holds, whatever its batch system says', () => {
     for (const phase of ['pending', 'absent', 'stopped', undefined] as const)
-      expect(next({ phase, submission: { go: 'begun', end } })).toEqual({ type: 'finish', end });
+      expect(next({ phase, files: { start: 'begun', end } })).toEqual({ type: 'finish', end });
     const failed = { ...end, code: 3 };
-    expect(next({ isUnwanted: true, submission: { go: 'begun', end: failed } })).toEqual({
+    expect(next({ isUnwanted: true, files: { start: 'begun', end: failed } })).toEqual({
       type: 'finish',
       end: failed,
     });
@@ -63,7 +63,7 @@ describe('following', () => {
       { ...end, code: 143 },
       { ...end, wasToldToEnd: true },
     ]) {
-      const its = { submission: { go: 'begun', end: signalled } } as const;
+      const its = { files: { start: 'begun', end: signalled } } as const;
       expect(type({ ...its, phase: 'running' })).toBe('wait');
       expect(next({ ...its, phase: 'stopped' })).toEqual({ type: 'fail', why: 'ended' });
       expect(type({ ...its, phase: 'ended' })).toBe('finish');
@@ -72,7 +72,7 @@ describe('following', () => {
   });
 
   test('by a signal, before its id is known, it is asked for by its name', () => {
-    const its = { id: null, submission: { go: 'begun', end: { ...end, code: 139 } } } as const;
+    const its = { id: null, files: { start: 'begun', end: { ...end, code: 139 } } } as const;
     expect(type(its)).toBe('find');
     expect(type({ ...its, phase: 'absent', overFor: 1 })).toBe('find');
     expect(type({ ...its, phase: 'absent', overFor: 2 })).toBe('finish');
@@ -80,26 +80,26 @@ describe('following', () => {
   });
 
   test('without a record its batch system says how it ended, or nobody knows', () => {
-    const its = { overFor: 2, overSeconds: 120, submission: { go: 'begun' } } as const;
+    const its = { overFor: 2, overSeconds: 120, files: { start: 'begun' } } as const;
     for (const phase of ['ended', 'stopped'] as const)
       expect(next({ ...its, phase })).toEqual({ type: 'fail', why: 'ended' });
     expect(next({ ...its, phase: 'absent' })).toEqual({ type: 'fail', why: 'forgotten' });
   });
 
   test('for a record that may be seen late it waits, and not where the batch system ended it', () => {
-    const its = { overFor: 2, overSeconds: 119, submission: { go: 'begun' } } as const;
+    const its = { overFor: 2, overSeconds: 119, files: { start: 'begun' } } as const;
     for (const phase of ['ended', 'absent'] as const) expect(type({ ...its, phase })).toBe('wait');
     expect(next({ ...its, phase: 'stopped' })).toEqual({ type: 'fail', why: 'ended' });
   });
 
-  test('one that its batch system lost before it began is voided, then submitted again', () => {
-    expect(type({ phase: 'absent', overFor: 2 })).toBe('void');
-    expect(type({ phase: 'absent', overFor: 2, submission: { go: 'void' } })).toBe('again');
-    expect(next({ phase: 'ended', overFor: 2, submission: { go: 'void' } })).toEqual({
+  test('one that its batch system lost before it began is revoked, then submitted again', () => {
+    expect(type({ phase: 'absent', overFor: 2 })).toBe('revoke');
+    expect(type({ phase: 'absent', overFor: 2, files: { start: 'revoked' } })).toBe('again');
+    expect(next({ phase: 'ended', overFor: 2, files: { start: 'revoked' } })).toEqual({
       type: 'fail',
       why: 'unbegun',
     });
-    expect(next({ phase: 'stopped', overFor: 2, submission: { go: 'void' } })).toEqual({
+    expect(next({ phase: 'stopped', overFor: 2, files: { start: 'revoked' } })).toEqual({
       type: 'fail',
       why: 'ended',
     });
@@ -108,16 +108,16 @@ describe('following', () => {
 
 describe('cancelling', () => {
   test('what was not submitted never is', () => {
-    expect(type({ isUnwanted: true, id: null, submission: { ask: 'ask' } })).toBe('withdraw');
-    expect(type({ isUnwanted: true, id: null, submission: { ask: 'withdrawn', go: 'void' } })).toBe(
-      'stopped',
-    );
+    expect(type({ isUnwanted: true, id: null, files: { submit: 'open' } })).toBe('withdraw');
+    expect(
+      type({ isUnwanted: true, id: null, files: { submit: 'withdrawn', start: 'revoked' } }),
+    ).toBe('stopped');
   });
 
-  test('what was is voided, cancelled there, and over when its batch system says so', () => {
+  test('what was is revoked, cancelled there, and over when its batch system says so', () => {
     const unwanted = { isUnwanted: true };
     expect(type({ ...unwanted, phase: 'pending' })).toBe('withdraw');
-    const its = { ...unwanted, submission: { go: 'void' } } as const;
+    const its = { ...unwanted, files: { start: 'revoked' } } as const;
     expect(type({ ...its, phase: 'pending' })).toBe('cancel');
     expect(type({ ...its, phase: undefined })).toBe('cancel');
     expect(type({ ...its, phase: 'absent', overFor: 1 })).toBe('cancel');
@@ -127,25 +127,25 @@ describe('cancelling', () => {
 
   test('one whose id was never learnt is looked for no longer than one that is wanted', () => {
     const its = { isUnwanted: true, id: null, phase: 'absent' } as const;
-    const lookedFor = (overFor: number, go: 'begun' | 'void') =>
-      next({ ...its, overFor, submission: { go } });
+    const lookedFor = (overFor: number, start: 'begun' | 'revoked') =>
+      next({ ...its, overFor, files: { start } });
     expect(lookedFor(23, 'begun')).toEqual({ type: 'find' });
     expect(lookedFor(24, 'begun')).toEqual({ type: 'fail', why: 'forgotten' });
-    expect(lookedFor(24, 'void')).toEqual({ type: 'stopped' });
+    expect(lookedFor(24, 'revoked')).toEqual({ type: 'stopped' });
   });
 });
 
 test('a directory that is gone is no reason to submit anything', () => {
   const types = everything().map(change =>
-    type({ ...change, submission: { ...change.submission, isGone: true } }),
+    type({ ...change, files: { ...change.files, isGone: true } }),
   );
   expect([...new Set(types)]).toEqual(['fail']);
 });
 
 function everything(): Change[] {
   const all: Change[] = [];
-  for (const ask of ['ask', 'asked', 'withdrawn'] as const)
-    for (const go of ['go', 'begun', 'void'] as const)
+  for (const submit of ['open', 'called', 'withdrawn'] as const)
+    for (const start of ['open', 'begun', 'revoked'] as const)
       for (const answer of [undefined, 0, 1, 'overdue'] as const)
         for (const id of [null, '7'])
           for (const phase of [
@@ -158,6 +158,6 @@ function everything(): Change[] {
           ] as const)
             for (const overFor of [0, 1, 2])
               for (const isUnwanted of [false, true])
-                all.push({ submission: { ask, go, answer }, id, phase, overFor, isUnwanted });
+                all.push({ files: { submit, start, answer }, id, phase, overFor, isUnwanted });
   return all;
 }

@@ -3,13 +3,13 @@ import type { ExitRecord, SubmissionState } from './submission-state.ts';
 
 /** What is known of a batch job. */
 export interface Known {
-  submission: SubmissionState;
+  files: SubmissionState;
   /** The batch system's id; null before it is known. */
   id: string | null;
   phase: BatchPhase | undefined;
   /** Answers in a row by which it is over, or absent. */
   overFor: number;
-  /** Since the first of these. */
+  /** Seconds since the first of these answers. */
   overSeconds: number;
   /** It was cancelled, or exceeded a limit. */
   isUnwanted: boolean;
@@ -17,15 +17,20 @@ export interface Known {
 
 /**
  * - `submit`: call the submit command. `find`: ask the batch system for the job's name. `cancel`: have it end the job
- * - `void`: take away the job's right to begin. `withdraw`: also the right to be submitted
+ * - `revoke`: take away the job's right to begin. `withdraw`: also the right to be submitted
  * - `again`: it never ran and never will, so submit anew. `wait`: for the next poll
  */
 export type Action =
-  | { type: 'wait' | 'submit' | 'find' | 'void' | 'again' | 'withdraw' | 'cancel' }
+  | { type: 'wait' | 'submit' | 'find' | 'revoke' | 'withdraw' }
+  | { type: 'cancel'; id: string }
+  | { type: 'again'; why: Unbegun }
   | { type: 'finish'; end: ExitRecord }
   /** It was ended as it should be, and nothing of it runs. */
   | { type: 'stopped' }
   | { type: 'fail'; why: Failure };
+
+/** The submit command did not answer, or the batch system forgot the job that it had taken. */
+export type Unbegun = 'unanswered' | 'forgotten';
 
 /**
  * `gone`: its directory is missing. `ended`: by the batch system or from outside. `unbegun`: over by itself before its
@@ -33,33 +38,33 @@ export type Action =
  */
 export type Failure = 'gone' | 'ended' | 'unbegun' | 'forgotten' | 'refused';
 
-/** Files of a node may show here later than the batch system's word. */
+/** Answers in a row that settle that a job is over: files of a node may show here later than the first. */
 export const SETTLED_ANSWERS = 2;
 /**
- * An NFS client may cache a directory's names for a minute (acdirmax). A look refreshes them if it can make a file;
- * until then a record may be missing.
+ * Seconds until files of a node that do not show here count as missing. An NFS client may cache a directory's names for
+ * a minute (acdirmax); a look refreshes them if it can make a file.
  */
 export const LATE_SECONDS = 120;
-/** A job that has begun is in no queue: the batch system is asked for it so often, every 5 s. */
-const UNFOUND = LATE_SECONDS / 5;
+/** Searches by name, one every 5 s, after which a job that has begun is lost: it is in no queue. */
+const MOST_SEARCHES = LATE_SECONDS / 5;
 
 /**
  * The next action, from what is known alone. The word of the job's own files comes first. Only a submission whose right
  * to begin was taken in time is followed by another one (decision 41).
  */
 export function decide(known: Known): Action {
-  const { submission, isUnwanted } = known;
-  if (submission.isGone) return { type: 'fail', why: 'gone' };
-  if (submission.end) return decideEnd(known, submission.end);
+  const { files, isUnwanted } = known;
+  if (files.isGone) return { type: 'fail', why: 'gone' };
+  if (files.end) return decideEnd(known, files.end);
   if (isUnwanted) return decideUnwanted(known);
-  if (submission.ask === 'ask') return { type: 'submit' };
-  if (submission.go === 'void') return decideVoid(known);
+  if (files.submit === 'open') return { type: 'submit' };
+  if (files.start === 'revoked') return decideRevoked(known);
   if (known.id === null) {
-    if (known.overFor >= UNFOUND) return { type: 'fail', why: 'forgotten' };
-    return submission.answer === undefined ? { type: 'wait' } : { type: 'find' };
+    if (known.overFor >= MOST_SEARCHES) return { type: 'fail', why: 'forgotten' };
+    return files.answer === undefined ? { type: 'wait' } : { type: 'find' };
   }
   if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
-  if (submission.go === 'go') return { type: 'void' };
+  if (files.start === 'open') return { type: 'revoke' };
   // A job ended from outside normally leaves no record.
   if (known.phase !== 'stopped' && known.overSeconds < LATE_SECONDS) return { type: 'wait' };
   return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
@@ -77,22 +82,24 @@ function decideEnd({ id, phase, overFor, isUnwanted }: Known, end: ExitRecord): 
   return end.wasToldToEnd ? { type: 'fail', why: 'ended' } : { type: 'finish', end };
 }
 
-function decideUnwanted({ submission, id, phase, overFor }: Known): Action {
-  if (submission.ask === 'ask' || submission.go === 'go') return { type: 'withdraw' };
-  if (submission.ask === 'withdrawn') return { type: 'stopped' };
+function decideUnwanted({ files, id, phase, overFor }: Known): Action {
+  if (files.submit === 'open' || files.start === 'open') return { type: 'withdraw' };
+  if (files.submit === 'withdrawn') return { type: 'stopped' };
   if (id === null) {
-    if (overFor < UNFOUND) return { type: 'find' };
-    return submission.go === 'void' ? { type: 'stopped' } : { type: 'fail', why: 'forgotten' };
+    if (overFor < MOST_SEARCHES) return { type: 'find' };
+    return files.start === 'revoked' ? { type: 'stopped' } : { type: 'fail', why: 'forgotten' };
   }
   const isOver =
     phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED_ANSWERS);
-  return isOver ? { type: 'stopped' } : { type: 'cancel' };
+  return isOver ? { type: 'stopped' } : { type: 'cancel', id };
 }
 
-/** Voided before it began: the batch system refused it, ended it while it waited, or lost it. */
-function decideVoid({ id, phase, submission }: Known): Action {
+/** Revoked before it began: the batch system refused the job, ended it while it waited, or lost it. */
+function decideRevoked({ id, phase, files }: Known): Action {
   if (id === null)
-    return submission.answer === 'overdue' ? { type: 'again' } : { type: 'fail', why: 'refused' };
-  if (phase === 'absent') return { type: 'again' };
+    return files.answer === 'overdue'
+      ? { type: 'again', why: 'unanswered' }
+      : { type: 'fail', why: 'refused' };
+  if (phase === 'absent') return { type: 'again', why: 'forgotten' };
   return { type: 'fail', why: phase === 'ended' ? 'unbegun' : 'ended' };
 }

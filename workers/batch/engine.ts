@@ -32,7 +32,7 @@ export interface Engine {
    */
   submit(token: string, request: Omit<BatchRequest, 'command' | 'script'>): string;
   parseId(output: string): string | undefined;
-  /** One question for all of these. */
+  /** Asks for all these jobs at once. */
   status(ids: string[]): Query;
   /** Ends the job of this id only if it has this name. */
   cancel(id: string, token: string): string;

@@ -5,7 +5,7 @@ import { isFollowed } from './polls.ts';
 
 export type FollowedRow = Awaited<ReturnType<typeof readFollowed>>[number];
 
-/** By account, the job after which its next ones begin, if one poll cannot hold all. */
+/** The job after which an account's next ones begin, by account, where one poll cannot hold all. */
 export type Cursors = Record<string, string>;
 
 export const accountOf = ({ username, owner }: Pick<FollowedRow, 'username' | 'owner'>) =>
@@ -20,7 +20,7 @@ interface Following {
 }
 
 /**
- * At most so many jobs of a host that are open, or have ended and left files there, shared evenly among accounts. If
+ * At most `most` jobs of a host that are open, or have ended and left files there, shared evenly among accounts. If
  * there are too many accounts, those after `turn` come first.
  */
 export async function readFollowed(

@@ -11,7 +11,7 @@ import { jobFile, requestFile, variablesFile } from './submission-files.ts';
 import { parseSizes, parseStates, type SubmissionState } from './submission-state.ts';
 
 const FUNCTIONS = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
-/** Of each stream, in one answer. */
+/** Limit of bytes of each stream in one answer. */
 const MAX_ANSWER_BYTES = 4 << 20;
 
 /** Why a submission could not be prepared. */
@@ -81,10 +81,12 @@ export class LoginNode {
     return this.#look(name, '');
   }
 
-  void(name: string): Promise<SubmissionState> {
-    return this.#look(name, `void ${name}`);
+  /** Takes away the job's right to begin. */
+  revoke(name: string): Promise<SubmissionState> {
+    return this.#look(name, `revoke ${name}`);
   }
 
+  /** Takes away the rights to be submitted and to begin. */
   withdraw(name: string): Promise<SubmissionState> {
     return this.#look(name, `withdraw ${name}`);
   }
@@ -109,7 +111,7 @@ export class LoginNode {
     return (found.find(job => job.phase === 'running') ?? found[0])?.id ?? null;
   }
 
-  /** The next bytes of both streams from these offsets on; `hasMore`: than one answer holds. */
+  /** The next bytes of both streams from these offsets on; `hasMore`: one answer cannot hold all. */
   async readOutput(
     name: string,
     from: OutputOffsets,
@@ -150,8 +152,8 @@ export class LoginNode {
   }
 
   /**
-   * Removes all submissions of these jobs, after ending unended ones for at most so many seconds. Returns the jobs that
-   * left nothing; undefined if the home is away, as all may still be there.
+   * Removes all submissions of these jobs, after ending unended ones for at most `seconds`. Returns the jobs that left
+   * nothing; undefined if the home is away, as all may still be there.
    */
   async remove(jobs: Removal[], seconds = 0): Promise<string[] | undefined> {
     const unended = jobs.flatMap(job => job.unended ?? []);
@@ -204,17 +206,17 @@ export interface Poll {
 export interface Removal {
   job: string;
   kept?: string | undefined;
-  unended?: Submission | undefined;
+  unended?: Unended | undefined;
 }
 
-/** Whose `id` its batch system may not have told yet. */
-interface Submission {
+/** A submission whose `id` its batch system may not have told yet. */
+interface Unended {
   name: string;
   engine: EngineName;
   id: string | null;
 }
 
-const cancelling = ({ name, engine, id }: Submission) =>
+const cancelling = ({ name, engine, id }: Unended) =>
   `${ENGINE[engine].cancel(id ?? '', tokenOf(name))} >/dev/null 2>&1 </dev/null`;
 
 /** The name of a submission at its batch system, where nobody else's job has it. */

@@ -10,12 +10,13 @@ import { accountOf, type Cursors, type FollowedRow, readFollowed } from './follo
 import { LoginNode, type Removal } from './login-node.ts';
 import { endPoll, type HostPoll, passPoll, takePolls } from './polls.ts';
 
+/** Milliseconds between two looks for hosts that are to be polled. */
 const ROUND_MS = 1_000;
-/** For one account: its files, and one call of its batch system. */
+/** Limit of milliseconds for one account: its files, and one call of its batch system. */
 const ACCOUNT_MS = 150_000;
 /** The next poll of a host waits at most this long for accounts that do not answer. */
 const SLOW_ACCOUNTS_MS = 10_000;
-/** In one request to the host. */
+/** Limit of submissions in one request to the host. */
 const MAX_FILES = 500;
 /** The ended jobs that one poll removes: each may cost a call of the batch system. */
 const MAX_ENDED = 100;
@@ -28,10 +29,7 @@ type Context = Pick<
 export interface PollLimits {
   /** Jobs of a host in one poll. */
   jobs: number;
-  /**
-   * After so many polls in a row that find it away, over a day or more, an account's home counts as removed by its
-   * user.
-   */
+  /** Polls in a row, over a day or more, after which an account's home that all found away counts as removed. */
   awayPolls: number;
   /** The time in one poll for ending jobs that ended here but not there: the batch system may hang. */
   cancelSeconds: number;
@@ -43,7 +41,7 @@ interface HostMemory {
   /** The account that was asked last. Workers with other accounts take turns with this one. */
   turn?: string;
   cursors: Cursors;
-  /** By account: polls in a row that found its home away. */
+  /** The polls in a row that found an account's home away, by account. */
   away: Map<string, number>;
   /** Accounts that an earlier poll is still asking. */
   underWay: Set<string>;

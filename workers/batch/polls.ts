@@ -3,11 +3,11 @@ import type { Db } from '../../shared/database/connect.ts';
 import { batchPolls, jobs, sessions } from '../../shared/database/schema.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 
-/** Between the end of one poll of a host and the start of the next, over all workers. */
+/** The time between the end of one poll of a host and the start of the next, over all workers. */
 const POLL_INTERVAL = sql.raw(`interval '5 seconds'`);
 /** The most that a poll may take. The poll of a dead worker is repeated earlier. */
 const POLL_TIMEOUT = sql.raw(`interval '4 minutes'`);
-/** The worker that has the connections is waited for. */
+/** The time for which other workers leave a poll that is due to the worker that has the connections. */
 const HEAD_START = sql.raw(`interval '3 seconds'`);
 /** Hosts that a worker polls in one round. */
 const MAX_HOSTS_PER_ROUND = 4;

@@ -129,7 +129,7 @@ export const slurm: Engine = {
 const account = (which: string) =>
   `sacct --noheader --parsable2 --allocations --duplicates ${OWN} ${which} --format=JobIDRaw,State,Reason,NodeList,JobName 2>/dev/null | sed 's/^/${ACCOUNTED}/'`;
 
-/** Asked in a shell of its own. */
+/** The query is asked in a shell of its own. */
 const query = (lines: string[]): Query => ({
   command: `unset ${UNASKED}\n${lines.join('\n')}\n`,
   parse,

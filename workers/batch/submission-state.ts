@@ -1,11 +1,11 @@
-/** The state of one submission, from its files on the host; `ask` and `go` are named like these. */
+/** The state of one submission, from its files on the host. */
 export interface SubmissionState {
   /** The directory is gone: removed, or of another home. */
   isGone: boolean;
   /** Whether the submit command was called. */
-  ask: 'ask' | 'asked' | 'withdrawn';
+  submit: 'open' | 'called' | 'withdrawn';
   /** Whether the job has begun to run what it is for. */
-  go: 'go' | 'begun' | 'void';
+  start: 'open' | 'begun' | 'revoked';
   /** Its own record of its end. */
   end?: ExitRecord;
   /** The submit command's exit status; `overdue` if there is none after a minute or more. */
@@ -21,17 +21,29 @@ export interface ExitRecord {
   wasToldToEnd: boolean;
 }
 
+/** What the file that a rename has left says, by its name. */
+const SUBMIT = new Map<string, SubmissionState['submit']>([
+  ['ask', 'open'],
+  ['asked', 'called'],
+  ['withdrawn', 'withdrawn'],
+]);
+const START = new Map<string, SubmissionState['start']>([
+  ['go', 'open'],
+  ['begun', 'begun'],
+  ['void', 'revoked'],
+]);
+
 /** Reads the lines that `look` in login-node.sh prints, by the name of the submission. */
 export function parseStates(answer: string): Map<string, SubmissionState> {
   const submissions = new Map<string, SubmissionState>();
   for (const line of answer.split('\n')) {
-    const [, name, there, ask, go, end = '', code] =
+    const [, name, there, ask = '', go = '', end = '', code] =
       /^at (\S+) (there|gone) (\S+) (\S+) (\S+) (\S+)$/.exec(line) ?? [];
     if (name === undefined) continue;
     submissions.set(name, {
       isGone: there === 'gone',
-      ask: ask === 'ask' || ask === 'withdrawn' ? ask : 'asked',
-      go: go === 'begun' || go === 'void' ? go : 'go',
+      submit: SUBMIT.get(ask) ?? 'called',
+      start: START.get(go) ?? 'open',
       ...toEnd(end),
       ...(code === '-' ? {} : { answer: code === 'overdue' ? code : Number(code) }),
     });

@@ -134,7 +134,7 @@ test('one that never runs has no variables left on the host', async () => {
   await node.prepare('job-1', { command: 'true', env: { TOKEN: 'hidden' } }, 'slurm');
   const read = () => readFileSync(join(home, '.windlass/batch/job-1/request'), 'utf8');
   expect(read()).toContain('hidden');
-  expect(await node.void('job-1')).toMatchObject({ go: 'void' });
+  expect(await node.revoke('job-1')).toMatchObject({ start: 'revoked' });
   expect(read()).toBe('');
 });
 

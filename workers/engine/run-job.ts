@@ -17,6 +17,7 @@ import {
 } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
+import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';
@@ -162,9 +163,8 @@ class Attempt {
     const result = JOBS[job.kind as JobKind].result.parse(outcome.result);
     await this.#end({ state: 'succeeded', result }, outcome.promote).catch(
       async (error: unknown) => {
-        // The first try that is refused was certainly rolled back. Else garbage collection decides.
-        const isRefused = error instanceof WindlassError && !this.#isEndUncertain;
-        if (isRefused) await this.#remove(outcome.stored);
+        if (!this.#isEndUncertain)
+          await removeIfRolledBack(this.#worker.objects, outcome.stored ?? [], error);
         throw error;
       },
     );
@@ -174,11 +174,6 @@ class Attempt {
       .catch((error: unknown) =>
         this.context.log.warn({ err: error }, 'cleaning up after a job failed'),
       );
-  }
-
-  async #remove(stored: Outcome<JobKind>['stored'] = []): Promise<void> {
-    for (const object of stored)
-      if (object !== undefined) await this.#worker.objects.remove(object).catch(() => {});
   }
 
   async fail(error: unknown): Promise<void> {

@@ -1,7 +1,7 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { folderOf } from '../../shared/jobs/payloads/batch.ts';
-import { BatchRun } from '../batch/batch-run.ts';
 import { followHost } from '../batch/polls.ts';
+import { Visit } from '../batch/visit.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
@@ -15,7 +15,7 @@ import {
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
-/** A job whose host cannot be reached is tried again after so long. */
+/** Seconds until a job whose host cannot be reached is tried again. */
 const UNREACHABLE_RETRY_SECONDS = 30;
 
 /** Submits a job to the batch system of the session's host exactly once, and follows it in many short visits. */
@@ -27,18 +27,15 @@ const batch: Handler<'batch'> = async context => {
   const output = await context.output();
   // A connection ends it, and the home may be away all the same.
   let { unreachableSince } = job;
-  const visit = async (session: RemoteSession) => {
+  const visitHost = async (session: RemoteSession) => {
     // Over a new connection it is read on from what is stored.
     await output.flush();
-    const run = new BatchRun(context, session, output);
-    const end = await run.visit().finally(() => {
-      if (run.hasLooked) unreachableSince = null;
+    const visit = new Visit(context, session, output);
+    return visit.run().finally(() => {
+      if (visit.hasLooked) unreachableSince = null;
     });
-    await output.flush();
-    run.checkLimit();
-    return end;
   };
-  const { code } = await withSession(context, visit, {
+  const { code } = await withSession(context, visitHost, {
     signal: () => (job.batch ? context.cleanupSignal : context.signal),
   }).catch(async (error: unknown) => {
     await output.flush();

@@ -2,13 +2,15 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import { assertFreeSpace } from '../../shared/storage/free-space.ts';
+import { keepUploadAlive } from '../../shared/uploads/keep-upload-alive.ts';
 import { PartMeter, partTooLarge } from '../../shared/uploads/part-meter.ts';
-import { commitPart, touchIntervalSeconds, touchUpload } from '../../shared/uploads/uploads.ts';
+import { commitPart } from '../../shared/uploads/uploads.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { openRemoteFile } from '../remote-files/read-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 
+/** Milliseconds between two reports of progress. */
 const REPORT_MS = 500;
 
 /**
@@ -18,20 +20,22 @@ const REPORT_MS = 500;
 const copy: Handler<'copy'> = async context => {
   const { worker, payload } = context;
   const { upload, file, part } = payload;
-  const seconds = touchIntervalSeconds(worker.config.UPLOAD_IDLE_TIMEOUT);
-  const touch = () => touchUpload(worker.database.db, upload, seconds);
-  await touch();
-  const timer = setInterval(touch, seconds * 1_000);
+  const { config, database } = worker;
+  const stopKeeping = await keepUploadAlive(
+    database.db,
+    { uid: upload },
+    config.UPLOAD_IDLE_TIMEOUT,
+  );
   try {
     const stored = await withSession(context, session => copyOnce(context, session));
     const { size, digest } = stored;
     return {
       result: { size, digest },
       stored: [stored.object],
-      promote: tx => commitPart(tx, { upload, file, part, ...stored }, worker.config),
+      promote: tx => commitPart(tx, { upload, file, part, ...stored }, config),
     };
   } finally {
-    clearInterval(timer);
+    stopKeeping();
   }
 };
 

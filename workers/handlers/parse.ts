@@ -18,7 +18,7 @@ import { describeSentFiles } from '../parsers/sent-files.ts';
 import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
 
-/** Artifacts in the result; the model lists all of them, page by page. */
+/** Limit of artifacts in the result; the model lists all of them, page by page. */
 const MOST_NAMED = 1_000;
 
 /**
@@ -41,10 +41,11 @@ const parse: Handler<'parse'> = async context => {
   const files = await listUploadedFiles(worker.database.db, row.upload.uid);
   checkCount(row.upload, files);
   const sent = await describeSentFiles(worker.database.db, row.upload.uid);
+  /** The objects that the parsers store. One that is also a part stays, like the upload. */
   const keys: string[] = [];
   const { made, skipped } = await parseFiles(context, row.upload, { files, keys }).catch(
     async (error: unknown) => {
-      // Artifacts of earlier files, to which nothing refers.
+      // Nothing refers to what was made of earlier files.
       for (const key of keys) await worker.objects.remove(key).catch(() => {});
       throw error;
     },
@@ -63,8 +64,7 @@ const parse: Handler<'parse'> = async context => {
         skipped: skipped.count > 0 ? skipped : undefined,
         limits: worker.config,
       }),
-    // An object that is also a part stays, like the upload.
-    stored: made.map(({ object }) => object).filter(object => object.startsWith('artifacts/')),
+    stored: keys,
   };
 };
 

@@ -37,7 +37,7 @@ const WORKBOOK_MEMBERS = ['[Content_Types].xml', '_rels/', 'docProps/', 'xl/'];
 const MEMBER_NAME = 30;
 
 export interface FileKind {
-  /** With its article. */
+  /** The name with its article. */
   name: string;
   /** The parser that reads such files. */
   parser?: string;

@@ -11,7 +11,7 @@ export interface MadeArtifact {
   object: string;
   /** Bytes. */
   size: number;
-  /** For tables, with their columns; for an array, the number of its values, as one column. */
+  /** The number of rows of a table; of an array the number of its values, as one column. */
   rows?: number;
   columns?: ColumnStatistics[];
   dialect?: CsvDialect;

@@ -6,16 +6,16 @@ import type { Result } from '../../shared/jobs/catalog.ts';
 
 interface ReadFile {
   size: number;
-  /** So many parts of so many bytes, one after the other. */
+  /** Sizes in bytes, each with the number of successive parts that have it. */
   runs: [number, number][];
-  /** Of the parts' digests. */
+  /** The hash of the parts' digests. */
   hash: Hash;
 }
 
 export type SentFile = NonNullable<Result<'parse'>['files']>[number];
 
 const PAGE = 5_000;
-/** For all files together; bounds the job's record. Our clients' files have parts of few sizes. */
+/** Limit of runs of all files together, which bounds the job's record. Our clients' files have parts of few sizes. */
 const MOST_RUNS = 10_000;
 
 /** Describes an upload's files after its parts are gone, so that a client can tell whether it has the same ones. */

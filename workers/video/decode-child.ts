@@ -19,7 +19,7 @@ import { findSizeProblem, MAX_PIXELS } from './frame-header.ts';
 const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'];
 /** Behind transparent pixels. */
 const [, , background = '#000000'] = process.argv;
-/** For one frame. */
+/** Limit of seconds for one frame. */
 const TIMEOUT_SECONDS = 60;
 
 process.title = 'windlass-child-decode';

@@ -10,11 +10,11 @@ const FORMATS = ['raw', 'png', 'jpeg', 'none'] as const;
 /** `raw` is RGB of 8 bits without padding; `none` decodes the picture and returns no bytes. */
 export type PictureFormat = (typeof FORMATS)[number];
 
-/** Of a picture that cannot be compressed, in any of the formats. */
+/** Limit of bytes for each pixel of a picture, in any of the formats, even if it cannot be compressed. */
 const MAX_PIXEL_BYTES = 4;
-/** Of a file without its pixels. */
+/** Limit of bytes of a file without its pixels. */
 const MAX_OTHER_BYTES = 65_536;
-/** One is kept for each frame. */
+/** Limit of bytes of a problem, of which one is kept for each frame. */
 const MAX_PROBLEM_BYTES = 4_096;
 
 export type Decoded = { width: number; height: number; bytes: Buffer } | { problem: string };
@@ -22,7 +22,7 @@ export type Decoded = { width: number; height: number; bytes: Buffer } | { probl
 export interface DecodeRequest {
   frame: Buffer;
   format: PictureFormat;
-  /** If the picture has more, only its size is answered. */
+  /** Limit of pixels: of a larger picture only the size is answered. */
   pixels: number;
 }
 

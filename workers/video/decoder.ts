@@ -11,11 +11,11 @@ import { MAX_PIXELS } from './frame-header.ts';
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
 const PROGRAM = fileURLToPath(new URL('dist/workers/video/decode-child.js', packageRoot));
 
-/** For one picture; sharp's own limit counts only while it makes pixels. */
+/** Limit of seconds for one picture; sharp's own limit counts only while it makes pixels. */
 const MAX_SECONDS = 90;
-/** What the largest picture of any kind but AVIF needs; with ffmpeg's share below 2 GiB. */
+/** Limit of bytes: what the largest picture of any kind but AVIF needs; with ffmpeg's share below 2 GiB. */
 const MAX_MEMORY = 15 * 2 ** 26;
-/** For all pictures of a video. */
+/** Limit of processor seconds for all pictures of a video. */
 const MAX_PROCESSOR_SECONDS = 86_400;
 
 /** Decodes pictures in a confined child process, started for the first one and after a crash. */

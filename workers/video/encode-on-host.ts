@@ -1,27 +1,22 @@
-import { rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { JobContext } from '../context.ts';
 import type { AgentClient } from '../host-agent/client.ts';
-import { quoteWord } from '../host-agent/shell-quote.ts';
 import { isAway } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
-import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { chooseEncoder, DEFAULT_FPS, planVideoSize } from './ffmpeg-arguments.ts';
+import { fetchVideo } from './fetch-video.ts';
+import { chooseEncoder, planVideoSize } from './ffmpeg-arguments.ts';
 import type { Pictures, Size } from './frame-info.ts';
 import { planLabels } from './frame-labels.ts';
-import { dropErrors } from './frame-stream.ts';
 import type { Frame, FrameValidator } from './frame-validator.ts';
 import { HOST_STILLS, HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { HostOutput, MAX_STDERR_BYTES } from './host-output.ts';
 import { inspectFrames } from './inspect-frames.ts';
 import { limitInspection } from './limit-inspection.ts';
-import { planTiles } from './plan-stills.ts';
-import { type StoredVideo, storeVideo } from './store-video.ts';
-import { fileTooLarge, tooSlow, videoLimits } from './video-limits.ts';
+import type { StoredVideo } from './store-video.ts';
+import { tooSlow, videoLimits } from './video-limits.ts';
 
 type VideoContext = JobContext<'video'>;
 
@@ -60,51 +55,31 @@ interface HostVideo extends HostEncoder {
  */
 export async function encodeOnHost(
   context: VideoContext,
-  { object, frames, pictures, ffmpeg, encoders }: HostVideo,
+  video: HostVideo,
 ): Promise<StoredVideo | undefined> {
-  const { payload } = context;
-  const images = frames.map(({ path }) => path);
-  const size = planVideoSize(pictures, payload.width);
-  const encoder = chooseEncoder(encoders, { ...payload, size });
-  const labels = payload.label && planLabels(payload.label, frames, size);
-  const limits = videoLimits(context.worker.config);
+  const { object, frames } = video;
   // Before anything begins that would have to be ended: it throws for what cannot be encoded.
-  const made = { pictures, ffmpeg, encoder, images, limits, labels };
-  const script = reportFile(hostEncodeScript({ ...payload, ...made }));
-  const unusable = new AbortController();
-  const signal = AbortSignal.any([context.signal, unusable.signal]);
-  const validating = inspectFrames({ ...context, signal }, frames).then(validator => {
-    const problem = findProblem(validator);
-    if (problem) unusable.abort(problem);
-    return validator;
-  });
-  validating.catch((error: unknown) => {
-    if (!isAway(context, error)) unusable.abort(error);
-  });
-  const output = new HostOutput(images.length, (share, message) =>
+  const { script, size, seconds } = planHostEncode(context, video);
+  const output = new HostOutput(frames.length, (share, message) =>
     context.progress(share * 0.95, message),
   );
-  const overdue = setTimeout(() => unusable.abort(tooSlow(limits.seconds)), limits.seconds * 1_000);
-  const running = runOnHost(
-    context,
-    { script },
-    {
-      stored: () => ({ stdout: 0, stderr: 0 }),
-      take: async (stream, bytes) => output.take(stream, bytes),
-      acknowledge: () => output.begin(),
-      limit: unusable.signal,
-    },
-  );
-  const [validated, ran] = await Promise.allSettled([validating, running]);
+  const unusable = new AbortController();
+  const overdue = setTimeout(() => unusable.abort(tooSlow(seconds)), seconds * 1_000);
+  const [validated, ran] = await Promise.allSettled([
+    validateMeanwhile(context, frames, unusable),
+    runOnHost(
+      context,
+      { script },
+      {
+        stored: () => ({ stdout: 0, stderr: 0 }),
+        take: async (stream, bytes) => output.take(stream, bytes),
+        acknowledge: () => output.begin(),
+        limit: unusable.signal,
+      },
+    ),
+  ]);
   clearTimeout(overdue);
-  // If both failed, the error of the run also tells what becomes of it.
-  if (validated.status === 'rejected' && ran.status === 'rejected') throw ran.reason;
-  if (validated.status === 'rejected') unusable.signal.throwIfAborted();
-  // Reads what was missed while the host was away.
-  const validator =
-    validated.status === 'fulfilled'
-      ? validated.value
-      : await limitInspection(context, limited => inspectFrames(limited, frames));
+  const validator = await judge(context, frames, { validated, ran, unusable: unusable.signal });
   validator.assertUsable();
   if (validator.needsDecode) return undefined;
   if (ran.status === 'rejected') throw ran.reason;
@@ -112,6 +87,58 @@ export async function encodeOnHost(
   if (failure) throw failure;
   const { varies } = validator;
   return fetchVideo(context, { object, output, frames: frames.length, size, varies });
+}
+
+function planHostEncode(
+  { payload, worker }: VideoContext,
+  { frames, pictures, ffmpeg, encoders }: HostVideo,
+): { script: string; size: Size; seconds: number } {
+  const size = planVideoSize(pictures, payload.width);
+  const encoder = chooseEncoder(encoders, { ...payload, size });
+  const labels = payload.label && planLabels(payload.label, frames, size);
+  const limits = videoLimits(worker.config);
+  const images = frames.map(({ path }) => path);
+  const made = { pictures, ffmpeg, encoder, images, limits, labels };
+  const script = reportFile(hostEncodeScript({ ...payload, ...made }));
+  return { script, size, seconds: limits.seconds };
+}
+
+/** Aborts `unusable` where no video can be made of the frames; a host that is away says nothing of them. */
+async function validateMeanwhile(
+  context: VideoContext,
+  frames: readonly Frame[],
+  unusable: AbortController,
+): Promise<FrameValidator> {
+  const signal = AbortSignal.any([context.signal, unusable.signal]);
+  try {
+    const validator = await inspectFrames({ ...context, signal }, frames);
+    const problem = findProblem(validator);
+    if (problem) unusable.abort(problem);
+    return validator;
+  } catch (error) {
+    if (!isAway(context, error)) unusable.abort(error);
+    throw error;
+  }
+}
+
+interface Ended {
+  validated: PromiseSettledResult<FrameValidator>;
+  ran: PromiseSettledResult<unknown>;
+  unusable: AbortSignal;
+}
+
+/** What is known of all frames. Throws where that can no more be known, or makes no difference. */
+async function judge(
+  context: VideoContext,
+  frames: readonly Frame[],
+  { validated, ran, unusable }: Ended,
+): Promise<FrameValidator> {
+  if (validated.status === 'fulfilled') return validated.value;
+  // If both failed, the error of the run also tells what becomes of it.
+  if (ran.status === 'rejected') throw ran.reason;
+  unusable.throwIfAborted();
+  // Reads what was missed while the host was away.
+  return limitInspection(context, limited => inspectFrames(limited, frames));
 }
 
 function findProblem(validator: FrameValidator): WindlassError | undefined {
@@ -138,63 +165,4 @@ size_of() { echo "$(($(wc -c <"$WINDLASS_RUN/$1")))"; }
   echo "stills=$(size_of ${HOST_STILLS.poster}) $(size_of ${HOST_STILLS.sprite})"
 echo "size=$(size_of ${HOST_VIDEO})"
 `;
-}
-
-/** Copies the files from the run's directory, anew after a lost connection, and stores them. */
-function fetchVideo(
-  context: VideoContext,
-  {
-    object,
-    output,
-    frames,
-    size,
-    varies,
-  }: { object: string; output: HostOutput; frames: number; size: Size; varies: boolean },
-): Promise<StoredVideo> {
-  const { payload } = context;
-  context.progress(0.96, 'storing the video: fetching it from the host');
-  const { tiles } = planTiles(size, { frames, fps: payload.fps ?? DEFAULT_FPS });
-  // With differing pixel formats ffmpeg has lost pictures of the stills.
-  const stills = varies ? undefined : output.stills;
-  const names = [HOST_VIDEO, ...(stills ? [HOST_STILLS.poster, HOST_STILLS.sprite] : [])];
-  const sizes = [output.size, ...(stills ?? [])];
-  const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
-  const { keepFree, fileBytes } = videoLimits(context.worker.config);
-  // The script makes no files of this size, so its ffmpeg was replaced.
-  if (sizes.some(bytes => bytes > fileBytes)) throw fileTooLarge(fileBytes);
-  return withScratch('video', async directory => {
-    const path = join(directory, 'video');
-    const fetch = async (session: RemoteSession, signal: AbortSignal) => {
-      await rm(path, { force: true });
-      const paths = names.map(name => quoteWord(`${output.directory}/${name}`));
-      const channel = await session.exec(`cat ${paths.join(' ')}`, signal);
-      dropErrors(channel);
-      channel.stdin.end();
-      try {
-        await writeScratch(path, channel.stdout, { signal, keepFree, size: total });
-      } finally {
-        channel.destroy();
-      }
-      const { size: arrived } = await stat(path);
-      if (arrived === total) return;
-      throw new WindlassError('remote_connection_failed', {
-        detail: `Only ${arrived} of the video's ${total} bytes arrived.`,
-      });
-    };
-    await limitInspection(context, limited =>
-      withSession(limited, session => fetch(session, limited.signal)),
-    );
-    if (!stills) return storeVideo(context, { video: { path }, object, frames, size });
-    const [poster, sprite] = stills;
-    const partOf = (start: number, bytes: number) => ({ path, part: { start, bytes } });
-    return storeVideo(context, {
-      video: partOf(0, output.size),
-      stills: {
-        poster: partOf(output.size, poster),
-        sprite: partOf(output.size + poster, sprite),
-        tiles,
-      },
-      ...{ object, frames, size },
-    });
-  });
 }

@@ -21,7 +21,7 @@ import { toVideoError } from './video-error.ts';
 import type { VideoLimits } from './video-limits.ts';
 
 export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'frames'> {
-  /** In order, of any kinds, all of one size; the first unusable one ends it with `bad_frames`. */
+  /** The frames in order, of any kinds, all of one size; the first unusable one ends it with `bad_frames`. */
   frames: AsyncIterable<ReadFrame | FrameFailure>;
   /** The number of frames; a function if it may shrink during the encoding. */
   total: number | (() => number);
@@ -29,7 +29,7 @@ export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'fram
   skipsFirst?: boolean;
   /** Overwritten; removed if the encoding fails. Its directory belongs to the user of findIsolation(). */
   outputPath: string;
-  /** Where stills go, which are made unless the pictures are large. */
+  /** The files of the stills, which are made unless the pictures are large. */
   stillPaths?: { poster: string; sprite: string };
   limits: VideoLimits;
   /** 0…1, never decreasing, and how many frames that are. */
@@ -41,13 +41,13 @@ export interface EncodeVideoOptions extends Omit<VideoSettings, 'labels' | 'fram
   decodeAll?: boolean;
   /** What is drawn into the frames, for the size of the video. */
   labelsFor?(size: Size): Labels | undefined;
-  /** Told the size of the video before anything is encoded. */
+  /** Called with the size of the video before anything is encoded. */
   onSize?(size: Size): void;
 }
 
 export interface EncodedVideo {
   bytes: number;
-  /** Of the sprite, where stills were made that can be used. */
+  /** The tiles of the sprite, if stills were made that can be used. */
   tiles?: SpriteTiles;
   frames: number;
   width: number;

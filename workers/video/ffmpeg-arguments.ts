@@ -24,7 +24,7 @@ export interface VideoSettings {
   codec?: Codec;
   /** Files one after the other, as `cat` writes them, or packets; default packets. */
   framing?: 'files' | 'packets';
-  /** For AV1, which has several; default the first that is known. */
+  /** The encoder for AV1, which has several; default the first that is known. */
   encoder?: string;
   /** A picture for a corner of each frame: among the packets, or for files on a pipe of its own. */
   labels?: Pick<Labels, 'size' | 'scale'>;
@@ -68,7 +68,7 @@ export function chooseEncoder(
 }
 
 export interface EncoderQuestion extends Pick<VideoSettings, 'type' | 'codec' | 'fps'> {
-  /** Of the video. */
+  /** The size of the video. */
   size?: Size;
 }
 
@@ -78,13 +78,13 @@ export function nameEncoders({ type, codec }: Pick<VideoSettings, 'type' | 'code
 }
 
 interface FfmpegArguments {
-  /** Before `-i pipe:0`. */
+  /** The options before `-i pipe:0`. */
   input: string[];
-  /** Before the output file. */
+  /** The options before the output file. */
   output: string[];
-  /** Of the video, always even. */
+  /** The size of the video, always even. */
   size: Size;
-  /** Before the files of stills, which are made beside it. */
+  /** The options before the files of stills, which are made beside the video. */
   stills?: { poster: string[]; sprite: string[]; tiles: SpriteTiles };
 }
 
@@ -174,7 +174,7 @@ export const containerArguments = (type: VideoType) => [
 ];
 
 /**
- * VP9 and AV1 keep about 80 bytes per pixel at any setting, 1.8 GB for so many (decision 44). ffmpeg and the decoder
+ * VP9 and AV1 keep about 80 bytes per pixel at any setting, 1.8 GB for 22 million (decision 44). ffmpeg and the decoder
  * must stay below 2 GiB together.
  */
 const MOST_PIXELS_BUT_H264 = 22_000_000;

@@ -40,7 +40,7 @@ function textOf(kind: LabelKind, { index, path }: Frame): string {
   return kind === 'frame' ? String(index) : spell(path.slice(path.lastIndexOf('/') + 1));
 }
 
-/** In letters that can be drawn: bytes that are not UTF-8 as `\xNN`, other characters as `\u{N}`. */
+/** Writes the name in letters that can be drawn: bytes that are not UTF-8 as `\xNN`, other characters as `\u{N}`. */
 function spell(name: string): string {
   return name.replace(/[^ -~]/gu, character => {
     const code = character.codePointAt(0) ?? 0;
@@ -86,6 +86,6 @@ ${batches.map(batch => `printf '%s\\n' ${batch}`).join('\n')}
 } | awk ${quoteWord(program)}`;
 }
 
-/** As a string of awk has it: each byte in octal. */
+/** The bytes as a string of awk has them: each in octal. */
 const escapeForAwk = (bytes: Buffer) =>
   [...bytes].map(byte => `\\${byte.toString(8).padStart(3, '0')}`).join('');

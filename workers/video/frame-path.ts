@@ -38,7 +38,7 @@ export function encodePath(path: string): Buffer {
   return Buffer.concat(parts);
 }
 
-/** By characters: it is the second half of others. */
+/** A byte that is not UTF-8. It is looked for among characters, because some have it as their second half. */
 const ESCAPED = /[\udc80-\udcff]/u;
 const isEscaped = (path: string) => [...path].some(character => ESCAPED.test(character));
 

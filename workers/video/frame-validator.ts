@@ -10,7 +10,7 @@ const MAX_NAMED = 3;
 
 /** A frame, by its place in the list. */
 export interface Frame {
-  /** From 0, in the list or in what the pattern matched. */
+  /** The frame's place, from 0, in the list or in what the pattern matched. */
   index: number;
   path: string;
 }
@@ -75,7 +75,7 @@ export class FrameValidator {
     return info.kind === 'other' || this.addSize(frame, info);
   }
 
-  /** Of a frame as ffmpeg gets it. */
+  /** Notes the pixel format of a frame as ffmpeg gets it. */
   notePixels(format: string): void {
     this.#stored ??= format;
     this.varies ||= format !== this.#stored;

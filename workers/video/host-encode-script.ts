@@ -14,7 +14,7 @@ export type HostKind = Extract<FrameKind, 'png' | 'jpeg'>;
 /** The finished video in the run's directory: complete, or absent. */
 export const HOST_VIDEO = 'video';
 
-/** Beside it, unless its pictures are large; see ffmpegArguments(). */
+/** The stills beside the video, unless its pictures are large; see ffmpegArguments(). */
 export const HOST_STILLS = { poster: 'poster.jpg', sprite: 'sprite.jpg' };
 
 /** The most progress lines: a run may print no more than its host spools. */

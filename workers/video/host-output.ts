@@ -3,9 +3,9 @@ import type { RunEnd } from '../runs/run-state.ts';
 import { describeEncoding, FfmpegProgress } from './ffmpeg-progress.ts';
 import { toHostVideoError } from './video-error.ts';
 
-/** The most of ffmpeg's last messages for the error's record. */
+/** Limit of bytes of ffmpeg's last messages for the error's record. */
 export const MAX_STDERR_BYTES = 8 << 10;
-/** For the script's first and last lines; ffmpeg's progress comes between them. */
+/** Limit of bytes of the script's first and of its last lines; ffmpeg's progress comes between them. */
 const MAX_STDOUT_BYTES = 8 << 10;
 
 /**

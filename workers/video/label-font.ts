@@ -1,7 +1,7 @@
 /** A letter's columns and rows: seven rows for the letter, one below the line. */
 const COLUMNS = 5;
 const ROWS = 8;
-/** With a column before each letter, and a row above and below. */
+/** A letter with a column before it, and a row above and below. */
 export const CELL = { width: COLUMNS + 1, height: ROWS + 2 };
 
 /** ffmpeg's `gray`; no byte is 0, so that awk can hold them in a string. */

@@ -1,17 +1,17 @@
 import type { SpriteTiles } from '../../shared/jobs/payloads/video.ts';
 import type { Size } from './frame-info.ts';
 
-/** Small pictures, at most; a longer video has fewer a second. */
+/** Limit of small pictures in a sprite; a longer video has fewer a second. */
 const MAX_TILES = 100;
 const COLUMNS = 10;
-/** The longer side of one. */
+/** Pixels of the longer side of a small picture. */
 const TILE_SIDE = 160;
 
 /** Frames between key frames: a second, or one frame if that is longer. */
 export const keyFrameEvery = (fps: number) => Math.max(1, Math.floor(fps));
 
 export interface TilePlan {
-  /** One small picture for so many frames, and so many key frames. */
+  /** The number of frames, and of key frames, for which there is one small picture. */
   frames: number;
   keyFrames: number;
   tiles: SpriteTiles;
@@ -60,7 +60,7 @@ export function stillsGraph(plan: TilePlan, of: 'frames' | 'keyFrames'): string[
   ];
 }
 
-/** Before the files of the stills. Of the sprite's two pictures the last one stays. */
+/** The options before the files of the stills. Of the sprite's two pictures the last one stays. */
 export const STILL_OUTPUTS = {
   poster: '-map [poster] -frames:v 1 -c:v mjpeg -threads 1 -q:v 3 -f image2pipe'.split(' '),
   sprite: '-map [sprite] -r 25 -c:v mjpeg -threads 1 -q:v 4 -f image2 -update 1'.split(' '),

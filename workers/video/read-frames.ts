@@ -31,9 +31,9 @@ export const PROBLEMS: Record<string, string> = {
   unreadable: 'cannot be read',
 };
 
-/** The most that start-up files may print before the stream. */
+/** Limit of bytes that start-up files may print before the stream. */
 const MAX_PRINTED_BYTES = 1 << 20;
-/** Of a line between frames. */
+/** Limit of bytes of a line between frames. */
 const MAX_LINE_BYTES = 4096;
 
 /**

@@ -10,7 +10,7 @@ import { isStopSignal, throwIfWorkerStops } from '../sandbox/stop-signals.ts';
 import { watchMemory } from '../sandbox/watch-memory.ts';
 import { printsTooMuch, tooLarge, tooSlow, type VideoLimits } from './video-limits.ts';
 
-/** Of the end of standard error. */
+/** Characters of the end of standard error that are kept. */
 const MAX_STDERR_LENGTH = 8192;
 /** fluent-ffmpeg keeps what is printed until its line ends. FFmpeg's lines have some hundred characters. */
 const MAX_LINE_LENGTH = 1 << 20;
@@ -19,7 +19,7 @@ const STOPPED = 255;
 
 interface RunFfmpegOptions {
   ffmpeg: string;
-  /** Before the input. */
+  /** The options before the input. */
   inputOptions: readonly string[];
   /** Piped to standard input with backpressure, then destroyed. Its error ends ffmpeg. */
   input: Readable;

@@ -14,9 +14,9 @@ import { videoLimits } from './video-limits.ts';
 
 export interface StoredVideo {
   bytes: number;
-  /** With the stills. */
+  /** The bytes of the video and its stills. */
   stored: number;
-  /** Objects. */
+  /** The keys of the stills. */
   poster?: string;
   sprite?: string;
   tiles?: SpriteTiles;
@@ -25,7 +25,7 @@ export interface StoredVideo {
 /** A finished video in the scratch directory. */
 export interface ScratchVideo {
   video: ScratchFile;
-  /** Where they were made with the video. */
+  /** The stills that were made with the video. */
   stills?: { poster: ScratchFile; sprite: ScratchFile; tiles: SpriteTiles };
   frames: number;
   size: Size;

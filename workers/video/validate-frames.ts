@@ -7,9 +7,9 @@ import type { Frame, FrameValidator } from './frame-validator.ts';
 import { pixelFormatOf } from './pixel-format.ts';
 import { readFrames } from './read-frames.ts';
 
-/** Enough for pictures without long metadata: 20 MB for 10,000 frames. */
+/** Bytes of a frame that are read first, enough without long metadata: 20 MB for 10,000 frames. */
 const SHORT_HEAD_BYTES = 2048;
-/** For JPEGs and PNGs whose profiles and thumbnails precede what is read of them. */
+/** Bytes of a JPEG or PNG whose profiles and thumbnails precede what is read of it. */
 const LONG_HEAD_BYTES = 2 ** 22;
 
 interface ValidateFramesOptions {

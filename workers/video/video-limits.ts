@@ -10,7 +10,7 @@ export interface VideoLimits {
   fileBytes: number;
   /** LIMIT_FREE_BYTES. */
   keepFree: number;
-  /** Of the largest frame. */
+  /** The pixels of the largest frame. */
   framePixels: number;
 }
 

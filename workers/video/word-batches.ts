@@ -1,4 +1,4 @@
-/** Of all arguments of one command; every system takes 128 KiB. */
+/** Limit of bytes of all arguments of one command; every system takes 128 KiB. */
 const BATCH_BYTES = 64_000;
 
 /** Quoted words of sh, in order, in batches short enough for one command. */

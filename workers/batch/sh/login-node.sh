@@ -54,8 +54,8 @@ submit() {
   fi
 }
 
-# void NAME: it never runs, unless it has begun, and needs no variables.
-void() {
+# revoke NAME: it never runs, unless it has begun, and needs no variables.
+revoke() {
   mv "$windlass_base/$1/go" "$windlass_base/$1/void" 2>/dev/null || return
   true >"$windlass_base/$1/request"
   true >"$windlass_base/$1/variables"
@@ -64,7 +64,7 @@ void() {
 # withdraw NAME: nor is it submitted, unless it was.
 withdraw() {
   mv "$windlass_base/$1/ask" "$windlass_base/$1/withdrawn" 2>/dev/null
-  void "$1"
+  revoke "$1"
 }
 
 # refresh NAME: makes an NFS client see what nodes did in the directory: its cache of names may be a minute old until it

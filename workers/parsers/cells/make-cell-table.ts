@@ -17,7 +17,7 @@ import { hasLineBreaks } from './has-line-breaks.ts';
 export type Cell = { kind: CellKind; text: string } | null;
 export type CellKind = 'boolean' | 'number' | 'text';
 
-/** For columns of one kind of value. A text never counts as a number, but may be a date or time. */
+/** The types of columns of one kind of value. A text never counts as a number, but may be a date or time. */
 const TYPES: Record<CellKind, TypeSet> = {
   boolean: setOf('BOOLEAN', 'VARCHAR'),
   number: setOf('BIGINT', 'DOUBLE', 'VARCHAR'),

@@ -35,7 +35,7 @@ export interface Numerals {
 
 /** Characters; a longer value is a text. */
 const MAX_TYPED_LENGTH = 64;
-/** Every text of so many digits is exactly a double. */
+/** Digits up to which every number is exactly a double. */
 const EXACT_DIGITS = 15;
 
 const INTEGER = ' *(0|-?[1-9][0-9]{0,18}) *';
@@ -74,7 +74,7 @@ const isCanonicalInteger = (value: string) =>
   `CAST(TRY_CAST(${value} AS BIGINT) AS VARCHAR) = ${value}`;
 
 /**
- * By type, an SQL expression for whether it holds a text (not NULL) without loss. A number is the nearest finite
+ * SQL expressions by type, for whether it holds a text (not NULL) without loss. A number is the nearest finite
  * double, and an integer exactly that. Leading zeros make an identifier. Dates are ISO 8601 only, as 01/02/2020 is
  * ambiguous; times have at most microseconds.
  */
@@ -117,7 +117,7 @@ export function narrowest(set: TypeSet): SqlType {
   return SQL_TYPES.find((_type, i) => set & (1 << i)) ?? 'VARCHAR';
 }
 
-/** By type, an SQL expression that is true for all its texts and few others, and cheaper than their pattern. */
+/** SQL expressions by type: each is true for all texts of the type and few others, and cheaper than their pattern. */
 const MAY_HOLD: Partial<Record<SqlType, (value: string) => string>> = {
   DATE: value => `${value}[5] = '-'`,
   TIME: value => `${value}[3] = ':'`,

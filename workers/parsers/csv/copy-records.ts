@@ -2,7 +2,8 @@ import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import type { Dialect } from './dialect.ts';
-import { type RecordPlace, scanRecords } from './scan-records.ts';
+import type { RecordPlace } from './record-scanner.ts';
+import { scanRecords } from './scan-records.ts';
 
 const LF = 10;
 

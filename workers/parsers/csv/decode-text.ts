@@ -56,7 +56,7 @@ async function* withoutMarks(text: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   }
 }
 
-/** By the mark, else the zero bytes, else little-endian. */
+/** The order that the mark says, else the zero bytes, else little-endian. */
 function byteOrder(head: Buffer): 'utf-16le' | 'utf-16be' {
   const mark = head.subarray(0, 2).toString('hex');
   if (mark === 'feff') return 'utf-16be';

@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
 import { TableError } from '../table/protocol.ts';
 
-/** Of one record, including line breaks in quotes. */
+/** Limit of bytes of one record, including line breaks in quotes. */
 export const MAX_RECORD_BYTES = 2_000_000;
-/** DuckDB holds 2,048 rows of all columns in memory three times: as texts, as values, as a row group. */
+/** Limit of columns: DuckDB holds 2,048 rows of all in memory three times: as texts, as values, as a row group. */
 export const MAX_COLUMNS = 2_500;
 
 export type LineBreak = '\n' | '\r\n' | '\r';

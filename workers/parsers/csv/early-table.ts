@@ -13,9 +13,9 @@ const INTERRUPT_EVERY_MS = 50;
  * processor part of the time: 200 MB of 300 columns take 2.9 s instead of 3.4.
  */
 export class EarlyTable {
-  /** That its row groups were made for. */
+  /** The bytes that its row groups were made for. */
   readonly bytesPerRow: number;
-  /** As it was read. */
+  /** Whether the text was read as one that has some. */
   readonly hasLineBreaksInValues: boolean;
   readonly #connection: DuckDBConnection;
   readonly #output: string;

@@ -28,7 +28,7 @@ export interface TypedColumn {
 }
 
 export interface Guess {
-  /** Without an empty last one, see hasOnlyTrailingDelimiters(). */
+  /** The columns without an empty last one, see hasOnlyTrailingDelimiters(). */
   columns: TypedColumn[];
   hasHeader: boolean;
   numerals: Numerals;

@@ -50,7 +50,10 @@ export function looksLikeHeader(first: FirstValue[]): boolean {
   return hasName(first) || haveAllLabels(first);
 }
 
-/** For 0h, 6h, 24h over numbers: one such text may be a value written differently, several different ones are not. */
+/**
+ * Whether the names are like 0h, 6h, 24h over numbers: one such text may be a value written differently, several
+ * different ones are not.
+ */
 function haveAllLabels(first: FirstValue[]): boolean {
   const typed = first.filter(
     ({ types, below }) =>

@@ -16,7 +16,7 @@ export const isCommaNumber = (text: string): boolean =>
 interface Format {
   quote: string;
   comment: string | undefined;
-  /** So many rows may be malformed. */
+  /** The number of rows that may be malformed. */
   tolerance: number;
 }
 

@@ -19,7 +19,8 @@ import { SAMPLE } from './guess-columns.ts';
 import { type PreparedText, prepareText, textIn } from './prepare-text.ts';
 import { type CsvTable, nullsOf } from './read-csv.ts';
 import { readUnits, UNITS_RECORD } from './read-units.ts';
-import { type Scan, scanRecords } from './scan-records.ts';
+import type { Scan } from './record-scanner.ts';
+import { scanRecords } from './scan-records.ts';
 import { checkRows, type WrittenTable, writeTable } from './write-table.ts';
 
 /** Scanned before the table is begun, to estimate the length of rows. */
@@ -138,7 +139,7 @@ const isRegular = ({ request, dialect }: Source, { isRegular, count, hasBlankRec
   !dialect.hasUnits &&
   !(hasBlankRecords && areBlankLinesValues(request.parameters));
 
-/** Then DuckDB passes over them, but for those in quotes. */
+/** If they are, DuckDB passes over them, but for those in quotes. */
 const areBlankLinesValues = (parameters: ParserParameters<'csv'>) =>
   !nullsOf(parameters).includes('');
 

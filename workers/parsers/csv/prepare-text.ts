@@ -23,7 +23,7 @@ export interface PreparedText {
   hasBlankValues: boolean;
 }
 
-/** Where it is written. */
+/** The file that the text is written to. */
 export const textIn = (scratch: string): string => join(scratch, 'text.csv');
 
 /** Returns the file itself if there is nothing to change. */
@@ -81,7 +81,7 @@ interface Preamble {
   lines: number;
   /** The part of it that are blank lines right before the first record. */
   blank: { bytes: number; lines: number };
-  /** From a first line such as sep=; of Excel. */
+  /** What a first line such as sep=; of Excel says. */
   delimiter?: string;
 }
 

@@ -15,7 +15,7 @@ export interface CsvTable {
   lineBreak: LineBreak;
   /** Whether a value has one: DuckDB's threads, which begin in the middle of a file, may take such lines for rows. */
   hasLineBreaksInValues: boolean;
-  /** On the average, or among the first ones. */
+  /** The average of all rows, or of the first ones. */
   bytesPerRow: number;
   /** Counted, or estimated by the first ones. */
   rows: number;

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { TableError } from '../table/protocol.ts';
 import { type Dialect, MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';
-import type { Scan } from './scan-records.ts';
+import type { Scan } from './record-scanner.ts';
 
 /** The index of the record that names units. */
 export const UNITS_RECORD = 1;

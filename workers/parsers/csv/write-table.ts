@@ -16,7 +16,7 @@ import { findTypeErrors } from './type-errors.ts';
 
 /** Progress after each step, as measured with 100 MB of five columns. */
 const WRITTEN = 0.5;
-/** After a second pass, which is needed if a later value has another type than the first ones. */
+/** Progress after a second pass, which is needed if a later value has another type than the first ones. */
 const WRITTEN_AGAIN = 0.7;
 
 export interface WriteOptions {

@@ -7,7 +7,7 @@ export class ByteReader {
     this.#pieces = source[Symbol.asyncIterator]();
   }
 
-  /** So many bytes, or fewer at the end of the stream. */
+  /** The next `count` bytes, or fewer at the end of the stream. */
   async take(count: number): Promise<Buffer> {
     const parts: Buffer[] = [];
     let missing = count;

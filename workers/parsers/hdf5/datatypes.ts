@@ -20,7 +20,7 @@ const SIGNATURE = Buffer.from('\x89HDF\r\n\x1a\n', 'latin1');
  */
 export class Datatypes {
   readonly #fd: number;
-  /** Of the superblock, from which addresses count. */
+  /** The place of the superblock, from which addresses count. */
   readonly #base: number;
   readonly #offsetSize: number;
   readonly #lengthSize: number;

@@ -24,7 +24,7 @@ export interface Hdf5File {
 
 export interface Block {
   metadata: Metadata;
-  /** By dimension; of a single value both are empty. */
+  /** The first index and the count of each dimension; of a single value both are empty. */
   from: number[];
   count: number[];
 }

@@ -2,10 +2,10 @@ import { type Box, runOf } from '../npy/write-box.ts';
 import type { Dataset } from './list-datasets.ts';
 import type { Hdf5File } from './open-hdf5.ts';
 
-/** The most that one read takes, unless a chunk is larger: chunks are decompressed as a whole. */
+/** Limit of bytes that one read takes, unless a chunk is larger: chunks are decompressed as a whole. */
 const BLOCK_BYTES = 4 << 20;
 const MAX_BLOCK_BYTES = 64 << 20;
-/** Of several chunks in a box. */
+/** Limit of bytes of several chunks in a box. */
 const BOX_BYTES = 16 << 20;
 /** A box of shorter contiguous runs takes longer to write than to read repeatedly. */
 const MIN_RUN_BYTES = 512;

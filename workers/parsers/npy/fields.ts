@@ -8,7 +8,7 @@ export interface Field extends TypedColumn {
   /** NumPy's, such as '<f8'. */
   code: string;
   size: number;
-  /** In the record. */
+  /** The field's offset in the record. */
   at: number;
   /** The value in CSV. */
   write(record: Buffer, at: number, row: number): string;

@@ -80,7 +80,7 @@ class Range {
     [this.#min, this.#max] = [min, max];
   }
 
-  /** Integers as texts, as of columns. */
+  /** The least and the greatest value: integers as texts, as of columns. */
   read(): { min: unknown; max: unknown } {
     const { type } = ARRAY_TYPES[this.#descr];
     const write = (value: number | bigint | undefined) => {

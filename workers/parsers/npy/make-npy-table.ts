@@ -8,7 +8,7 @@ interface Records {
   /** Bytes of a record. */
   size: number;
   count: number;
-  /** Where the first one begins. */
+  /** The offset of the first record. */
   offset: number;
 }
 

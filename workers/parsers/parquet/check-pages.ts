@@ -7,7 +7,7 @@ import { ThriftReader } from './thrift.ts';
 /** The pages of a column in a row group. */
 interface Chunk {
   column: string;
-  /** Where they lie. */
+  /** The offsets between which they lie. */
   from: number;
   to: number;
 }
@@ -27,7 +27,7 @@ const MAX_HEADER_BYTES = 16 << 20;
 const PIECE_BYTES = 1 << 20;
 /** An honest footer has some 100 bytes for each column of a row group. */
 const MAX_FOOTER_BYTES = 64 << 20;
-/** After the footer: its length and PAR1. */
+/** Bytes after the footer: its length and PAR1. */
 const TAIL_BYTES = 8;
 
 /**

@@ -23,7 +23,7 @@ const INTEGER = /^U?(TINYINT|SMALLINT|INTEGER)$|^BIGINT$/;
 const DECIMAL = /^DECIMAL\((\d+),(\d+)\)$/;
 /** Lists and records of these have JSON that says them exactly. */
 const NESTED = /(\[\d*\]|^STRUCT\(.*\))$/s;
-/** Of a record's field, before its type. */
+/** The name of a record's field, before its type. */
 const FIELD_NAME = /(?<=[(,] ?)("(?:[^"]|"")*"|\w+) (?=[A-Z])/g;
 const NOT_IN_JSON = /\b(BLOB|TIME\w*|INTERVAL|MAP|UNION|VARIANT|GEOMETRY|BIT)\b/;
 

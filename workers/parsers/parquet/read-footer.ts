@@ -9,7 +9,7 @@ const MAX_DECIMAL_DIGITS = 38;
 export interface Footer {
   rows: number;
   columns: { name: string; type: string }[];
-  /** As in the file; DuckDB makes them unique. */
+  /** The columns' names as in the file; DuckDB makes them unique. */
   names: string[];
   /** The columns whose values DuckDB cuts to microseconds. */
   nanoseconds: NanosecondColumn[];
@@ -68,7 +68,7 @@ function refuseLongDecimals(schema: Record<string, unknown>[]): void {
 /** DuckDB renames fields of a record that differ only by ASCII case, or not at all. */
 function refuseSameNames(schema: Record<string, unknown>[]): void {
   let column = '';
-  /** For each open node above: its remaining children, and the names seen. */
+  /** The open nodes above: how many children are left of each, and the names seen. */
   const above: { left: number; names: Set<string> }[] = [];
   for (const { name: read, children } of schema) {
     const name = unquoted(read);

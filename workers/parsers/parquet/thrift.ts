@@ -24,7 +24,7 @@ export class ThriftReader {
     return this.#bytes.toString('utf8', this.at - length, this.at);
   }
 
-  /** By the number of a field what reads it; the others are passed over. */
+  /** Reads fields by the reader of their number; the others are passed over. */
   struct(readers: Record<number, (type: number) => void>): void {
     if (++this.#depth > MAX_DEPTH) throw new Error('it is nested too deeply');
     for (let id = 0; ; ) {

@@ -68,11 +68,11 @@ export async function computeColumnStatistics(
 }
 
 interface Range {
-  /** As text. */
+  /** The least and the greatest value, as text. */
   min: unknown;
   max: unknown;
   nulls: number;
-  /** Of texts. */
+  /** Bytes of texts. */
   bytes: number;
 }
 

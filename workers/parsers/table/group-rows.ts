@@ -4,7 +4,7 @@ import { countRows, query, quoteName, readParquet, runLong } from './duckdb.ts';
 import { parquetStatement } from './parquet-statement.ts';
 import { type MadeTable, TableError } from './protocol.ts';
 
-/** By an estimate, which is a fifth off at most. */
+/** Limit of groups by an estimate, which is a fifth off at most. */
 const SURELY_TOO_MANY = 3 * MAX_GROUPS;
 
 interface Grouping {

@@ -21,11 +21,11 @@ const WIDE_DICTIONARY = 4_096;
 export interface TableSize {
   columns: number;
   rows: number;
-  /** As text, on the average. */
+  /** The average bytes of a row as text. */
   bytesPerRow: number;
 }
 
-/** For a table with row groups like another's. */
+/** What a table is given that has row groups like another's. */
 export interface GroupSize {
   columns: number;
   groupRows: number;

@@ -52,7 +52,7 @@ export interface Resources {
  * rest.
  */
 export const USUAL_SHARE = 0.4;
-/** For a single thread. With wide tables DuckDB counts more memory than it uses. */
+/** The share for a single thread. With wide tables DuckDB counts more memory than it uses. */
 export const LARGEST_SHARE = 0.7;
 
 /** Both paths are in the scratch directory. */
@@ -70,7 +70,7 @@ export type Reader<P extends FileParserName> = (
 /** The request: one JSON line on the child's standard input, which stays open until the answer has come. */
 export type TableRequest = FileRequest | ViewRequest;
 
-/** To read a file of any format; what is made of it is written beside `output`. */
+/** Asks to read a file of any format; what is made of it is written beside `output`. */
 export interface FileRequest<P extends FileParserName = FileParserName> extends Files {
   kind: 'file';
   parser: P;
@@ -79,7 +79,7 @@ export interface FileRequest<P extends FileParserName = FileParserName> extends 
   expanded: number;
 }
 
-/** To read a text as CSV. */
+/** Asks to read a text as CSV. */
 export interface CsvRequest extends Files {
   parameters: ParserParameters<'csv'>;
 }
@@ -97,7 +97,7 @@ export interface MadeTable {
   rows: number;
   /** Absent for views, which have the columns of their source. */
   columns?: ColumnStatistics[];
-  /** Of CSV files. */
+  /** The dialect of a CSV file. */
   dialect?: CsvDialect;
   /** Malformed rows that were left out. */
   skipped?: { count: number; problems: TableProblem[] };
@@ -111,7 +111,7 @@ export interface MadeFile extends Partial<MadeTable> {
   kind: ArtifactKind;
 }
 
-/** By kind of request, what is made. */
+/** What is made, by kind of request. */
 export interface Made {
   file: MadeFile[];
   view: MadeTable;

@@ -52,7 +52,7 @@ export async function writeSorted(connection: DuckDBConnection, sorting: Sorting
 }
 
 interface Slice extends Sorting {
-  /** Of some columns. */
+  /** The names of some columns. */
   names: string[];
 }
 
@@ -66,7 +66,7 @@ async function sortSlice(connection: DuckDBConnection, slice: Slice): Promise<vo
 
 interface Part extends Rows {
   rows: number;
-  /** Of the values, as they lie in memory. */
+  /** Bytes of the values, as they lie in memory. */
   bytes: number;
 }
 
@@ -75,7 +75,7 @@ class Sorter {
   readonly #connection: DuckDBConnection;
   readonly #sorting: Slice;
   readonly #columns: string;
-  /** For a part that is divided again: with its sort columns, which may be in other slices. */
+  /** The columns of a part that is divided again, with its sort columns, which may be in other slices. */
   readonly #undividedColumns: string;
   /** SQL expression for the bytes of a row. */
   readonly #width: string;

@@ -13,7 +13,7 @@ interface Texts {
   column: string;
   /** Characters of a value that are returned. */
   cut: number;
-  /** Of all values. */
+  /** Bytes of all values. */
   bytes: number;
 }
 

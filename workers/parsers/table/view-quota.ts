@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Tx } from '../../../shared/database/connect.ts';
 import { views } from '../../../shared/database/schema.ts';
 
-/** The limit for all views of a table: so many times the size of the table, or so many bytes if that is more. */
+/** Limit of all views of a table: this many times its size, or MIN_VIEW_BYTES if that is more. */
 const VIEWS_PER_TABLE = 10;
 const MIN_VIEW_BYTES = 16 << 20;
 

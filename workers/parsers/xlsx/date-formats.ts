@@ -11,7 +11,7 @@ const BUILT_IN: Record<DateFormat, number[]> = {
 };
 const MAX_STYLES = 100_000;
 
-/** By index of a cell's style, what it shows a number as, if that is a date or a time of day. */
+/** What each style of a cell shows a number as, if that is a date or a time of day. */
 export async function readDateFormats(
   bytes: AsyncIterable<Buffer>,
 ): Promise<(DateFormat | undefined)[]> {

@@ -14,7 +14,7 @@ export interface Sheet {
 export interface Workbook {
   sheets: Sheet[];
   strings: SharedStrings;
-  /** By index of a cell's style. */
+  /** The formats by index of a cell's style. */
   dateFormats: (DateFormat | undefined)[];
   system: 1900 | 1904;
 }

@@ -7,7 +7,7 @@ import { dateOfSerial } from './serial-date.ts';
 export interface SheetRow {
   /** Excel's number, from 1. */
   row: number;
-  /** By column, from 0; only those that have a value. */
+  /** The cells that have a value, by column, from 0. */
   cells: Map<number, NonNullable<Cell>>;
 }
 

@@ -3,9 +3,9 @@ import { MAX_RECORD_BYTES } from '../csv/dialect.ts';
 import { TableError } from '../table/protocol.ts';
 
 export interface XmlTag {
-  /** Without its prefix. */
+  /** The name without its prefix. */
   name: string;
-  /** By name without prefix, but `r:id` is `r:id` in any spelling. */
+  /** The attributes by name without prefix, but `r:id` is `r:id` in any spelling. */
   attributes: Record<string, string>;
 }
 
@@ -16,7 +16,7 @@ interface Handlers {
 }
 
 const MAX_DEPTH = 64;
-/** Between two tags. */
+/** Limit of characters between two tags. */
 const MAX_GAP = 2 * MAX_RECORD_BYTES;
 const RELATIONSHIPS = /\/relationships$/;
 

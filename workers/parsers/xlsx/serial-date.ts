@@ -3,7 +3,7 @@ import type { DateFormat } from './date-formats.ts';
 const MS_PER_DAY = 86_400_000;
 /** Day 0 of workbooks by 1900 and by 1904. */
 const DAY_0 = { 1900: Date.UTC(1899, 11, 30), 1904: Date.UTC(1904, 0, 1) };
-/** By 1900 there is a 29 February 1900, and days before it are one later. */
+/** The day that does not exist: the system of 1900 has a 29 February 1900, and days before it are one later. */
 const LEAP_DAY = 60;
 const LAST_DAY = { 1900: 2_958_465, 1904: 2_957_003 };
 
@@ -16,7 +16,7 @@ export function dateOfSerial(
   { format, system }: { format: DateFormat; system: 1900 | 1904 },
 ): string | undefined {
   let day = Math.floor(serial);
-  // By 1904, day 0 is a day, too.
+  // In the system of 1904 day 0 is a day, too.
   const isTime = day === 0 && (system === 1900 || format === 'time');
   let ms = Math.round((serial - day) * MS_PER_DAY);
   if (ms === MS_PER_DAY) {

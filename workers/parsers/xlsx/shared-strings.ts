@@ -7,7 +7,7 @@ export class SharedStrings {
   readonly #chunks: Buffer[] = [];
   /** Bytes of the last chunk that are used. */
   #used = 0;
-  /** Of each text: chunk, begin, end. */
+  /** The place of each text: chunk, begin, end. */
   #places = new Uint32Array(3 * 1_024);
   #count = 0;
   /** UTF-8 has no half of a surrogate pair: whoever uses such a text refuses it. */

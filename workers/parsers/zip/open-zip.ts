@@ -21,10 +21,10 @@ export interface OpenZip {
   close(): void;
 }
 
-/** Directories count as well; an artifact is made of every file. */
+/** Limit of members. Directories count as well; an artifact is made of every file. */
 const MAX_MEMBERS = 1_000;
 const DEFLATE = 8;
-/** Of the attributes that Unix gives its files. */
+/** The bits for the type in the attributes that Unix gives its files, and the type of a link. */
 const [TYPE, LINK] = [0o170000, 0o120000];
 const isIgnored = (name: string) =>
   name.startsWith('__MACOSX/') || /(^|\/)(\.DS_Store|Thumbs\.db)$/.test(name);

@@ -12,7 +12,7 @@ import type { Segment } from './segment.ts';
 interface SegmentOptions {
   session: RemoteExec;
   payload: Payload<'video'>;
-  /** Of the whole video. */
+  /** The frames of the whole video. */
   frames: readonly Frame[];
   segment: Segment;
   outputPath: string;
@@ -20,7 +20,7 @@ interface SegmentOptions {
   limits: VideoLimits;
   decodeAll?: boolean;
   onProgress?(): void;
-  /** Told the size of the video before anything is encoded. */
+  /** Called with the size of the video before anything is encoded. */
   onSize?(size: Size): void;
   signal: AbortSignal;
 }

@@ -6,7 +6,7 @@ import { writeScratch } from '../../sandbox/scratch-dir.ts';
 interface FetchOptions {
   /** The key of what another worker encoded. */
   object: string;
-  /** In the scratch directory. */
+  /** A path in the scratch directory. */
   path: string;
   keepFree: number;
   signal: AbortSignal;

@@ -17,7 +17,7 @@ import { finishSegment, giveBackSegment, type TakenSegment, takeSegment } from '
 
 /** Jobs remembered that this worker could not help with, for instance without a way to their hosts. */
 const MAX_FAILED = 1_000;
-/** A helper that encodes no frame for so long, or for three times VIDEO_SHARE_SECONDS if longer, gives up. */
+/** Milliseconds without an encoded frame, or three times VIDEO_SHARE_SECONDS if longer, after which a helper gives up. */
 const STALLED_MS = 10_000;
 const LOOK_MS = 1_000;
 
@@ -110,7 +110,7 @@ async function encodeTaken(
 }
 
 /**
- * Calls back if no frame is encoded for so long: a host or ffmpeg may hang silently, and the worker of the job would
+ * Calls back if no frame is encoded for `forMs`: a host or ffmpeg may hang silently, and the worker of the job would
  * wait for a live helper.
  */
 function watchProgress(segment: Segment, forMs: number, onStalled: () => void): NodeJS.Timeout {

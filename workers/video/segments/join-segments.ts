@@ -11,7 +11,7 @@ import type { VideoLimits } from '../video-limits.ts';
 interface JoinOptions {
   ffmpeg: string;
   directory: string;
-  /** In their order: names of files in the directory. */
+  /** The segments in their order: names of files in the directory. */
   segments: readonly { name: string; start: number; until: number }[];
   /** The name of the video there. */
   name: string;

@@ -30,7 +30,7 @@ export interface Attempt {
   token: string;
 }
 
-/** A worker that was silent for so long has lost its segment; it reports every second. */
+/** The silence after which a worker has lost its segment; it reports every second. */
 const SILENT = sql.raw(`interval '10 seconds'`);
 
 /** The attempt that offers it goes on: its worker has the job. */

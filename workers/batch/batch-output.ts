@@ -1,0 +1,74 @@
+import type { OutputOffsets } from '../../shared/jobs/output.ts';
+import type { JobContext } from '../context.ts';
+import type { OutputWriter } from '../output/output-writer.ts';
+import { LATE_SECONDS } from './decide.ts';
+import { cutOutput, exceeded } from './errors.ts';
+import type { LoginNode } from './login-node.ts';
+import { LOOK_AGAIN_SECONDS, nextVisit, secondsSince } from './next-visit.ts';
+import { record, type Submission } from './submission.ts';
+import type { ExitRecord } from './submission-state.ts';
+
+/** Takes what a batch job prints from its files on the host, up to the limit of its output. */
+export class BatchOutput {
+  readonly #context: JobContext<'batch'>;
+  readonly #node: LoginNode;
+  readonly #writer: OutputWriter;
+  /** How much of both streams was taken. */
+  readonly #taken: OutputOffsets;
+
+  constructor(context: JobContext<'batch'>, node: LoginNode, writer: OutputWriter) {
+    this.#context = context;
+    this.#node = node;
+    this.#writer = writer;
+    this.#taken = { ...writer.stored };
+  }
+
+  /** Takes what there is, unless an earlier visit has exceeded the limit. */
+  async take({ directory }: Submission): Promise<void> {
+    for (let hasMore = true; hasMore && !this.isExceeded; ) {
+      const { stdout, stderr, ...rest } = await this.#node.readOutput(directory, this.#taken);
+      hasMore = rest.hasMore;
+      this.#taken.stdout += stdout.length;
+      this.#taken.stderr += stderr.length;
+      if (stdout.length > 0) await this.#writer.append('stdout', stdout);
+      if (stderr.length > 0) await this.#writer.append('stderr', stderr);
+    }
+  }
+
+  /** Stores what was taken. Throws if it is more than the job may print. */
+  async close(): Promise<void> {
+    await this.#writer.flush();
+    this.assertLimit();
+  }
+
+  /** The job has printed more than it may. */
+  get isExceeded(): boolean {
+    return this.#limit > 0 && this.#taken.stdout + this.#taken.stderr > this.#limit;
+  }
+
+  assertLimit(): void {
+    if (this.isExceeded) throw exceeded(this.#limit);
+  }
+
+  /** All that the job printed, or may print, was taken. */
+  isWhole({ code, stdout, stderr }: ExitRecord): boolean {
+    const { stdout: out, stderr: err } = this.#taken;
+    const isRead = out >= stdout && err >= stderr;
+    return isRead || code === 'cwd' || this.isExceeded;
+  }
+
+  /** A node's last bytes may be seen later here than the record of its end: waits for them until a later visit. */
+  async awaitRest(end: ExitRecord, submission: Submission): Promise<never> {
+    const { directory, batch } = submission;
+    const { lateSince } = batch;
+    if (secondsSince(lateSince) >= LATE_SECONDS) throw cutOutput(end, this.#taken, directory);
+    if (lateSince === undefined)
+      await record(this.#context, submission, { ...batch, lateSince: new Date().toISOString() });
+    throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+  }
+
+  /** Bytes; 0 is no limit. */
+  get #limit(): number {
+    return this.#context.worker.config.LIMIT_OUTPUT_BYTES;
+  }
+}

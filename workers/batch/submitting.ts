@@ -1,0 +1,174 @@
+import type { WindlassError } from '../../shared/errors/errors.ts';
+import { newId } from '../../shared/ids.ts';
+import {
+  type BatchState,
+  ENGINES,
+  type EngineName,
+  folderOf,
+} from '../../shared/jobs/payloads/batch.ts';
+import type { JobContext } from '../context.ts';
+import { withSessionEnv } from '../runs/command-defaults.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import type { Unbegun } from './decide.ts';
+import { ENGINE } from './engines.ts';
+import { forgotten, noEngine, notPrepared, refused, unanswered } from './errors.ts';
+import type { LoginNode } from './login-node.ts';
+import { ASK_AGAIN_SECONDS, LOOK_AGAIN_SECONDS, nextVisit } from './next-visit.ts';
+import { followHost } from './polls.ts';
+import { look, type RecordedSubmission, record, type Submission } from './submission.ts';
+
+/**
+ * Limit of submissions for a job that the batch system does not take, or forgets before it begins, for passing reasons.
+ */
+const MOST_SUBMISSIONS = 12;
+
+/** The steps that have the batch system take the job once. Each returns the submission as it then is. */
+export class Submitting {
+  readonly #context: JobContext<'batch'>;
+  readonly #session: RemoteSession;
+  readonly #node: LoginNode;
+
+  constructor(context: JobContext<'batch'>, session: RemoteSession, node: LoginNode) {
+    this.#context = context;
+    this.#session = session;
+    this.#node = node;
+  }
+
+  /**
+   * Makes a directory on the host and records it: only a recorded one is submitted, by the worker that holds the job.
+   * `earlier` is what was known of the submission that this one follows.
+   */
+  async prepare(earlier?: BatchState): Promise<RecordedSubmission> {
+    const payload = withSessionEnv(this.#context.payload, this.#session.defaults);
+    const engine = earlier?.engine ?? (await this.#chooseEngine());
+    await this.#announce();
+    const directory = `${this.#context.job.id}-${newId().slice(-8)}`;
+    const failure = await this.#node.prepare(directory, payload, engine);
+    if (failure) throw notPrepared(failure, folderOf(payload));
+    const batch: BatchState = {
+      engine,
+      id: null,
+      state: null,
+      reason: null,
+      nodes: null,
+      overFor: 0,
+      submissions: (earlier?.submissions ?? 0) + 1,
+    };
+    // With runAt, so that the commit waits for the disk: it precedes a submission.
+    await this.#context.update({ runAt: new Date(), runPlace: directory, batch });
+    return { directory, batch };
+  }
+
+  async submit(submission: Submission): Promise<Submission> {
+    // An earlier request over a lost connection shows in the directory.
+    await this.#context.assertLeased(this.#session.connectedAt);
+    const { directory, batch } = submission;
+    const files = await this.#node.submit(directory, this.#context.payload, batch.engine);
+    const submitted = { ...submission, files };
+    return files.answer === 0 ? this.readId(submitted) : submitted;
+  }
+
+  /** Reads the batch system's id from what the submit command printed, if that has come. */
+  async readId(submission: Submission): Promise<Submission> {
+    const { printed } = await this.#node.readAnswer(submission.directory);
+    const id = ENGINE[submission.batch.engine].parseId(printed);
+    return id === undefined ? submission : this.#follow(submission, id);
+  }
+
+  /** The submit command failed, or its answer was lost: asks the batch system for the job by its name. */
+  async find(submission: Submission, isUnwanted: boolean): Promise<Submission> {
+    const read = await this.readId(submission);
+    if (read.batch.id !== null) return read;
+    const { directory, batch, files } = submission;
+    const id = await this.#node.find(batch.engine, directory);
+    if (id === undefined) return this.#goOnUnanswered(submission, isUnwanted);
+    if (id !== null) return this.#follow(submission, id);
+    if (files.start === 'open') return this.revoke(submission);
+    // It never runs.
+    if (files.start === 'revoked') return withdrawn(submission);
+    const absent = { ...batch, phase: 'absent', overFor: batch.overFor + 1 } as const;
+    return this.#askAgain(await record(this.#context, submission, absent));
+  }
+
+  async revoke(submission: Submission): Promise<Submission> {
+    return { ...submission, files: await this.#node.revoke(submission.directory) };
+  }
+
+  async withdraw(submission: Submission): Promise<Submission> {
+    return { ...submission, files: await this.#node.withdraw(submission.directory) };
+  }
+
+  async cancel(submission: Submission, id: string): Promise<never> {
+    await this.#node.cancel(submission.batch.engine, id, submission.directory);
+    throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+  }
+
+  /** The submit command failed, and what it may have submitted never runs. */
+  async judgeRefusal(submission: Submission): Promise<never> {
+    const { complained } = await this.#node.readAnswer(submission.directory);
+    const isFinal = submission.files.answer !== 0 && !isTransient(submission, complained);
+    if (isFinal) throw refused(complained);
+    return this.#submitAgain(submission, refused(complained));
+  }
+
+  submitAgain(submission: Submission, why: Unbegun): Promise<never> {
+    const failure = why === 'unanswered' ? unanswered() : forgotten(MOST_SUBMISSIONS);
+    return this.#submitAgain(submission, failure);
+  }
+
+  /** Later, less and less often, and in the end not again: nothing ran. */
+  async #submitAgain({ batch }: Submission, failure: WindlassError): Promise<never> {
+    const { submissions = 0 } = batch;
+    if (submissions >= MOST_SUBMISSIONS) throw failure;
+    const next = await look(this.#node, await this.prepare(batch));
+    throw nextVisit(this.#context.job, next, ASK_AGAIN_SECONDS * submissions);
+  }
+
+  /** Called before a directory is made: the host's poller removes it even if this worker is lost before recording it. */
+  async #announce(): Promise<void> {
+    const { job, sid, worker, update } = this.#context;
+    if (!job.runAt) await update({ runAt: new Date() });
+    await followHost(worker.database.db, sid);
+  }
+
+  async #chooseEngine(): Promise<EngineName> {
+    const { engines: found } = await this.#node.introduce();
+    const engine = ENGINES.find(name => found.includes(name));
+    if (!engine) throw noEngine();
+    return engine;
+  }
+
+  /** Earlier answers were not about this id. */
+  #follow(submission: Submission, id: string): Promise<Submission> {
+    const { phase: _, overSince: __, ...rest } = submission.batch;
+    return record(this.#context, submission, { ...rest, id, overFor: 0 });
+  }
+
+  /** The batch system does not answer: only what the directory decides is known. */
+  async #goOnUnanswered(submission: Submission, isUnwanted: boolean): Promise<Submission> {
+    const { start } = submission.files;
+    // In whatever queue it may be, it never runs anything.
+    if (start === 'revoked' && isUnwanted) return withdrawn(submission);
+    if (start === 'open' && (await this.#wasRefused(submission))) return this.revoke(submission);
+    return this.#askAgain(submission);
+  }
+
+  async #wasRefused(submission: Submission): Promise<boolean> {
+    const { answer } = submission.files;
+    if (typeof answer !== 'number' || answer === 0) return false;
+    const { complained } = await this.#node.readAnswer(submission.directory);
+    return !isTransient(submission, complained);
+  }
+
+  #askAgain(submission: Submission): never {
+    throw nextVisit(this.#context.job, submission, ASK_AGAIN_SECONDS);
+  }
+}
+
+const isTransient = ({ batch }: Submission, complained: string) =>
+  ENGINE[batch.engine].isTransient(complained);
+
+const withdrawn = (submission: Submission): Submission => ({
+  ...submission,
+  files: { ...submission.files, submit: 'withdrawn' },
+});

@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from 'node:util';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import type { JobContext } from '../context.ts';
+import { wasCancelled } from '../engine/job-signals.ts';
+import type { OutputWriter } from '../output/output-writer.ts';
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import { BatchOutput } from './batch-output.ts';
+import { type Action, decide } from './decide.ts';
+import { describeFailure } from './errors.ts';
+import { LoginNode } from './login-node.ts';
+import { ASK_AGAIN_SECONDS, LOOK_AGAIN_SECONDS, nextVisit, secondsSince } from './next-visit.ts';
+import { look, readSubmission, type Submission } from './submission.ts';
+import type { ExitRecord } from './submission-state.ts';
+import { Submitting } from './submitting.ts';
+
+/**
+ * One visit of a job to its host: does what can be done now, then ends or releases the job, so that it holds no slot
+ * while the batch system has it.
+ */
+export class Visit {
+  readonly #context: JobContext<'batch'>;
+  readonly #node: LoginNode;
+  readonly #submitting: Submitting;
+  readonly #output: BatchOutput;
+  #hasLooked = false;
+
+  constructor(context: JobContext<'batch'>, session: RemoteSession, output: OutputWriter) {
+    this.#context = context;
+    // After the first submission a cancel needs requests to the host.
+    this.#node = new LoginNode(session, context.cleanupSignal);
+    this.#submitting = new Submitting(context, session, this.#node);
+    this.#output = new BatchOutput(context, this.#node, output);
+  }
+
+  /** Returns how the job ended, with its output stored. */
+  async run(): Promise<ExitRecord> {
+    const recorded = readSubmission(this.#context.job) ?? (await this.#submitting.prepare());
+    for (let submission = await look(this.#node, recorded); ; ) {
+      this.#hasLooked = true;
+      if (submission.files.start === 'begun') await this.#output.take(submission);
+      const next = await this.#act(this.#decide(submission), submission);
+      if ('code' in next) {
+        await this.#output.close();
+        return next;
+      }
+      // In a home that is read-only nothing is decided.
+      if (isDeepStrictEqual(next, submission))
+        throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+      submission = next;
+    }
+  }
+
+  /** Whether the host told where the job stands. */
+  get hasLooked(): boolean {
+    return this.#hasLooked;
+  }
+
+  get #isUnwanted(): boolean {
+    return wasCancelled(this.#context) || this.#output.isExceeded;
+  }
+
+  #decide({ files, batch }: Submission): Action {
+    const { id, phase, overFor, overSince } = batch;
+    const overSeconds = secondsSince(overSince);
+    return decide({ files, id, phase, overFor, overSeconds, isUnwanted: this.#isUnwanted });
+  }
+
+  async #act(action: Action, submission: Submission): Promise<Submission | ExitRecord> {
+    const submitting = this.#submitting;
+    switch (action.type) {
+      case 'submit':
+        return submitting.submit(submission);
+      case 'find':
+        return submitting.find(submission, this.#isUnwanted);
+      case 'revoke':
+        return submitting.revoke(submission);
+      case 'withdraw':
+        return submitting.withdraw(submission);
+      case 'again':
+        return submitting.submitAgain(submission, action.why);
+      case 'cancel':
+        return submitting.cancel(submission, action.id);
+      case 'finish':
+        return this.#finish(action.end, submission);
+      case 'stopped':
+        await this.#output.take(submission);
+        this.#output.assertLimit();
+        throw new WindlassError('cancelled');
+      case 'fail':
+        await this.#output.take(submission);
+        if (action.why === 'refused') return submitting.judgeRefusal(submission);
+        throw describeFailure(action.why, submission.batch, wasCancelled(this.#context));
+      case 'wait':
+        throw nextVisit(
+          this.#context.job,
+          submission,
+          submission.batch.id === null ? ASK_AGAIN_SECONDS : LOOK_AGAIN_SECONDS,
+        );
+    }
+  }
+
+  async #finish(end: ExitRecord, submission: Submission): Promise<ExitRecord> {
+    // It may have ended before anyone read the answer of the submit command.
+    const isUnread = submission.batch.id === null;
+    const known = isUnread ? await this.#submitting.readId(submission) : submission;
+    if (this.#output.isWhole(end)) return end;
+    return this.#output.awaitRest(end, known);
+  }
+}
