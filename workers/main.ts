@@ -34,7 +34,7 @@ const USUAL_CONNECTIONS = 2;
 const named = process.argv.slice(2) as Work[];
 const work = named.length > 0 ? named : [...WORK];
 const unknown = work.find(kind => !WORK.includes(kind));
-if (unknown) exitWith(`windlass: there is no work named ${unknown}; there is ${WORK.join(', ')}`);
+if (unknown) exitWith(`there is no work named ${unknown}; there is ${WORK.join(', ')}`);
 
 const service = await openService({
   title: work.length === WORK.length ? 'windlass-worker' : `windlass-worker-${work.join('-')}`,

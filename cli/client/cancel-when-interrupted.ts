@@ -1,7 +1,7 @@
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
-import { describe } from './describe-error.ts';
-import { printable } from './printable.ts';
+import { describe } from '../output/describe-error.ts';
+import { tell } from '../output/tell.ts';
 import { SIGNALS, STATUS } from './signal-status.ts';
 
 export interface Interruption {
@@ -65,5 +65,3 @@ function leave(id: string | undefined): void {
       : `the job ${id} may go on: windlass cancel ${id}`,
   );
 }
-
-const tell = (said: string) => process.stderr.write(`windlass: ${printable(said)}\n`);

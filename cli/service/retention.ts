@@ -7,10 +7,10 @@ import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { removeOldAudit } from '../../workers/upkeep/audit-chain.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { removeOldSessions } from '../../workers/upkeep/session-retention.ts';
-import { printRecord, printRecords } from '../client/print-records.ts';
-import { formatAge } from '../client/table.ts';
 import { CommandError } from '../command-error.ts';
 import { withDirectDatabase } from '../find-database.ts';
+import { printRecord, printRecords } from '../output/print-records.ts';
+import { formatAge } from '../output/table.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** More are not counted: that would take long where millions are due. */

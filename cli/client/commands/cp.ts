@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
 import { CommandError } from '../../command-error.ts';
+import { printRecord } from '../../output/print-records.ts';
+import { ProgressLine } from '../../output/progress.ts';
 import { connect } from '../connect.ts';
 import { fetchFile } from '../copy/fetch-file.ts';
 import { findOnHost, targetOnHost } from '../copy/place-on-host.ts';
 import { sendFile } from '../copy/send-file.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
-import { printRecord } from '../print-records.ts';
-import { ProgressLine } from '../progress.ts';
 
 export interface CopyOptions extends LoginChoice {
   parents?: boolean;

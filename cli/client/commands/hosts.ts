@@ -1,8 +1,8 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import type { components } from '../../../clients/typescript/src/schema.ts';
 import { CommandError } from '../../command-error.ts';
+import { printDone, printRecord, printRecords } from '../../output/print-records.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
-import { printDone, printRecord, printRecords } from '../print-records.ts';
 import { readPages } from '../read-pages.ts';
 
 type Host = components['schemas']['Host'];

@@ -4,7 +4,7 @@ import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
-import type { ProgressLine } from '../progress.ts';
+import type { ProgressLine } from '../../output/progress.ts';
 import type { Place } from './place-on-host.ts';
 import { shortHash } from './short-hash.ts';
 import { startOver } from './start-over.ts';

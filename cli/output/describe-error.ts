@@ -1,6 +1,6 @@
 import { WindlassError } from '../../clients/typescript/src/error.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
-import { adviseOnNetwork } from './network.ts';
+import { adviseOnNetwork } from '../network.ts';
 
 /** One line for people: what went wrong, and what to do. */
 export function describeError(error: WindlassError): string {

@@ -1,6 +1,6 @@
 import * as http from 'node:http';
 import * as tls from 'node:tls';
-import { CommandError } from '../command-error.ts';
+import { CommandError } from './command-error.ts';
 
 /** What Node 20 has not yet. */
 interface Newer {
