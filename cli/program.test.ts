@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { findWords } from './completion/find-words.ts';
-import { nameServiceCommands } from './name-service-commands.ts';
 import { createProgram } from './program.ts';
+import { refuseServiceCommands } from './refuse-service-commands.ts';
 import { addServiceCommands } from './service/add-service-commands.ts';
 
 const program = createProgram(addServiceCommands);
@@ -110,7 +110,7 @@ test.each([
 });
 
 test('the client alone says where the commands of the service are, and does not list them', async () => {
-  const client = createProgram(nameServiceCommands);
+  const client = createProgram(refuseServiceCommands);
   const theirs = createProgram(addServiceCommands).commands.map(command => command.name());
   const known = client.commands.map(command => command.name());
   expect(known.toSorted()).toEqual(theirs.toSorted());
