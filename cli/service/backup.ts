@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { exitWith } from '../../shared/process/lifecycle.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { explain } from '../backup/explain.ts';
+import { explainBackupError } from '../backup/explain-backup-error.ts';
 import { writeBackup } from '../backup/write-backup.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
 import { findDataDir } from '../data-dir/find-data-dir.ts';
@@ -22,7 +22,7 @@ export async function backUp(
     await makeFolder(context, resolve(folder), options);
   } catch (error) {
     if (context.life.stopping.aborted) exitWith('The backup was not made: it was stopped.');
-    throw explain(error, 'The backup was not made');
+    throw explainBackupError(error, 'The backup was not made');
   }
 }
 

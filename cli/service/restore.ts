@@ -3,7 +3,7 @@ import { exitWith } from '../../shared/process/lifecycle.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { explain } from '../backup/explain.ts';
+import { explainBackupError } from '../backup/explain-backup-error.ts';
 import { restoreBackup } from '../backup/restore-backup.ts';
 import { makeDataDir } from '../data-dir/find-data-dir.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
@@ -41,7 +41,7 @@ export async function restore(
   } catch (error) {
     line.end();
     if (life.stopping.aborted) exitWith('Nothing was restored: it was stopped. Restore again.');
-    throw explain(error, 'Nothing was restored');
+    throw explainBackupError(error, 'Nothing was restored');
   } finally {
     line.end();
   }
