@@ -18,19 +18,20 @@ import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { summaryColumns } from '../../shared/jobs/job-view.ts';
 import { createLog } from '../../shared/process/log.ts';
-import { readConfig } from '../../shared/settings/config.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { FreeSpace } from '../../shared/storage/free-space.ts';
-import type { Handler, WorkerContext } from '../../workers/context.ts';
+import type { Handler } from '../../workers/context.ts';
 import { finishJob } from '../../workers/engine/end-jobs.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import copy from '../../workers/handlers/copy.ts';
+import type { SessionPool } from '../../workers/ssh/session-pool.ts';
 import { cancelJobsOfEndedSessions } from '../../workers/upkeep/sessions.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
+import { makeWorkerContext } from '../harness/worker-context.ts';
 
 const given = withDatabase('job-ends');
 let database: Database;
@@ -228,14 +229,10 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   const id = newId();
   const payload = { command: 'true' };
   await db.insert(jobs).values({ id, kind: 'command', queue: 'remote', owner: 'u', payload });
-  const worker = {
-    ...{ id: 'w', log, notifications, leases, metrics, stopping: new AbortController().signal },
+  const worker = makeWorkerContext({
+    ...{ id: 'w', log, notifications, leases, metrics },
     database: { ...database, db: lateAnswers },
-    groups: new JobGroups({
-      ...{ id: 'w', notifications },
-      database: { ...database, db: lateAnswers },
-    }),
-  } as unknown as WorkerContext;
+  });
   const handler = async () => ({ result: { returncode: 0 }, promote: async () => {} });
   await runJob(worker, { id, epoch: 0 }, new Map([['command', handler as Handler<JobKind>]]));
   leases.stop();
@@ -253,12 +250,10 @@ test('a job whose last output a failover lost is taken back, though its worker h
   const id = newId();
   const payload = { command: 'true' };
   await db.insert(jobs).values({ id, kind: 'command', queue: 'remote', owner: 'u', payload });
-  const worker = {
+  const worker = makeWorkerContext({
     ...{ id: 'w', log, notifications, leases, metrics, database, objects },
-    ...{ stopping: new AbortController().signal, config: readConfig({}) },
     freeSpace: new FreeSpace(objects, 0),
-    groups: new JobGroups({ id: 'w', database, notifications }),
-  } as unknown as WorkerContext;
+  });
   const handler: Handler<'command'> = async context => {
     const output = await context.output();
     await output.append('stdout', Buffer.from('kept lost'));
@@ -290,11 +285,10 @@ test('a copy that was cancelled while its worker stops ends, and is not given ba
     stop.abort();
     throw new WindlassError('remote_connection_failed');
   };
-  const worker = {
+  const worker = makeWorkerContext({
     ...{ id: 'w', log, notifications, leases, metrics, stopping: stop.signal, database },
-    ...{ config: readConfig({}), sessions: { use } },
-    groups: new JobGroups({ id: 'w', database, notifications }),
-  } as unknown as WorkerContext;
+    sessions: { use } as unknown as SessionPool,
+  });
   await runJob(worker, { id, epoch: 0 }, new Map([['copy', copy as Handler<JobKind>]]));
   leases.stop();
   expect(await read({ id })).toMatchObject({ state: 'cancelled', leaseToken: null });

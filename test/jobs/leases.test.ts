@@ -9,7 +9,7 @@ import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import type { Handler, WorkerContext } from '../../workers/context.ts';
+import type { Handler } from '../../workers/context.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import {
   readLeases,
@@ -28,6 +28,7 @@ import { claimJob } from '../harness/claim-job.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { waitFor } from '../harness/wait-for.ts';
+import { makeWorkerContext } from '../harness/worker-context.ts';
 
 const given = withDatabase('leases');
 const log = createLog({ level: 'silent', name: 'test', secrets: [] });
@@ -146,11 +147,10 @@ test('a command whose end a failover lost is not requested again', async () => {
   await claimNew(worker);
   const id = await insertDispatched();
   const { id: name, renewer } = worker;
-  const given = {
-    ...{ id: name, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
-    groups: new JobGroups({ id: name, database, notifications }),
-    stopping: new AbortController().signal,
-  } as unknown as WorkerContext;
+  const metrics = new WorkerMetrics();
+  const context = makeWorkerContext({
+    ...{ id: name, log, notifications, leases: renewer, metrics, database },
+  });
   let before: { lease_token: string; worker: string } | undefined;
   const end: Handler<JobKind> = async ({ job, update }) => {
     const run = { runAt: new Date(), runPlace: 'boot fences' };
@@ -160,7 +160,7 @@ test('a command whose end a failover lost is not requested again', async () => {
       select lease_token, worker from jobs where id = ${id}`;
     return { result: { returncode: 0 } };
   };
-  await runJob(given, { id, epoch: 1 }, new Map([['command', end]] as const));
+  await runJob(context, { id, epoch: 1 }, new Map([['command', end]] as const));
   await database.sql`update jobs set state = 'running', finished = null, result = null,
     run_at = null, run_place = null, lease_token = ${before?.lease_token ?? null},
     worker = ${before?.worker ?? null} where id = ${id}`;
@@ -171,7 +171,7 @@ test('a command whose end a failover lost is not requested again', async () => {
   const [row] = await database.sql`
     update jobs set dispatched = now(), not_before = now(), epoch = epoch + 1 where id = ${id} returning epoch`;
   const handlers = new Map([['command', command as Handler<JobKind>]] as const);
-  expect(await runJob(given, { id, epoch: row?.epoch }, handlers)).toBe(true);
+  expect(await runJob(context, { id, epoch: row?.epoch }, handlers)).toBe(true);
   const [ended] =
     await database.sql`select state, error->>'code' as code from jobs where id = ${id}`;
   expect(ended).toEqual({ state: 'failed', code: 'outcome_unknown' });
@@ -285,11 +285,9 @@ test('a job whose claim was committed and not answered is taken back by the work
     // Prepared, it is one message each way.
     await claimJob(cut.db, { id: await insertDispatched(), epoch: 1 }, { worker: id });
     const job = await insertDispatched();
-    const worker = {
+    const worker = makeWorkerContext({
       ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database: cut },
-      groups: new JobGroups({ id, database: cut, notifications }),
-      stopping: new AbortController().signal,
-    } as unknown as WorkerContext;
+    });
     proxy.blackhole('down');
     const running = runJob(worker, { id: job, epoch: 1 }, new Map());
     await waitFor(() => tokenOf({ id: job }), { what: 'the claim to be committed' });
@@ -310,11 +308,9 @@ test('a job whose attempt the database cut short is taken back by the worker tha
   // Its lease would be renewed for this one.
   await claimNew({ id, renewer, over: database });
   const job = await insertDispatched();
-  const worker = {
+  const worker = makeWorkerContext({
     ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
-    groups: new JobGroups({ id, database, notifications }),
-    stopping: new AbortController().signal,
-  } as unknown as WorkerContext;
+  });
   const loseDatabase: Handler<JobKind> = async () => {
     await database.sql`select pg_terminate_backend(pg_backend_pid())`;
     throw new Error('its connection was ended');
@@ -403,10 +399,13 @@ test('setting the clock takes no lease from the living, and keeps none for the d
   const queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
   const worker = makeWorker();
   const claim = await claimNew(worker);
-  const dispatcher = runDispatcher({
-    ...{ database, log, queues, stopping: stopping.signal, metrics: new WorkerMetrics() },
-    ...{ config: readConfig({ DATABASE_URL: given.url }), notifications },
-  } as WorkerContext);
+  const dispatcher = runDispatcher(
+    makeWorkerContext({
+      ...{ id: newId(), database, log, notifications, metrics: new WorkerMetrics() },
+      ...{ queues, stopping: stopping.signal },
+      config: readConfig({ DATABASE_URL: given.url }),
+    }),
+  );
   const untilReclaimed = (id: string) =>
     waitFor(async () => (await tokenOf({ id })) === null, {
       what: 'the lease of the dead to be reclaimed',
