@@ -34,7 +34,7 @@ test.each(commands)('the help of `%s` has an example of it', (name, command) => 
   command.outputHelp();
   const examples = help.split('\nExample:\n')[1] ?? '';
   expect(examples).toContain(`windlass ${name}`);
-  // As it is printed, it is one command for a shell.
+  // What is printed is one command for a shell.
   const unquoted = examples.replaceAll(/'[^']*'/g, '').replace('source <(', '');
   expect(unquoted).not.toMatch(/[;<>*$`]|(?<!&)&(?!&)/);
 });

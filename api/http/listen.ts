@@ -39,7 +39,7 @@ export async function listen(app: Express, context: ApiContext): Promise<Server>
       exitWith(`port ${config.PORT} on ${config.HOST} is in use; set PORT to a free one`);
     exitWith(`cannot listen on ${config.HOST}:${config.PORT} (${error.code}); set HOST and PORT`);
   });
-  // Such as of a process that has all the files open that it may have.
+  // The process may have all the files open that it may have.
   server.on('error', err => log.warn({ err }, 'a connection could not be accepted'));
   return server;
 }

@@ -16,6 +16,6 @@ export function explainBackupError(error: unknown, what: string): unknown {
   if (isDatabaseDown(error)) return because(describeOutage(error));
   if (error instanceof WindlassError || sqlState(error) !== undefined)
     return because(error.message.replace(/\.$/, ''));
-  // Of a system call, such as one that finds the disk full.
+  // A system call failed, such as one that finds the disk full.
   return 'syscall' in error ? because(error.message) : error;
 }

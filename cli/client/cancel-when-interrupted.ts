@@ -7,7 +7,7 @@ import { SIGNALS, STATUS } from './signal-status.ts';
 export interface Interruption {
   /** To end with, once there was a signal. */
   readonly status: number | undefined;
-  /** As a signal that tells of this status. */
+  /** Does what a signal does that ends the command with this status. */
   interrupt(status: number): Promise<void>;
   /** From here on a signal ends the process, as ever. */
   stop(): void;

@@ -104,7 +104,7 @@ export function listSessions({ api }: Windlass): Promise<SessionRecord[]> {
 const bestFirst = (a: SessionRecord, b: SessionRecord) =>
   Number(b.state === 'open') - Number(a.state === 'open') || b.accessed.localeCompare(a.accessed);
 
-/** For the jump host: as the same user, where no other is given. */
+/** Reads the login for the jump host: that of the same user, where no other is given. */
 async function readJump(at: {
   host: string;
   username: string;

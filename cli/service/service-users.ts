@@ -194,7 +194,7 @@ async function prepareNamespace(
     tell(`The workers run as root, not as ${account.name}: ${problem}`);
     return undefined;
   }
-  // Which they may not make executable.
+  // The workers may not make it executable.
   await findBundledFfmpeg();
   return namespace;
 }

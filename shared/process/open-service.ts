@@ -47,9 +47,9 @@ interface Service<S extends keyof Config> {
 }
 
 interface ServiceOptions<S extends keyof Config> {
-  /** Of the process, for ps and for the database. */
+  /** The name of the process, for ps and for the database. */
   title: string;
-  /** In the lines of its log. Default: the title. */
+  /** Its name in the lines of its log. Default: the title. */
   logName?: string;
   /** The settings without which it does not start, besides DATABASE_URL. */
   requires: readonly S[];

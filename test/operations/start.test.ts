@@ -26,7 +26,7 @@ afterAll(() => directory.remove());
 const run = (args: string[], settings: Record<string, string> = {}) =>
   startProgram({ args, settings, cwd: directory.path }).ended;
 
-/** Refused in so many lines, each of them for people. */
+/** Expects a refusal in exactly these lines, each of them for people. */
 function expectRefusal({ code, stdout, stderr }: ProgramEnd, lines: (string | RegExp)[]): void {
   const said = stderr.trimEnd().split('\n');
   expect(said).toEqual(lines.map(line => expect.stringMatching(line)));

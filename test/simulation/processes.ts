@@ -40,7 +40,7 @@ const notifications = {
 const metrics = new Proxy({} as WorkerMetrics, {
   get: (_target, name) => (name === 'report' ? async () => ({}) : () => {}),
 });
-/** A connection to a host is made anew after so long. */
+/** How long a connection to a host lasts until it is made anew. */
 const CONNECTION_MS = 20_000;
 
 /** Its work becomes visible with its end, and only then. */

@@ -85,7 +85,7 @@ function tellHost(host: Host, json: boolean | undefined): Promise<void> {
   return printRecord(host, { sentence, json });
 }
 
-/** Of a pin: an authority is none of the host's own keys. */
+/** Says what a pin is: an authority is none of the host's own keys. */
 function roleOf(pin = ''): string {
   const [marker, patterns] = pin.split(' ');
   return marker === '@cert-authority' ? ` (the authority for ${patterns})` : '';

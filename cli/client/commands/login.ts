@@ -33,7 +33,7 @@ export async function logIn(given: string, options: LoginOptions): Promise<void>
 
 interface Kept {
   username: string;
-  /** Of the file. */
+  /** The path of the profile. */
   path: string;
 }
 

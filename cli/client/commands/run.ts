@@ -28,13 +28,13 @@ export async function run(host: string, words: string[], options: RunOptions): P
   const stdin = options.stdin && !process.stdin.isTTY ? await readStandardInput() : undefined;
   const session = await findOrOpenSession(windlass, host, options);
   const { cwd, timeout, name } = options;
-  // As ssh does: the words are one line for the shell of the account.
+  // The words are one line for the shell of the account, as with ssh.
   const asked = session.run(words.join(' '), { cwd, env, timeout, name, stdin });
   if (options.detach) return printStarted(windlass, asked.job, options);
   process.exitCode = await followToEnd(windlass, asked.job, { ...options, cancels: true });
 }
 
-/** Who waits so long for the first byte is told what for. */
+/** How long somebody waits for the first byte before they are told what for. */
 const SILENT_MS = 2_000;
 
 async function readStandardInput(): Promise<string | undefined> {

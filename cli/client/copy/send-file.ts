@@ -50,7 +50,7 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
   });
 }
 
-/** As of cp: a file that is there keeps its permissions, a new one has those of this one without the account's umask. */
+/** The permissions as cp gives them: a file that is there keeps its own, a new one has those of this one without the account's umask. */
 const modeOf = (file: string, { mode, umask }: Place): number | undefined =>
   mode === undefined ? statSync(file).mode & 0o777 & ~umask : undefined;
 
