@@ -376,5 +376,7 @@ test('in a group each end and each claim is judged by itself', async () => {
     // It came twice.
     groups.claim({ id: present.id, epoch: 3 }, newId()),
   ]);
-  expect(claims.map(row => row?.id)).toEqual([present.id, undefined, undefined]);
+  // The two for one job are in groups that run beside each other: either may be first.
+  expect(claims.flatMap(row => row?.id ?? [])).toEqual([present.id]);
+  expect(claims[1]).toBeUndefined();
 });
