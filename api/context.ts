@@ -1,11 +1,5 @@
-import type { Database } from '../shared/database/connect.ts';
-import type { Notifications } from '../shared/database/notifications.ts';
-import type { JobQueues } from '../shared/jobs/queue.ts';
-import type { Logger } from '../shared/process/log.ts';
-import type { Config } from '../shared/settings/config.ts';
+import type { ServiceContext } from '../shared/process/open-service.ts';
 import type { SettingInForce } from '../shared/settings/list-settings.ts';
-import type { FreeSpace } from '../shared/storage/free-space.ts';
-import type { ObjectStore } from '../shared/storage/object-store.ts';
 import type { RequestRates } from './concurrency/request-rates.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
@@ -23,18 +17,14 @@ import type { ColumnCache } from './tables/column-cache.ts';
 import type { TableReader } from './tables/table-reader.ts';
 import type { BodyStore } from './uploads/body-store.ts';
 
-/** What an API process is made of; built once by main.ts. */
-export interface ApiContext {
-  config: Config & { SECRET_KEY: string; SEAL_PUBLIC_KEY: string };
+/** The settings without which no API starts, besides DATABASE_URL. */
+export type RequiredSetting = 'SECRET_KEY' | 'SEAL_PUBLIC_KEY';
+
+/** What an API process is made of; built once by create-context.ts. */
+export interface ApiContext extends ServiceContext<RequiredSetting> {
   /** For GET /settings. */
   settings: SettingInForce[];
-  log: Logger;
-  database: Database;
-  notifications: Notifications;
-  objects: ObjectStore;
-  freeSpace: FreeSpace;
   bodyStore: BodyStore;
-  queues: JobQueues;
   jobWatch: JobWatch;
   openJobCounts: OpenJobCounts;
   /** Requests that wait for a job which they did not start. */

@@ -4,6 +4,6 @@ export const OUR_FAULT = 255;
 /** Commands whose exit status is otherwise that of work on a host. */
 const AS_THEIR_WORK = ['run', 'batch', 'logs', 'wait'];
 
-/** Of a command that cannot do its work. */
+/** The exit status of a command that cannot do its work. */
 export const failureStatus = (name: string | undefined): number =>
   name !== undefined && AS_THEIR_WORK.includes(name) ? OUR_FAULT : 1;

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { findWords } from './completion/find-words.ts';
-import { nameServiceCommands } from './name-service-commands.ts';
 import { createProgram } from './program.ts';
+import { refuseServiceCommands } from './refuse-service-commands.ts';
 import { addServiceCommands } from './service/add-service-commands.ts';
 
 const program = createProgram(addServiceCommands);
@@ -34,7 +34,7 @@ test.each(commands)('the help of `%s` has an example of it', (name, command) => 
   command.outputHelp();
   const examples = help.split('\nExample:\n')[1] ?? '';
   expect(examples).toContain(`windlass ${name}`);
-  // As it is printed, it is one command for a shell.
+  // What is printed is one command for a shell.
   const unquoted = examples.replaceAll(/'[^']*'/g, '').replace('source <(', '');
   expect(unquoted).not.toMatch(/[;<>*$`]|(?<!&)&(?!&)/);
 });
@@ -110,7 +110,7 @@ test.each([
 });
 
 test('the client alone says where the commands of the service are, and does not list them', async () => {
-  const client = createProgram(nameServiceCommands);
+  const client = createProgram(refuseServiceCommands);
   const theirs = createProgram(addServiceCommands).commands.map(command => command.name());
   const known = client.commands.map(command => command.name());
   expect(known.toSorted()).toEqual(theirs.toSorted());

@@ -1,8 +1,8 @@
 import { type Command, CommanderError } from 'commander';
-import { describe } from './client/describe-error.ts';
-import { printable } from './client/printable.ts';
 import { failureStatus } from './exit-status.ts';
-import { watchOutput } from './lost-output.ts';
+import { describe } from './output/describe-error.ts';
+import { watchOutput } from './output/lost-output.ts';
+import { tell } from './output/tell.ts';
 
 /** Runs a program with the words that follow its name. Ends with one line for a failure. */
 export async function runProgram(program: Command, words: string[]): Promise<void> {
@@ -15,7 +15,7 @@ export async function runProgram(program: Command, words: string[]): Promise<voi
       process.exit(error.exitCode === 0 ? 0 : failureStatus(words[0]));
     const said = describe(error);
     if (said === undefined) throw error;
-    process.stderr.write(`windlass: ${printable(said)}\n`);
+    tell(said);
     process.exit(failureStatus(words[0]));
   }
 }

@@ -28,7 +28,7 @@ export async function writeAtomically(
   await syncDirectory(dirname(path));
 }
 
-/** Of the file that is there, where we are root. */
+/** The owner of the file that is there, where we are root. */
 async function ownerOf(path: string): Promise<{ uid: number; gid: number } | undefined> {
   if (process.geteuid?.() !== 0) return undefined;
   const { uid, gid } = (await lstat(path).catch(() => undefined)) ?? {};

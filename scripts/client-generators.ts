@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../shared/process/package-root.ts';
-import { installPackages } from './install-pinned-packages.ts';
+import { installPinned } from './install-pinned.ts';
 import { canInstallPython, installPython } from './install-python.ts';
 import { CACHE } from './programs.ts';
 
@@ -37,7 +37,7 @@ export function findPythonGenerator(): string | undefined {
 /** Installs what is missing of them into the cache folder; needs the network. */
 export function installClientGenerators(): void {
   if (findTypeScriptGenerators() === undefined)
-    installPackages(PACKAGES, folderFor('package-lock.json'));
+    installPinned(PACKAGES, folderFor('package-lock.json'));
   if (findPythonGenerator() === undefined && canInstallPython())
     installPython(folderFor('python.txt'), PYTHON_LIST);
 }

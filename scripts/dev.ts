@@ -25,7 +25,7 @@ const migrations = join(root, 'migrations');
 /** The folders of the programs, what they and the pages share, and the pages that the API serves. */
 const FOLDERS = ['api', 'workers', 'cli', 'shared', 'clients/typescript/src', 'console'];
 const CACHE = join(root, '.cache', 'dev');
-/** As `scripts/run.mjs` does, in this process: the start of another one takes a tenth of the time of a restart. */
+/** What `scripts/run.mjs` does runs in this process: the start of another one takes a tenth of the time of a restart. */
 const { prepareCheckout }: { prepareCheckout: PrepareCheckout } = await import(
   new URL('scripts/prepare-checkout.mjs', packageRoot).href
 );

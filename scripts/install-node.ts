@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../shared/process/package-root.ts';
-import { installPackages } from './install-pinned-packages.ts';
+import { installPinned } from './install-pinned.ts';
 import { CACHE } from './programs.ts';
 
 type Major = 24 | 26;
@@ -24,7 +24,7 @@ export function findNode(major: Major): string | undefined {
  * there is none.
  */
 export function installNode(major: Major): string | undefined {
-  if (findNode(major) === undefined) installPackages(listOf(major), folderOf(major), PROGRAM);
+  if (findNode(major) === undefined) installPinned(listOf(major), folderOf(major), PROGRAM);
   return findNode(major);
 }
 

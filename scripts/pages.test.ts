@@ -18,7 +18,7 @@ const names = new Set(files.map(file => basename(file)));
 const pages = files
   .filter(file => /^(docs\/.*|(clients\/\w+\/)?README|CONTRIBUTING|SECURITY)\.md$/.test(file))
   .sort();
-/** With the one that also names what once was. */
+/** All pages, also the one that names what once was. */
 const allPages = [...pages, 'CHANGELOG.md'];
 const decisions = readdirSync(join(root, 'docs/decisions'))
   .filter(name => /^\d/.test(name))
@@ -74,7 +74,7 @@ test('comments name only files that exist', () => {
   expect(unknown).toEqual([]);
 });
 
-/** As GitHub makes it of a heading. */
+/** The anchor that GitHub makes of a heading. */
 const readAnchor = (heading: string) =>
   heading
     .toLowerCase()

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSources, isBuilt } from './build.mjs';
-import { hasPackages, installPackages } from './install-packages.mjs';
+import { hasPackages, installOwnPackages } from './install-own-packages.mjs';
 import { hashFiles } from './stamp-files.mjs';
 
 /**
@@ -31,7 +31,7 @@ export async function prepareCheckout({ root, development, say }) {
   try {
     // Another process may have done everything while this one waited.
     if (isReady(checkout)) return undefined;
-    return (await installPackages(checkout)) ?? (await buildSources(checkout));
+    return (await installOwnPackages(checkout)) ?? (await buildSources(checkout));
   } catch (error) {
     if (error.syscall === undefined) throw error;
     return `Windlass cannot be made ready in ${root}: ${error.message}`;

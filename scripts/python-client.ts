@@ -17,7 +17,7 @@ type List = 'core' | 'full';
 
 /** An interpreter, and the environment that its tests run in. */
 export interface TestPython {
-  /** Such as 3.11. */
+  /** The version of Python, such as 3.11. */
   version: string;
   program: string;
   list: List;

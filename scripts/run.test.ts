@@ -19,7 +19,7 @@ const SCRIPTS = [
   'prepare-checkout',
   'build',
   'build-console',
-  'install-packages',
+  'install-own-packages',
   'list-files',
   'stamp-files',
   'run-command',

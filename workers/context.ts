@@ -1,12 +1,8 @@
-import type { Database, Tx } from '../shared/database/connect.ts';
-import type { Notifications } from '../shared/database/notifications.ts';
+import type { Tx } from '../shared/database/connect.ts';
 import type { JobRow } from '../shared/database/schema.ts';
 import type { JobKind, KindWithSession, Payload, Result } from '../shared/jobs/catalog.ts';
-import type { JobQueues } from '../shared/jobs/queue.ts';
 import type { Logger } from '../shared/process/log.ts';
-import type { Config } from '../shared/settings/config.ts';
-import type { FreeSpace } from '../shared/storage/free-space.ts';
-import type { ObjectStore } from '../shared/storage/object-store.ts';
+import type { ServiceContext } from '../shared/process/open-service.ts';
 import type { JobGroups } from './engine/job-groups.ts';
 import type { LeaseRenewer } from './engine/lease-renewer.ts';
 import type { WorkerMetrics } from './engine/worker-metrics.ts';
@@ -14,16 +10,9 @@ import type { OutputWriter } from './output/output-writer.ts';
 import type { FinishedRunRemover } from './runs/finished-run-remover.ts';
 import type { SessionPool } from './ssh/session-pool.ts';
 
-/** What a worker process is made of; built once by main.ts. */
-export interface WorkerContext {
+/** What a worker process is made of; built once by create-context.ts. */
+export interface WorkerContext extends ServiceContext {
   id: string;
-  config: Config;
-  log: Logger;
-  database: Database;
-  notifications: Notifications;
-  objects: ObjectStore;
-  freeSpace: FreeSpace;
-  queues: JobQueues;
   leases: LeaseRenewer;
   groups: JobGroups;
   metrics: WorkerMetrics;

@@ -12,7 +12,7 @@ afterAll(() => directory.remove());
 
 const MIB = 1 << 20;
 const FULL = { code: 'insufficient_storage', hint: expect.stringContaining('LIMIT_FREE_BYTES') };
-/** A disk with so many free bytes, of which 100 must stay free. */
+/** A disk with this number of free bytes, of which 100 must stay free. */
 const openDisk = (free: number) => {
   const disk = { free };
   return { disk, room: new DiskReservations({ freeBytes: async () => disk.free }, 100) };
@@ -43,8 +43,10 @@ test('of two concurrent bodies one finds the space', async () => {
 });
 
 test('reserves anything without a limit, or when the store is a server', async () => {
-  await new DiskReservations({ freeBytes: async () => 0 }, 0).reserve(2 ** 40);
-  await new DiskReservations({ freeBytes: async () => undefined }, 100).reserve(2 ** 40);
+  const unlimited = new DiskReservations({ freeBytes: async () => 0 }, 0);
+  const onServer = new DiskReservations({ freeBytes: async () => undefined }, 100);
+  for (const room of [unlimited, onServer])
+    await expect(room.reserve(2 ** 40)).resolves.toHaveProperty('release');
 });
 
 test('a body of unknown length fails when the disk is full, and nothing is stored', async () => {

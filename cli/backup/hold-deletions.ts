@@ -4,7 +4,7 @@ import { sqlState } from '../../shared/database/connect.ts';
 import { CommandError } from '../command-error.ts';
 
 const LOCK_NOT_AVAILABLE = '55P03';
-/** After so long without a sign of life the database takes the lock back: this process is suspended, or cut off. */
+/** The time without a sign of life after which the database takes the lock back: this process is suspended, or cut off. */
 const IDLE_SECONDS = 60;
 
 /** From now until the connection ends the service deletes no object. Waits for the statements that ask for the lock now and then. */

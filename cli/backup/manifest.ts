@@ -9,7 +9,7 @@ import { CommandError } from '../command-error.ts';
  */
 const manifest = z.object({
   format: z.literal(1),
-  /** Of the program that made it. */
+  /** The release of the program that made it. */
   release: z.string(),
   /** The moment whose state it is. */
   taken: z.iso.datetime(),

@@ -169,7 +169,7 @@ async function recordRestore(client: pg.Client, { tables, taken }: Manifest): Pr
   await client.query("insert into audit_pending (action, target) values ('restore', $1)", [taken]);
 }
 
-/** Of its identity columns: COPY leaves their sequences as they are. */
+/** Continues the sequences of its identity columns, which COPY leaves as they are. */
 async function continueNumbers(client: pg.Client, table: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select attname as name from pg_attribute where attrelid = $1::regclass and attidentity <> ''`,

@@ -1,13 +1,13 @@
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
-import { describe } from './describe-error.ts';
-import { printable } from './printable.ts';
+import { describe } from '../output/describe-error.ts';
+import { tell } from '../output/tell.ts';
 import { SIGNALS, STATUS } from './signal-status.ts';
 
 export interface Interruption {
   /** To end with, once there was a signal. */
   readonly status: number | undefined;
-  /** As a signal that tells of this status. */
+  /** Does what a signal does that ends the command with this status. */
   interrupt(status: number): Promise<void>;
   /** From here on a signal ends the process, as ever. */
   stop(): void;
@@ -65,5 +65,3 @@ function leave(id: string | undefined): void {
       : `the job ${id} may go on: windlass cancel ${id}`,
   );
 }
-
-const tell = (said: string) => process.stderr.write(`windlass: ${printable(said)}\n`);

@@ -2,7 +2,8 @@ import { unwrap } from '../../clients/typescript/src/api.ts';
 import type { ConnectionOptions } from '../../clients/typescript/src/http.ts';
 import { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
-import { useNetworkOf } from './network.ts';
+import { useNetworkOf } from '../network.ts';
+import { tell } from '../output/tell.ts';
 import { type Profile, readProfile } from './profile.ts';
 import { readPassword } from './secret-input.ts';
 
@@ -60,7 +61,7 @@ function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {
     // The first retry may follow a stream that its server ended in good order.
     if (isTold || seconds < 1) return;
     isTold = true;
-    process.stderr.write(`windlass: ${error.detail} Trying again.\n`);
+    tell(`${error.detail} Trying again.`);
   };
 }
 

@@ -1,5 +1,5 @@
-import { describe } from './describe-error.ts';
-import { printable } from './printable.ts';
+import { describe } from '../output/describe-error.ts';
+import { tell } from '../output/tell.ts';
 
 /** Does it for every id, also after one has failed: that is told, and the command ends with status 1. */
 export async function doEach(ids: string[], work: (id: string) => Promise<void>): Promise<void> {
@@ -9,7 +9,7 @@ export async function doEach(ids: string[], work: (id: string) => Promise<void>)
     } catch (error) {
       const said = describe(error);
       if (said === undefined || ids.length === 1) throw error;
-      process.stderr.write(`windlass: ${printable(`${id}: ${said}`)}\n`);
+      tell(`${id}: ${said}`);
       process.exitCode = 1;
     }
 }

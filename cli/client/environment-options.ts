@@ -1,6 +1,6 @@
 import { CommandError } from '../command-error.ts';
 
-/** Of options such as `--env NAME=value`, and `--env NAME` for the value that this process has. */
+/** Reads options such as `--env NAME=value`, and `--env NAME` for the value that this process has. */
 export function readEnvironment(given: string[] = []): Record<string, string> | undefined {
   if (given.length === 0) return undefined;
   const pairs = given.map(text => {

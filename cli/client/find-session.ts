@@ -6,8 +6,9 @@ import type { Challenge } from '../../clients/typescript/src/login.ts';
 import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
+import { printable } from '../output/printable.ts';
+import { tell } from '../output/tell.ts';
 import { nearestWord } from './nearest-word.ts';
-import { printable } from './printable.ts';
 import { readPages } from './read-pages.ts';
 import { ask } from './terminal.ts';
 
@@ -76,7 +77,7 @@ function requireOneAccount(sessions: SessionRecord[]): void {
 /** Tells a person of an account that is not named alike here. */
 function tellAccount({ username, hostname }: SessionRecord): void {
   if (process.stderr.isTTY && username !== userInfo().username)
-    process.stderr.write(`windlass: as ${printable(`${username} on ${hostname}`)}\n`);
+    tell(`as ${username} on ${hostname}`);
 }
 
 async function requireHost({ api }: Windlass, name: string): Promise<void> {
@@ -103,7 +104,7 @@ export function listSessions({ api }: Windlass): Promise<SessionRecord[]> {
 const bestFirst = (a: SessionRecord, b: SessionRecord) =>
   Number(b.state === 'open') - Number(a.state === 'open') || b.accessed.localeCompare(a.accessed);
 
-/** For the jump host: as the same user, where no other is given. */
+/** Reads the login for the jump host: that of the same user, where no other is given. */
 async function readJump(at: {
   host: string;
   username: string;

@@ -1,11 +1,12 @@
 import type { Job } from '../../clients/typescript/src/jobs.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
-import { lostOutputStatus, whenOutputIsLost } from '../lost-output.ts';
+import { joinLines } from '../output/describe-error.ts';
+import { lostOutputStatus, whenOutputIsLost } from '../output/lost-output.ts';
+import { tell } from '../output/tell.ts';
+import { write } from '../output/write.ts';
 import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
-import { joinLines } from './describe-error.ts';
-import { printChunks, printLines, write } from './print-output.ts';
-import { printable } from './printable.ts';
+import { printChunks, printLines } from './print-output.ts';
 
 export interface FollowChoice {
   /** Lines of JSON: one for each line of output, and the job's record at last. */
@@ -39,7 +40,7 @@ export function tellEnd({ state, result, error }: Job, interrupted?: number): nu
   }
   if (interrupted === undefined) {
     const said = [error?.detail ?? `The job is ${state}.`, error?.hint].filter(Boolean);
-    process.stderr.write(`windlass: ${printable(joinLines(said.join(' ')))}\n`);
+    tell(joinLines(said.join(' ')));
   }
   return interrupted ?? OUR_FAULT;
 }

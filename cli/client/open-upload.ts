@@ -21,7 +21,7 @@ export async function openUpload(path: string): Promise<OpenedUpload> {
     if (found.isFIFO() || (isStandardInput(path) && found.isSocket())) return await spool(path);
     return { ...(await openFile(path)), isPiped: false };
   } catch (cause) {
-    // Of the temporary file, not of the given one.
+    // The temporary file has failed, not the given one.
     if (cause instanceof WindlassError || isOutOfSpace(cause)) throw cause;
     throw new CommandError(`${path} cannot be read.`, { cause });
   }

@@ -1,6 +1,6 @@
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
+import { printRecord } from '../output/print-records.ts';
 import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
-import { printRecord } from './print-records.ts';
 
 /** Prints the id of a job that runs on by itself. A signal before that cancels it: nobody would know the id. */
 export async function printStarted(

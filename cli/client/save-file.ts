@@ -45,12 +45,12 @@ export async function saveFile(
 async function findTarget(path: string) {
   const present = await stat(path).catch(ifMissing(undefined));
   const isSpecial = present !== undefined && !present.isFile();
-  // Of /dev/stdout there may be no path.
+  // There may be no path of /dev/stdout.
   const target = isSpecial ? path : await followLinks(path);
   return { target, isSpecial, present };
 }
 
-/** As realpath(), of a file that may be missing. */
+/** Does what realpath() does, also for a file that is missing. */
 async function followLinks(path: string): Promise<string> {
   const found = await realpath(path).catch(ifMissing(undefined));
   if (found !== undefined) return found;

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** Of an argument with this name, the words that it may be. */
+/** Finds the words that an argument with this name may be. */
 type WordsOf = (argument: string) => Promise<string[]>;
 
 /**

@@ -24,7 +24,7 @@ interface DataDirOptions {
   checkout: string;
   /** Replaces SYSTEM_DIR in tests. */
   systemDir?: string;
-  /** Of the service, which takes its keys from there; not a command beside it, such as a backup that root makes. */
+  /** It is for the service, which takes its keys from there; not for a command beside it, such as a backup that root makes. */
   isStart?: boolean;
 }
 

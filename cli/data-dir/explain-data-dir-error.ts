@@ -9,7 +9,7 @@ const REASONS: Record<string, string> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ENAMETOOLONG: 'its name is too long',
-  // Of a directory that is there, such as /proc.
+  // The directory is there, such as /proc.
   ENOENT: 'no directory can be made there',
 };
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../shared/process/log.ts';
 import { CommandError } from '../command-error.ts';
 import { type DataDirLock, lockDataDir } from '../data-dir/lock.ts';
-import { chooseRestartBackoff } from '../supervisor/restart-backoff.ts';
+import { chooseRestartBackoff } from '../supervisor/restart-delay.ts';
 import { type Cluster, DATABASE_NAME, DATABASE_USER, prepareCluster } from './cluster.ts';
 import { choosePort } from './port.ts';
 import { PortTakenError, type StartOptions, startServer } from './postgres-server.ts';

@@ -15,7 +15,7 @@ const ROLES = [OWNER_ROLE, API_ROLE, WORKER_ROLE] as const;
  * The URLs of the embedded database for its users. None of their roles may read files, start programs or make roles.
  */
 export interface RoleUrls {
-  /** For migrations and commands of the operator. */
+  /** The URL for migrations and commands of the operator. */
   owner: string;
   api: string;
   worker: string;

@@ -4,7 +4,7 @@ import { translatePostgresError, translateSystemError } from './translate-errors
 const explain = (output: string, code: number | undefined = 1) =>
   translatePostgresError({ output, task: 'start', directory: '/data/postgres', code });
 
-/** As PostgreSQL 18 writes them. */
+/** The lines are those that PostgreSQL 18 writes. */
 test.each([
   [
     'FATAL:  could not write lock file "postmaster.pid": No space left on device',

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import type { SystemUser } from '../../shared/process/system-users.ts';
-import { readScript } from '../shell-script.ts';
+import { readShellScript } from '../read-shell-script.ts';
 import { translateSwitchError } from './postgres-user.ts';
 
 /** wrapper.sh finds wrappers by this word in their command line. */
@@ -82,7 +82,7 @@ function spawnScript(
   args: string[],
   { user, ...options }: { user: SystemUser | undefined; cwd: string; stdio: StdioOptions },
 ): ChildProcess {
-  const script = readScript(new URL('./wrapper.sh', import.meta.url));
+  const script = readShellScript(new URL('./wrapper.sh', import.meta.url));
   try {
     return spawn('/bin/sh', ['-c', script, WRAPPER_NAME, ...args], {
       ...options,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { config as readDotEnv } from 'dotenv';
 import { beginProcess, exitOnBadSettings, exitWith } from '../../shared/process/lifecycle.ts';
-import { json, wholeNumber, withExample } from '../client/declare/options.ts';
+import { json, wholeNumber, withExample } from '../options.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** Commands that act on this machine's installation, found by its settings. */
@@ -102,7 +102,7 @@ function withService<Given extends unknown[]>(
       await run({ life, environment: process.env }, ...given);
     } catch (error) {
       // A script that goes on after a success must not take this for one.
-      if (life.stopping.aborted) exitWith('windlass: Stopped before it was done.');
+      if (life.stopping.aborted) exitWith('Stopped before it was done.');
       exitOnBadSettings(error);
       throw error;
     }

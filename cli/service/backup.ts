@@ -3,13 +3,13 @@ import { resolve } from 'node:path';
 import { exitWith } from '../../shared/process/lifecycle.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { explain } from '../backup/explain.ts';
+import { explainBackupError } from '../backup/explain-backup-error.ts';
 import { writeBackup } from '../backup/write-backup.ts';
-import { printRecord } from '../client/print-records.ts';
-import { ProgressLine } from '../client/progress.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
 import { findDataDir } from '../data-dir/find-data-dir.ts';
 import { withDirectDatabase } from '../find-database.ts';
+import { printRecord } from '../output/print-records.ts';
+import { ProgressLine } from '../output/progress.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass backup FOLDER`: the folder is there whole, or not at all. */
@@ -21,9 +21,8 @@ export async function backUp(
   try {
     await makeFolder(context, resolve(folder), options);
   } catch (error) {
-    if (context.life.stopping.aborted)
-      exitWith('windlass: The backup was not made: it was stopped.');
-    throw explain(error, 'The backup was not made');
+    if (context.life.stopping.aborted) exitWith('The backup was not made: it was stopped.');
+    throw explainBackupError(error, 'The backup was not made');
   }
 }
 

@@ -3,7 +3,7 @@ import { createServer, isIPv6 } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError, errnoOf } from '../command-error.ts';
 
-/** Processes of a killed supervisor take so long to end and release the port. */
+/** What the processes of a killed supervisor take to end and release the port. */
 const PORT_WAIT_MS = 5_000;
 
 /** RFC 3986, 3.2.2: an IPv6 address stands in brackets. */

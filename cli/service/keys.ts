@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { generateSealKeys } from '../../shared/secrets/secrets.ts';
-import { printRecord } from '../client/print-records.ts';
+import { printRecord } from '../output/print-records.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass keys new`: prints new secrets of a fleet as lines for its environment. */

@@ -6,10 +6,10 @@ import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { requireDirect } from '../../shared/database/pooler.ts';
 import { exitWith } from '../../shared/process/lifecycle.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
-import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
 import { explainDatabaseError } from '../explain-database-error.ts';
 import { withDatabase } from '../find-database.ts';
+import { printRecord } from '../output/print-records.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** `windlass migrate`: migrates the schema and creates the first administrator. */
@@ -27,7 +27,7 @@ export async function migrate(
   const work = (url: string) => prepareDatabase(url, config, life.stopping, tell);
   const made = await withDatabase(config, life.stopping, work).catch((error: unknown) => {
     if (life.stopping.aborted)
-      exitWith('windlass: Stopped before the database was up to date. Migrate again.');
+      exitWith('Stopped before the database was up to date. Migrate again.');
     throw error;
   });
   const sentence = 'The database is up to date.';

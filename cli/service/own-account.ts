@@ -16,7 +16,7 @@ export interface OwnAccount extends SystemUser {
   /** The setting that names it. */
   setting: keyof typeof ACCOUNTS;
   /** Nobody has asked for it: where it cannot be, that is no error. */
-  isNameless?: boolean;
+  isDefault?: boolean;
 }
 
 /** Undefined where the setting is `root`. Throws CommandError for a setting that names no account. */
@@ -29,7 +29,7 @@ export function findOwnAccount(
   if (user && user.uid !== 0) return { ...user, setting };
   if (given === undefined) {
     const id = NAMELESS[setting];
-    return { name: `${id}:${id}`, uid: id, gid: id, setting, isNameless: true };
+    return { name: `${id}:${id}`, uid: id, gid: id, setting, isDefault: true };
   }
   throw new CommandError(`${setting}: ${given} is no account of this machine other than root.`, {
     hint: 'Name one, or give UID:GID, or `root`.',

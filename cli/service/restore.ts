@@ -3,13 +3,13 @@ import { exitWith } from '../../shared/process/lifecycle.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { explain } from '../backup/explain.ts';
+import { explainBackupError } from '../backup/explain-backup-error.ts';
 import { restoreBackup } from '../backup/restore-backup.ts';
-import { printRecord } from '../client/print-records.ts';
-import { ProgressLine } from '../client/progress.ts';
 import { makeDataDir } from '../data-dir/find-data-dir.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
 import { prepareRoles } from '../embedded-postgres/roles.ts';
+import { printRecord } from '../output/print-records.ts';
+import { ProgressLine } from '../output/progress.ts';
 import { storeOf } from './backup.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -40,9 +40,8 @@ export async function restore(
     await printRecord({ tables, objects, taken, ended }, { sentence, json });
   } catch (error) {
     line.end();
-    if (life.stopping.aborted)
-      exitWith('windlass: Nothing was restored: it was stopped. Restore again.');
-    throw explain(error, 'Nothing was restored');
+    if (life.stopping.aborted) exitWith('Nothing was restored: it was stopped. Restore again.');
+    throw explainBackupError(error, 'Nothing was restored');
   } finally {
     line.end();
   }

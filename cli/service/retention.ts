@@ -7,17 +7,17 @@ import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { removeOldAudit } from '../../workers/upkeep/audit-chain.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { removeOldSessions } from '../../workers/upkeep/session-retention.ts';
-import { printRecord, printRecords } from '../client/print-records.ts';
-import { formatAge } from '../client/table.ts';
 import { CommandError } from '../command-error.ts';
 import { withDirectDatabase } from '../find-database.ts';
+import { printRecord, printRecords } from '../output/print-records.ts';
+import { formatAge } from '../output/table.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** More are not counted: that would take long where millions are due. */
 const MAX_COUNTED = 100_000;
 /** The service's own upkeep, or pending deletions of objects, may delay a removal. */
 const PAUSE_MS = 1_000;
-/** After so many such pauses without a change it is given up. */
+/** Pauses without a change after which it is given up. */
 const STUCK_ROUNDS = 60;
 
 /** What is removed after a time. */
@@ -81,7 +81,7 @@ export async function showRetention(
     process.stdout.write(`Objects that wait for their deletion: ${waiting}.\n`);
 }
 
-/** `windlass retention remove`: removes at once what is due, or the jobs and sessions that ended so many days ago. */
+/** `windlass retention remove`: removes at once what is due, or the jobs and sessions that ended at least `days` days ago. */
 export async function removeDue(
   context: CommandContext,
   { days, json }: { days?: number; json?: boolean },

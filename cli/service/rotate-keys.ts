@@ -10,11 +10,11 @@ import { type Resealed, resealSessions } from '../../shared/secrets/reseal-sessi
 import { resealWebhooks } from '../../shared/secrets/reseal-webhooks.ts';
 import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets/secrets.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
-import { printRecord } from '../client/print-records.ts';
 import { CommandError } from '../command-error.ts';
 import { findDataDir } from '../data-dir/find-data-dir.ts';
 import { withDirectDatabase } from '../find-database.ts';
 import { readSecrets, type StoredSecrets, writeSecrets } from '../generated-secrets.ts';
+import { printRecord } from '../output/print-records.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** A supervisor looks at its keys once a second, and a worker tells of its own every 3 s. */

@@ -1,19 +1,26 @@
-import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
 import {
   findDecoderUser,
   findPostgresUser,
   readSystemUsers,
+  type SystemUser,
 } from '../../shared/process/system-users.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import { FileStore } from '../../shared/storage/file-store.ts';
-import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
+import { describeUnless, missingRoot, skipTest } from '../../test/harness/skip.ts';
 import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { ACCOUNTS } from './own-account.ts';
 import { prepareServiceUsers } from './service-users.ts';
 
 const UID = 61_234;
+
+function requireDecoder(context: TestContext): SystemUser {
+  return (
+    findDecoderUser() ??
+    skipTest(context, { reason: 'needs an account for the decoders', obtainable: false })
+  );
+}
 
 describeUnless(missingRoot(), 'accounts of API and workers', () => {
   const directory = makeTempDir('service-users');
@@ -32,27 +39,15 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
       await expect(prepare(`${UID}:${gid}`)).rejects.toThrow(
         'is that of root, the database or the decoders',
       );
-    // As `adduser --system` of Debian makes one: of the group that decoders have.
-    const decoder = findDecoderUser();
-    if (!decoder) return;
-    const dataDir = join(directory.path, 'data');
-    mkdirSync(dataDir, { mode: 0o755 });
-    await prepare(`${UID}:${decoder.gid}`, dataDir).catch(() => {});
-    const root = join(dataDir, 'objects');
-    await new FileStore(root).put('uploads/u/p', Buffer.from('of somebody else'));
-    const { uid, gid } = decoder;
-    const as = { uid, gid, cwd: '/', stdio: 'ignore' } as const;
-    expect(spawnSync('cat', [join(root, 'objects/uploads/u/p')], as).status).not.toBe(0);
   });
 
-  test('the database is not that of the user of the decoders', async () => {
-    const decoder = findDecoderUser();
-    if (!decoder) return;
+  test('the database is not that of the user of the decoders', async context => {
+    const decoder = requireDecoder(context);
     const dataDir = join(directory.path, 'moved');
     mkdirSync(join(dataDir, 'postgres'), { recursive: true });
     chownSync(join(dataDir, 'postgres'), decoder.uid, decoder.gid);
     await expect(prepare(`${UID}:${UID}`, dataDir)).rejects.toThrow(
-      `The embedded Postgres runs as ${decoder.name}, and so would the programs that read files of others.`,
+      `The embedded Postgres and the file decoders would run as the same user, ${decoder.name}.`,
     );
   });
 
@@ -61,9 +56,10 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
       await expect(prepare(given)).rejects.toThrow(`API_USER: ${given} is no account`);
   });
 
-  test('without settings and accounts they have numbers that nobody has, and a line says why not', async () => {
+  test('without settings and accounts they have numbers that nobody has, and a line says why not', async context => {
     const names = readSystemUsers().map(({ name }) => name);
-    if (['windlass-api', 'windlass-worker'].some(name => names.includes(name))) return;
+    if (Object.values(ACCOUNTS).some(name => names.includes(name)))
+      skipTest(context, { reason: 'has accounts of Windlass already', obtainable: false });
     const prepareAs = async (settings: Record<string, string>, dataDir = directory.path) => {
       told.length = 0;
       const { api, worker } = await prepareServiceUsers(readConfig(settings), dataDir, line =>
@@ -84,7 +80,7 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
     mkdirSync(join(used, 'objects/objects/uploads'), { recursive: true });
     expect(await prepareAs({}, used)).toEqual([undefined, undefined]);
     expect(told[0]).toBe(
-      'The API runs as root: the objects that are stored here are those of root. API_USER=1900000184:1900000184 changes that; API_USER=root says that it is meant.',
+      'The API runs as root: the stored objects belong to root. Set API_USER=1900000184:1900000184 to hand them over, or API_USER=root to go on as root.',
     );
     const closed = join(directory.path, 'closed-data');
     mkdirSync(closed, { mode: 0o700 });
@@ -99,11 +95,6 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
     const prepareWorker = (given: string) => prepare(`${UID}:${UID}`, directory.path, given);
     await expect(prepareWorker(`${UID}:${UID + 1}`)).rejects.toThrow('the API runs as');
     await expect(prepareWorker('0:0')).rejects.toThrow('WORKER_USER: 0:0 is no account');
-    const decoder = findDecoderUser();
-    if (decoder)
-      await expect(prepareWorker(`${decoder.uid}:${UID + 1}`)).rejects.toThrow(
-        'the database or the decoders run as',
-      );
     const { TMPDIR } = process.env;
     process.env.TMPDIR = join(directory.path, 'closed');
     mkdirSync(process.env.TMPDIR, { mode: 0o755 });
@@ -115,6 +106,13 @@ describeUnless(missingRoot(), 'accounts of API and workers', () => {
       if (TMPDIR === undefined) delete process.env.TMPDIR;
       else process.env.TMPDIR = TMPDIR;
     }
+  });
+
+  test('the workers are not the user of the decoders', async context => {
+    const { uid } = requireDecoder(context);
+    await expect(prepare(`${UID}:${UID}`, directory.path, `${uid}:${UID + 1}`)).rejects.toThrow(
+      'the database or the decoders run as',
+    );
   });
 
   test('where no namespace can be made the workers stay root, and one line says so', async () => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { MARKER } from '../../shared/installation/store-marker.ts';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
-import { findDecoderUser } from '../../shared/process/system-users.ts';
+import { findDecoderUser, type SystemUser } from '../../shared/process/system-users.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { isSharedFolder } from '../../shared/storage/shared-folder.ts';
 import { CommandError } from '../command-error.ts';
@@ -48,36 +48,77 @@ export async function prepareServiceUsers(
 ): Promise<ServiceUsers> {
   requireServiceUsers(config);
   if (!mayChooseUsers()) return {};
+  const start: Start = {
+    ...{ config, dataDir, tell },
+    others: listOtherUsers(config, dataDir),
+    objects: config.S3_ENDPOINT ? undefined : join(dataDir, 'objects'),
+  };
+  const api = chooseApiAccount(start);
+  const account = chooseWorkerAccount(start, api);
+  const worker = account && (await prepareNamespace(account, api?.gid, tell));
+  const mayStayRoot = [api, account].every(one => !one || one.isDefault);
+  return shareOrStayRoot(start, { api, worker }, mayStayRoot);
+}
+
+/** What accounts are chosen by. */
+interface Start {
+  config: Config;
+  dataDir: string;
+  /** The folder of the objects, where they are files. */
+  objects: string | undefined;
+  /** Users of the database and of the decoders, who must be others. */
+  others: readonly (SystemUser | undefined)[];
+  tell(line: string): void;
+}
+
+function listOtherUsers(config: Config, dataDir: string): Start['others'] {
   const database = config.DATABASE_URL ? undefined : choosePostgresUser(join(dataDir, 'postgres'));
   const decoder = findDecoderUser();
   if (database && decoder?.uid === database.uid) throw isDecoder(database.name);
-  const others = [database, decoder];
-  const choose = (account: OwnAccount | undefined, check: (account: OwnAccount) => void) =>
-    account && chooseIfItCan(account, check, tell);
-  const objects = config.S3_ENDPOINT ? undefined : join(dataDir, 'objects');
-  const api = choose(findOwnAccount('API_USER', config.API_USER), account => {
-    requireUnowned(account, objects);
+  return [database, decoder];
+}
+
+function chooseApiAccount({ config, dataDir, objects, others, tell }: Start) {
+  const account = findOwnAccount('API_USER', config.API_USER);
+  const check = (account: OwnAccount) => {
+    refuseObjectsOfRoot(account, objects);
     requireOwnUser(account, others);
     requirePort(account, config.PORT);
     requirePrograms(account, 'dist/api/main.js', dataDir);
-  });
-  const account = choose(findOwnAccount('WORKER_USER', config.WORKER_USER), account => {
-    requireUnowned(account, objects);
+  };
+  return account && chooseIfItCan(account, check, tell);
+}
+
+function chooseWorkerAccount(
+  { config, dataDir, objects, others, tell }: Start,
+  api: OwnAccount | undefined,
+) {
+  const account = findOwnAccount('WORKER_USER', config.WORKER_USER);
+  const check = (account: OwnAccount) => {
+    refuseObjectsOfRoot(account, objects);
     requireOwnUser(account, others);
     if (account.uid === api?.uid)
       throw new CommandError(`WORKER_USER: the API runs as ${account.name}, too.`);
     requirePrograms(account, 'dist/workers/main.js', dataDir);
     requireReach(account, tmpdir(), 'wx');
-  });
-  const worker = account && (await prepareNamespace(account, api?.gid, tell));
-  const group = api?.gid ?? worker?.gid;
-  if (group === undefined || objects === undefined) return { api, worker };
+  };
+  return account && chooseIfItCan(account, check, tell);
+}
+
+/** Lets both have the objects. Some file systems keep no groups: root goes on there, where nobody asked for accounts. */
+async function shareOrStayRoot(
+  { objects, tell }: Start,
+  users: ServiceUsers,
+  mayStayRoot: boolean,
+): Promise<ServiceUsers> {
+  const group = users.api?.gid ?? users.worker?.gid;
+  if (group === undefined || objects === undefined) return users;
   try {
     await shareObjects(objects, group);
-    return { api, worker };
+    return users;
   } catch (error) {
-    // Some file systems keep no groups; nothing is stored there yet.
-    if (![api, account].every(one => !one || one.isNameless)) throw error;
+    // Nothing is stored there yet.
+    if (!mayStayRoot) throw error;
     tell(`The API and the workers run as root: ${(error as Error).message}`);
     return {};
   }
@@ -89,22 +130,23 @@ export async function prepareServiceUsers(
  */
 const isDecoder = (name: string) =>
   new CommandError(
-    `The embedded Postgres runs as ${name}, and so would the programs that read files of others.`,
-    {
-      hint: 'Add a user for them: useradd --system --user-group windlass-decoder',
-    },
+    `The embedded Postgres and the file decoders would run as the same user, ${name}.`,
+    { hint: 'Add a user for the decoders: useradd --system --user-group windlass-decoder' },
   );
 
 /**
  * What root alone has stored stays root's until somebody asks for accounts: to give it to a group may take long, and may not be
  * possible where it is.
  */
-function requireUnowned({ isNameless, setting, name }: OwnAccount, objects: string | undefined) {
-  if (!isNameless || !objects || isSharedFolder(objects)) return;
+function refuseObjectsOfRoot(
+  { isDefault, setting, name }: OwnAccount,
+  objects: string | undefined,
+) {
+  if (!isDefault || !objects || isSharedFolder(objects)) return;
   const stored = join(objects, 'objects');
   if (!existsSync(stored) || readdirSync(stored).every(name => name === MARKER)) return;
-  throw new CommandError('the objects that are stored here are those of root.', {
-    hint: `${setting}=${name} changes that; ${setting}=root says that it is meant.`,
+  throw new CommandError('the stored objects belong to root.', {
+    hint: `Set ${setting}=${name} to hand them over, or ${setting}=root to go on as root.`,
   });
 }
 
@@ -118,7 +160,7 @@ function chooseIfItCan(
     check(account);
     return account;
   } catch (error) {
-    if (!account.isNameless || !(error instanceof CommandError)) throw error;
+    if (!account.isDefault || !(error instanceof CommandError)) throw error;
     const who = account.setting === 'API_USER' ? 'The API runs' : 'The workers run';
     tell(`${who} as root: ${error.message} ${error.hint ?? ''}`.trim());
     return undefined;
@@ -152,7 +194,7 @@ async function prepareNamespace(
     tell(`The workers run as root, not as ${account.name}: ${problem}`);
     return undefined;
   }
-  // Which they may not make executable.
+  // The workers may not make it executable.
   await findBundledFfmpeg();
   return namespace;
 }

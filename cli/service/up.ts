@@ -1,12 +1,10 @@
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import { createLog, type Logger } from '../../shared/process/log.ts';
-import { packageRoot } from '../../shared/process/package-root.ts';
 import { listSecrets } from '../../shared/secrets/redact.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
-import { chooseDataDir } from '../data-dir/choose-data-dir.ts';
+import { openDataDir } from '../data-dir/find-data-dir.ts';
 import { lockDataDir } from '../data-dir/lock.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
 import { prepareRoles } from '../embedded-postgres/roles.ts';
@@ -45,7 +43,7 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
   const { stopping } = life;
   requireServiceUsers(config);
   await requireFreePorts(config.HOST, [config.PORT]);
-  const dataDir = findDataDir(config);
+  const dataDir = openDataDir(config, printLine);
   const log = openLog(config);
   // The embedded Postgres locks the directory itself.
   const lock = config.DATABASE_URL ? await lockDataDir({ dataDir, signal: stopping }) : undefined;
@@ -87,7 +85,7 @@ async function upFleet({ life, environment }: CommandContext, config: Config): P
   await requireFreePorts(config.HOST, listApiPorts(fleet, config.PORT));
   const { SECRET_KEY, SEAL_PUBLIC_KEY, SEAL_PRIVATE_KEYS } = config;
   const hasKeys = SECRET_KEY && SEAL_PUBLIC_KEY && SEAL_PRIVATE_KEYS;
-  const dataDirOfKeys = hasKeys ? undefined : findDataDir(config);
+  const dataDirOfKeys = hasKeys ? undefined : openDataDir(config, printLine);
   const keys = dataDirOfKeys ? await loadKeys(dataDirOfKeys, config, stopping) : {};
   // The working directory of the processes is the package's folder.
   const dataDir = config.DATA_DIR ? { DATA_DIR: resolve(config.DATA_DIR) } : {};
@@ -119,16 +117,6 @@ async function loadKeys(
   } finally {
     await lock.release();
   }
-}
-
-function findDataDir(config: Config): string {
-  const { dataDir, notice } = chooseDataDir({
-    isStart: true,
-    given: config.DATA_DIR,
-    checkout: fileURLToPath(packageRoot),
-  });
-  if (notice) printLine(notice);
-  return dataDir;
 }
 
 function printLine(line: string): void {

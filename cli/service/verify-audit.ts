@@ -3,8 +3,8 @@ import { verifyAudit } from '../../shared/database/verify-audit.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import { exitWith } from '../../shared/process/lifecycle.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import { printRecord } from '../client/print-records.ts';
 import { withDirectDatabase } from '../find-database.ts';
+import { printRecord } from '../output/print-records.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** What waits longer is not about to be chained. */
@@ -26,10 +26,10 @@ export async function verifyAuditChain(
   });
   const { problem, entries, first, last, beforeHash, lastHash, pending, pendingSeconds } = verdict;
   if (json) await printRecord(verdict, { json });
-  if (problem) exitWith(`windlass: The audit was changed. ${problem}`);
+  if (problem) exitWith(`The audit was changed. ${problem}`);
   if (pending > 0 && pendingSeconds > MOST_PENDING_SECONDS)
     exitWith(
-      `windlass: ${pending} entries are not chained, the oldest for ${Math.round(pendingSeconds)} s. Workers chain them within a second: look into their logs.`,
+      `${pending} entries are not chained, the oldest for ${Math.round(pendingSeconds)} s. Workers chain them within a second: look into their logs.`,
     );
   const range = entries > 0 ? `, ${first} to ${last}` : '';
   const whole = `The audit is whole: ${entries} entries${range}; ${pending} are not chained yet.`;

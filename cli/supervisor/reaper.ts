@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Logger } from '../../shared/process/log.ts';
-import { readScript } from '../shell-script.ts';
+import { readShellScript } from '../read-shell-script.ts';
 
 const RESTART_MS = 100;
 /** What is lacking, such as memory or file descriptors, does not come back at once. */
@@ -20,7 +20,7 @@ export interface Reaper {
  */
 export function startReaper(log: Logger): Reaper {
   // Read once: where descriptors are lacking it could not be read again.
-  const script = readScript(new URL('./reaper.sh', import.meta.url));
+  const script = readShellScript(new URL('./reaper.sh', import.meta.url));
   const known = new Set<number>();
   let reaper: ChildProcess | undefined;
   let closed = false;

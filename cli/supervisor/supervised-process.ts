@@ -7,13 +7,8 @@ import {
   secretsMessage,
 } from '../../shared/secrets/handed-secrets.ts';
 import type { Reaper } from './reaper.ts';
-import { chooseRestartBackoff } from './restart-backoff.ts';
+import { addEnd, type RestartHistory, restartDelay, SETTLED_AFTER_MS } from './restart-delay.ts';
 import { spawnInNamespace, type UserNamespace } from './user-namespace.ts';
-
-/** A process that sends no message counts as ready after this time. */
-const SETTLED_AFTER_MS = 5_000;
-/** Keeps a process that dies repeatedly after it was ready from restarting in a tight loop; it is back within 2 s. */
-const LONGEST_READY_DELAY_MS = 1_000;
 
 export interface ProcessSpec {
   /** Unique; for the log. */
@@ -32,17 +27,6 @@ export interface ProcessSpec {
   readyMessage?: boolean;
 }
 
-export interface SupervisedProcess {
-  readonly name: string;
-  /** Undefined while it does not run. */
-  readonly pid: number | undefined;
-  readonly ready: boolean;
-  /** Hands other secrets over, also to the processes that follow. */
-  handOver(secrets: Secrets): void;
-  /** SIGTERM, then SIGKILL after the grace (ms) or on a forced shutdown. Resolves when it has ended. */
-  stop(options: { graceMs: number; forceShutdown: AbortSignal }): Promise<void>;
-}
-
 interface Options {
   spec: ProcessSpec;
   log: Logger;
@@ -50,117 +34,131 @@ interface Options {
   onReady(name: string, pid: number | undefined): void;
 }
 
-/**
- * Runs a process and restarts it whenever it ends, until it is stopped. Each leads a session of its own: Ctrl-C does
- * not reach it, so that groups stop in order, and its orphaned children are killed with its process group.
- */
-export function superviseProcess({ spec, log, reaper, onReady }: Options): SupervisedProcess {
-  const closing = new AbortController();
-  let child: ChildProcess | undefined;
-  let ready = false;
-  let { secrets } = spec;
-
-  const run = async () => {
-    let unready = 0;
-    let readyDeaths = 0;
-    while (!closing.signal.aborted) {
-      const startedAt = Date.now();
-      const outcome = await runOnce();
-      if (closing.signal.aborted) return;
-      if (outcome.wasReady) {
-        unready = 0;
-        readyDeaths = Date.now() - startedAt < SETTLED_AFTER_MS ? readyDeaths + 1 : 0;
-      } else unready += 1;
-      const wait = outcome.wasReady
-        ? Math.min(chooseRestartBackoff(readyDeaths), LONGEST_READY_DELAY_MS)
-        : chooseRestartBackoff(unready - 1);
-      log.warn(
-        { process: spec.name, ...outcome, restartInMs: wait },
-        'A process ended and is restarted',
-      );
-      await delay(wait, undefined, { signal: closing.signal }).catch(() => {});
-    }
-  };
-
-  const runOnce = () =>
-    new Promise<Outcome>(resolve => {
-      const started = spawnProcess(spec);
-      if (started instanceof Error) {
-        resolve({ wasReady: false, error: started.message });
-        return;
-      }
-      child = started;
-      if (secrets) send(started, secrets);
-      const { pid } = started;
-      if (pid !== undefined) reaper.add(pid);
-      const becomeReady = () => {
-        if (ready || child !== started) return;
-        ready = true;
-        onReady(spec.name, pid);
-      };
-      const settled =
-        (spec.readyMessage ?? true) ? undefined : setTimeout(becomeReady, SETTLED_AFTER_MS);
-      started.on('message', message => {
-        if (isReadyMessage(message)) becomeReady();
-      });
-      const finish = (outcome: Omit<Outcome, 'wasReady'>) => {
-        clearTimeout(settled);
-        if (child !== started) return;
-        child = undefined;
-        const wasReady = ready;
-        ready = false;
-        if (pid !== undefined) {
-          killGroup(pid);
-          reaper.remove(pid);
-        }
-        resolve({ wasReady, ...outcome });
-      };
-      started.once('exit', (code, signal) =>
-        finish(signal ? { signal } : { code: code ?? undefined }),
-      );
-      // Also reports failed messages and kills, after which the process still runs.
-      started.on('error', error => {
-        if (pid === undefined) finish({ error: error.message });
-      });
-    });
-
-  const done = run();
-  return {
-    name: spec.name,
-    get pid() {
-      return child?.pid;
-    },
-    get ready() {
-      return ready;
-    },
-    handOver(renewed) {
-      secrets = renewed;
-      if (child?.connected) send(child, renewed);
-    },
-    async stop({ graceMs, forceShutdown }) {
-      closing.abort();
-      child?.kill('SIGTERM');
-      const kill = () => {
-        if (child?.pid === undefined) return;
-        log.warn({ process: spec.name }, 'A process did not stop in time and is killed');
-        killGroup(child.pid);
-      };
-      const timer = setTimeout(kill, graceMs);
-      forceShutdown.addEventListener('abort', kill, { once: true });
-      if (forceShutdown.aborted) kill();
-      await done;
-      clearTimeout(timer);
-      forceShutdown.removeEventListener('abort', kill);
-    },
-  };
-}
-
-interface Outcome {
-  wasReady: boolean;
+/** How a process ended. */
+interface End {
   code?: number;
   signal?: NodeJS.Signals;
   error?: string;
 }
+
+type Outcome = End & { wasReady: boolean };
+
+/**
+ * Runs a process and restarts it whenever it ends, until it is stopped. Each leads a session of its own: Ctrl-C does
+ * not reach it, so that groups stop in order, and its orphaned children are killed with its process group.
+ */
+export class SupervisedProcess {
+  readonly #options: Options;
+  readonly #closing = new AbortController();
+  readonly #ended: Promise<void>;
+  #child: ChildProcess | undefined;
+  #isReady = false;
+  #secrets: Secrets | undefined;
+
+  constructor(options: Options) {
+    this.#options = options;
+    this.#secrets = options.spec.secrets;
+    this.#ended = this.#run();
+  }
+
+  get name(): string {
+    return this.#options.spec.name;
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** Hands other secrets over, also to the processes that follow. */
+  handOver(secrets: Secrets): void {
+    this.#secrets = secrets;
+    if (this.#child?.connected) send(this.#child, secrets);
+  }
+
+  /** SIGTERM, then SIGKILL after the grace (ms) or on a forced shutdown. Resolves when it has ended. */
+  async stop(options: { graceMs: number; forceShutdown: AbortSignal }): Promise<void> {
+    const { graceMs, forceShutdown } = options;
+    this.#closing.abort();
+    this.#child?.kill('SIGTERM');
+    const kill = () => this.#kill();
+    const timer = setTimeout(kill, graceMs);
+    forceShutdown.addEventListener('abort', kill, { once: true });
+    if (forceShutdown.aborted) kill();
+    await this.#ended;
+    clearTimeout(timer);
+    forceShutdown.removeEventListener('abort', kill);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    let history: RestartHistory = { unreadyStarts: 0, earlyEnds: 0 };
+    while (!signal.aborted) {
+      const startedAt = Date.now();
+      const outcome = await this.#runOnce();
+      if (signal.aborted) return;
+      const { wasReady } = outcome;
+      history = addEnd(history, { wasReady, ranMs: Date.now() - startedAt });
+      const restartInMs = restartDelay(history);
+      this.#options.log.warn(
+        { process: this.name, ...outcome, restartInMs },
+        'A process ended and is restarted',
+      );
+      await delay(restartInMs, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  async #runOnce(): Promise<Outcome> {
+    const { spec, reaper } = this.#options;
+    const child = spawnProcess(spec);
+    if (child instanceof Error) return { wasReady: false, error: child.message };
+    this.#child = child;
+    if (this.#secrets) send(child, this.#secrets);
+    if (child.pid !== undefined) reaper.add(child.pid);
+    const becomeReady = () => this.#becomeReady(child);
+    const settled =
+      (spec.readyMessage ?? true) ? undefined : setTimeout(becomeReady, SETTLED_AFTER_MS);
+    child.on('message', message => {
+      if (isReadyMessage(message)) becomeReady();
+    });
+    const end = await waitForEnd(child);
+    clearTimeout(settled);
+    return this.#finish(child, end);
+  }
+
+  #becomeReady(child: ChildProcess): void {
+    if (this.#isReady || this.#child !== child) return;
+    this.#isReady = true;
+    this.#options.onReady(this.name, child.pid);
+  }
+
+  #finish({ pid }: ChildProcess, end: End): Outcome {
+    const wasReady = this.#isReady;
+    this.#child = undefined;
+    this.#isReady = false;
+    if (pid !== undefined) {
+      killGroup(pid);
+      this.#options.reaper.remove(pid);
+    }
+    return { wasReady, ...end };
+  }
+
+  #kill(): void {
+    if (this.#child?.pid === undefined) return;
+    this.#options.log.warn({ process: this.name }, 'A process did not stop in time and is killed');
+    killGroup(this.#child.pid);
+  }
+}
+
+const waitForEnd = (child: ChildProcess) =>
+  new Promise<End>(resolve => {
+    child.once('exit', (code, signal) =>
+      resolve(signal ? { signal } : { code: code ?? undefined }),
+    );
+    // Also reports failed messages and kills, after which the process still runs.
+    child.on('error', error => {
+      if (child.pid === undefined) resolve({ error: error.message });
+    });
+  });
 
 function spawnProcess({ command, env, cwd, user, namespace }: ProcessSpec): ChildProcess | Error {
   const [program = '', ...args] = command;

@@ -2,11 +2,7 @@ import type { Logger } from '../../shared/process/log.ts';
 import type { Secrets } from '../../shared/secrets/handed-secrets.ts';
 import { listenForForcedShutdown } from './forced-shutdown.ts';
 import { startReaper } from './reaper.ts';
-import {
-  type ProcessSpec,
-  type SupervisedProcess,
-  superviseProcess,
-} from './supervised-process.ts';
+import { type ProcessSpec, SupervisedProcess } from './supervised-process.ts';
 
 const GRACE_MS = 30_000;
 
@@ -49,10 +45,10 @@ export function supervise(options: SuperviseOptions): Supervisor {
     const onReady = (name: string, pid: number | undefined) => {
       log.debug({ process: name, pid }, 'A process is ready');
       options.onReady?.(name, pid);
-      if (!signal.aborted && groups.flat().every(one => one.ready)) resolve();
+      if (!signal.aborted && groups.flat().every(one => one.isReady)) resolve();
     };
     for (const group of options.groups) {
-      groups.push(group.map(spec => superviseProcess({ spec, log, reaper, onReady })));
+      groups.push(group.map(spec => new SupervisedProcess({ spec, log, reaper, onReady })));
     }
   });
   const stopped = new Promise<void>(resolve => {

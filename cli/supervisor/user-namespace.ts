@@ -2,7 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { findDecoderUser } from '../../shared/process/system-users.ts';
-import { readScript } from '../shell-script.ts';
+import { readShellScript } from '../read-shell-script.ts';
 
 /**
  * A user namespace in which this account is root, and which has no user but it and the decoders'. So a process may
@@ -39,7 +39,7 @@ export function spawnInNamespace(
     [
       // Rights in the namespace, with which the script becomes the account: until then its user is unknown there.
       ...['--user', '--keep-caps', '--'],
-      ...['/bin/sh', '-c', readScript(new URL('./enter-namespace.sh', import.meta.url)), 'sh'],
+      ...['/bin/sh', '-c', readShellScript(new URL('./enter-namespace.sh', import.meta.url)), 'sh'],
       ...['setpriv', '--reuid=0', '--regid=0'],
       ...[group === gid ? '--clear-groups' : `--groups=${group}`, '--no-new-privs'],
       ...['--inh-caps=-all', '--ambient-caps=-all', `--bounding-set=-all,${kept}`, '--'],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 interface ShippedPackage {
   name: string;
-  /** As the package says; undefined: it says nothing. */
+  /** What the package says; undefined: it says nothing. */
   licence: string | undefined;
 }
 

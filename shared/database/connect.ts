@@ -20,7 +20,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-interface DatabaseOptions {
+export interface DatabaseOptions {
   /** The server itself, if the URL is a connection pooler's. */
   directUrl?: string;
   /** Size of the pool. */

@@ -10,7 +10,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** As abortable(), for a resource: one that opens after the signal was aborted is closed with `close`. */
+/** Does what abortable() does for a resource: one that opens after the signal was aborted is closed with `close`. */
 export function abortableOpen<T>(
   opening: Promise<T>,
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export async function* abortableIterator<T>(
   }
 }
 
-/** Resolves after so long, or as soon as the signal is aborted. */
+/** Resolves after `ms`, or as soon as the signal is aborted. */
 export async function sleep(signal: AbortSignal, ms: number): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }

@@ -17,5 +17,5 @@ export async function withDeadline<T>(
   }
 }
 
-/** For shared queries: longer than the statement timeout of the server. */
+/** The deadline of shared queries, longer than the statement timeout of the server. */
 export const DATABASE_DEADLINE = { ms: 15_000, what: 'the database' };

@@ -37,14 +37,13 @@ export function exitOnUncaughtError(log: Logger): void {
   });
 }
 
-/** Prints one line to standard error and ends the process with status 1. */
-export function exitWith(message: string): never {
-  process.stderr.write(`${message}\n`);
+/** Prints lines to standard error and ends the process with status 1. */
+export function exitWith(...lines: string[]): never {
+  process.stderr.write(lines.map(line => `windlass: ${line}\n`).join(''));
   process.exit(1);
 }
 
 /** Ends the process if the error is a ConfigError, with a line for each bad setting; otherwise returns. */
 export function exitOnBadSettings(error: unknown): void {
-  if (error instanceof ConfigError)
-    exitWith(error.problems.map(problem => `windlass: ${problem}`).join('\n'));
+  if (error instanceof ConfigError) exitWith(...error.problems);
 }

@@ -1,5 +1,5 @@
 /**
- * Does work with a signal that is aborted as this one is, or after so long. AbortSignal.any alone does not keep an
+ * Does work with a signal that is aborted as this one is, or after a time. AbortSignal.any alone does not keep an
  * AbortSignal.timeout: Node 20 collects it before it fires, unless somebody else refers to it.
  */
 export async function limitTime<T>(

@@ -31,7 +31,7 @@ export function createLog({ level, name, secrets = [], write }: LogOptions): Log
   );
 }
 
-/** So many bytes of lines that cannot be written, as on a full disk, are kept until they can be. */
+/** Bytes of lines that are kept until they can be written, while they cannot, as on a full disk. */
 const MAX_UNWRITTEN = 1 << 20;
 
 function standardError() {

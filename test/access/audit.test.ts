@@ -18,7 +18,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const WINDLASS = 'dist/cli/main.js';
 
-/** As GET /audit shows it. */
+/** An entry as GET /audit shows it. */
 type Entry = Omit<AuditEntry, 'time'> & { time: string; hash: string | null };
 interface Page {
   items: Entry[];

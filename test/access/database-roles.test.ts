@@ -19,7 +19,7 @@ import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const DENIED = '42501';
-/** Of the driver itself: what the programs demand of the server is theirs. */
+/** Connects by the driver itself: what the programs demand of the server is theirs. */
 const connect = (url: string) =>
   postgres(finderOf(url).url, { max: 1, onnotice: () => {}, fetch_types: false });
 

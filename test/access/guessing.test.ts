@@ -8,7 +8,7 @@ import { expectProblem } from '../harness/problem.ts';
 import { useStack, useStackDatabase } from '../harness/use-stack.ts';
 import { addUser, PASSWORD } from '../harness/users.ts';
 
-/** Of one account: see password-verifier.ts. */
+/** The addresses of one account that are delayed: see password-verifier.ts. */
 const DELAYED_ADDRESSES = 4;
 const DELAYED_OF_ADDRESS = 8;
 
@@ -32,7 +32,7 @@ describeStack(undefined, 'guessing from many addresses', form => {
     return { status: response.status, ms: performance.now() - began, response };
   };
   const wrong = () => `wrong ${Math.random()}`;
-  /** As if so many logins of it had failed. */
+  /** Sets how many logins of the account have failed. */
   const setFailures = (username: string, failures: number) => database`
     insert into failed_logins (key, failures, began) values (${`* ${username}`}, ${failures}, now())
     on conflict (key) do update set failures = excluded.failures`;

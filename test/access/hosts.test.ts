@@ -318,10 +318,15 @@ describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', 
         )
         update jobs set finished = now() - interval '1 year' where session in (select sid from old)`;
       for (let i = 0; i < 3; i++) await gina.post('/api/remotes', login);
+      const body = JSON.stringify(login);
+      const fourth = await gina.fetch('/api/remotes', { method: 'POST', body });
+      const { hint } = await expectProblem(fourth, 429, 'too_many_requests');
+      expect(hint).toContain('LIMIT_SESSIONS');
       await letTimeOut();
-      await gina.post('/api/remotes', login);
+      const opened = { sid: expect.any(String) };
+      await expect(gina.post('/api/remotes', login)).resolves.toMatchObject(opened);
       await letTimeOut();
-      await client.delete('/api/hosts/timed-out');
+      await expect(client.delete('/api/hosts/timed-out')).resolves.toBeUndefined();
     } finally {
       await sql.end();
     }

@@ -166,7 +166,7 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
   });
 
   describe('with the keys of a fleet, in the environment', () => {
-    /** With a key that no worker has. */
+    /** Settings with a key that no worker has. */
     const withUnknownKey = async () => {
       const made = await startProgram({ args: [WINDLASS, 'keys', 'new'], cwd: stack.dataDir })
         .ended;

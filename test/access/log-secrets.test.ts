@@ -173,10 +173,18 @@ describeForms(missingPrograms('sshd'), 'what the logs hold at LOG_LEVEL=trace', 
   });
 
   test('a worker killed, and the database gone, in the middle of it', async () => {
+    const programs = () =>
+      stack.pids().flatMap(({ name, pid }) => (/^windlass-(api|worker)/.test(name) ? [pid] : []));
+    const before = programs();
     stack.kill('windlass-worker');
     stack.kill('windlass-api');
-    await waitFor(async () => (await fetch(`${stack.url}/readyz`)).ok, {
-      what: 'the service to be back',
+    const areAnew = () => {
+      const now = programs();
+      return now.length === before.length && now.every(pid => !before.includes(pid));
+    };
+    // The answer of a process that is about to end would do, too.
+    await waitFor(async () => areAnew() && (await fetch(`${stack.url}/readyz`)).ok, {
+      what: 'other processes, and the service to be back',
       timeoutMs: 60_000,
     });
     const rows = openStackDatabase(stack);

@@ -63,7 +63,7 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
     link.cut();
     for (const direction of ['up', 'down'] as const) link.throttle(direction, Infinity);
   }
-  /** Cuts the link each time when so many bytes have passed, until it is over; how often. */
+  /** Cuts the link each time when `bytes` bytes have passed, until it is over; how often. */
   async function cutAtBytes(bytes: number, over: AbortSignal): Promise<number> {
     for (let cuts = 0; ; cuts++) {
       const from = link.bytes.up;

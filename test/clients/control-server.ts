@@ -41,7 +41,7 @@ export async function startControlServer(
         proxy.throttle(direction, Number.POSITIVE_INFINITY);
       }
     },
-    /** For the host that asks for one. */
+    /** The code for the host that asks for one. */
     'next-code': nextCode,
     bytes: () => proxy.bytes,
     connections: () => ({ open: proxy.connections.open, total: proxy.connections.total }),

@@ -202,7 +202,7 @@ async function cutEvery(link: TcpProxy, ms: number, over: AbortSignal): Promise<
   }
 }
 
-/** Likewise, each time when so many bytes have passed: however slow the machine is, one part comes through. */
+/** Cuts the link each time when `bytes` bytes have passed: however slow the machine is, one part comes through. */
 async function cutAtBytes(link: TcpProxy, bytes: number, over: AbortSignal): Promise<number> {
   for (let cuts = 0; ; cuts++) {
     const from = link.bytes.up;

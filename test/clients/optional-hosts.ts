@@ -9,7 +9,7 @@ import type { TestSshd } from '../harness/sshd.ts';
 export interface OptionalHosts {
   /** A host named `codes`, which asks for a one-time code. */
   codes?: CodeHost;
-  /** For the tests: what there is. */
+  /** The variables that tell the tests what there is. */
   environment: Record<string, string>;
   stop(): Promise<void>;
 }

@@ -35,7 +35,7 @@ import { makeTempDir } from '../harness/temp-dir.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 
 const MANY = 100_000;
-/** Of the page's processor time: other programs of this machine do not count. */
+/** The page's processor time: other programs of this machine do not count. */
 const OPEN_MS = 1_000;
 const FRAME_MS = 50;
 const FRAMES = 25;
@@ -69,7 +69,7 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await expectAccessible(page);
     await expectToFit(page);
   };
-  /** As a person drops files and folders of their own machine. */
+  /** Drops files and folders as a person does those of their own machine. */
   const drop = async (...files: string[]) => {
     const box = await page.locator('.drop').boundingBox();
     const devtools = await page.context().newCDPSession(page);
@@ -679,6 +679,6 @@ const readRed = (top: number) => `(() => {
 
 const redOf = (frame: number) => 10 + frame * 9;
 
-/** Which frame a video shows, by its colour below the label. */
+/** The frame that a video shows, by its colour below the label. */
 const shownFrame = async (page: Page): Promise<number> =>
   Math.round(((await page.evaluate<number>(readRed(40))) - 10) / 9);

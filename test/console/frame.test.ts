@@ -14,7 +14,7 @@ import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { addUser } from '../harness/users.ts';
 
-/** Words stand there after so long a wait. */
+/** How long a wait is before words stand there. */
 const WORDS_MS = 300;
 /** A slow link: its round trip, and bytes a second. */
 const SLOW = { latency: 400, throughput: 50_000 };
@@ -40,7 +40,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
     await expectAccessible(page);
     await expectToFit(page);
   };
-  /** As the service ends a login that was not used for long. */
+  /** Ends the login as the service ends one that was not used for long. */
   const endLogin = () => page.context().clearCookies();
 
   test('a page that throws while it is drawn is told, and the others are a click away', async () => {

@@ -15,7 +15,7 @@ import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
 
 const root = join(import.meta.dirname, '../..');
 const WINDOW = { width: 1280, height: 800 };
-/** As CI's machines have it, so that a page says the same anywhere. */
+/** The place of CI's machines, so that a page says the same anywhere. */
 const PLACE = { locale: 'en-US', timezoneId: 'UTC' };
 /** The hour at which the overview is looked at: of a day that is over, so that nothing is added to it meanwhile. */
 const NOON = new Date(`${new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10)}T12:00Z`);

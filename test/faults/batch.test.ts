@@ -89,7 +89,7 @@ describeUnless(missing, 'batch jobs under faults', () => {
       ),
   );
 
-  /** As a careful client: the same request, with one key, until it is accepted. */
+  /** Submits as a careful client does: the same request, with one key, until it is accepted. */
   async function submit(
     { sshd }: FaultHost,
     sid: string,

@@ -8,7 +8,7 @@ import type { FaultHost, RunningStack } from './fault-host.ts';
 
 /** A command that counts on both streams and keeps a ledger on its host: what it printed, and that it ran once, is known. */
 export interface Count {
-  /** Of its job. */
+  /** The id of its job. */
   id: string;
   lines: number;
   ledger: string;

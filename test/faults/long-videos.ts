@@ -23,7 +23,7 @@ export async function startVideo(
   return (await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, body)).vsid;
 }
 
-/** The video is ready, and has so many frames. */
+/** Expects that the video is ready and has all its frames. */
 export async function expectWholeVideo(
   { client }: RunningStack,
   { sid }: FaultHost,

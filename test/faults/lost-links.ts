@@ -19,7 +19,7 @@ import { isFull } from './settings.ts';
 /** `seq 1 LAST` prints some 23 MB. */
 const LAST = 3_000_000;
 
-/** For an API to start and its clients to come back, on a machine that much else keeps busy: 5 s were seen. */
+/** What an API may take to start and its clients to come back, on a machine that much else keeps busy: 5 s were seen. */
 const AGAIN_MS = 30_000;
 
 /** The ways to the clients and to the hosts break: work goes on behind, and whoever comes back misses nothing. */

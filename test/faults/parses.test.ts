@@ -145,7 +145,7 @@ describeUnless(missingMinio(), 'uploads of every format while something is kille
     return path.split('/').at(-1) ?? '';
   }
 
-  /** Of what the parser made, as the service gives it; undefined where nothing is there. */
+  /** The digest of what the parser made, as the service gives it; undefined where nothing is there. */
   async function digestOf({ made }: FormatFile, aid: string): Promise<string | undefined> {
     const path = `/api/models/${mid}${made.replace('$', encodeURIComponent(aid))}`;
     const answer = await client.fetch(path, { headers: { Accept: 'text/csv, */*' } });

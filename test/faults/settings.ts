@@ -9,7 +9,7 @@ export const faultRuns = Number(process.env.FAULT_RUNS || (isFull ? 20 : 3));
 /** What is drawn differs from run to run, and a failure names the seed. */
 export const seed = Number(process.env.FAULT_SEED || randomInt(1, 2 ** 31));
 
-/** For what would find something new each time: `npm test` looks at the same, the full form goes on looking. */
+/** The seed of what would find something new each time: `npm test` looks at the same, the full form goes on looking. */
 export const steadySeed = isFull ? seed : Number(process.env.FAULT_SEED || 1);
 
 /** Numbers that one seed makes again: Mulberry32. */

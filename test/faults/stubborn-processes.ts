@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { listProcesses } from '../../servers/processes.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** A cancelled command is gone within so long, and all that it started. */
+/** What a cancelled command, and all that it started, may take to be gone. */
 export const GONE_MS = 5_000;
 
 /** Seconds that no other process of this machine sleeps: it is found by them, whatever became of its environment. */

@@ -205,7 +205,7 @@ async function expectArtifacts(service: RunningStack, mid: string, plans: Plan[]
   }
 }
 
-/** So many bytes that are not all alike. */
+/** Makes `total` bytes that are not all alike. */
 function* count(total: number, hash: { update(bytes: Buffer): unknown }): Generator<Buffer> {
   const piece = Buffer.alloc(1 << 20, randomUUID());
   for (let left = total; left > 0; left -= piece.length) {

@@ -137,7 +137,7 @@ describeUnless(missingPrograms('sshd', 'ffmpeg'), 'videos and faults', () => {
   }
 });
 
-/** Of videos that this host makes. */
+/** The videos that this host makes. */
 const runningThere = ({ sshd }: FaultHost) =>
   listProcesses().filter(
     ({ command }) => command.includes('ffmpeg') && command.includes(`${sshd.home}/.windlass/`),
@@ -157,7 +157,7 @@ class AgedStore extends FileStore {
   }
 }
 
-/** After so long that upkeep looks for what no row refers to, the store has the bytes of these videos and no other. */
+/** Once upkeep has looked for what no row refers to, the store has the bytes of these videos and no other. */
 async function expectCleanStore({ stack }: RunningStack, jobs: Job[]): Promise<void> {
   const folder = join(stack.dataDir, 'objects');
   const store = new FileStore(folder, { keepFree: 0 });

@@ -35,7 +35,7 @@ describeForms(missingPrograms('sshd'), 'webhooks while processes are killed', fo
   });
   afterAll(() => receiver?.stop());
 
-  /** Of all jobs, or undefined while no API answers. */
+  /** Lists all jobs; undefined while no API answers. */
   const listJobs = async () => {
     const found = await client
       .get<{ items: Job[] }>('/api/jobs?kind=command&limit=1000')

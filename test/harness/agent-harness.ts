@@ -19,7 +19,7 @@ export const FAMILY = ['dash', 'bash', 'busybox', 'ksh', 'zsh'] as const;
 export interface Outcome {
   stdout: Buffer;
   stderr: Buffer;
-  /** Of the events that are not output, in order. */
+  /** The types of the events that are not output, in order. */
   types: string[];
   last: RunEvent | undefined;
 }

@@ -2,7 +2,7 @@ import type { Stack } from './stack.ts';
 
 /** What a browser would keep and send: the cookies of one login. */
 export interface BrowserLogin {
-  /** By name: `serviceauth` and `servicetimeout`. */
+  /** The cookies by name: `serviceauth` and `servicetimeout`. */
   cookies: Map<string, string>;
   /** The answer's Set-Cookie lines. */
   lines: string[];

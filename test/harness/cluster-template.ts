@@ -44,7 +44,7 @@ export async function copyCluster(dataDir: string): Promise<void> {
   await promisify(execFile)('cp', ['-Rp', ...paths, dataDir]);
 }
 
-/** Of several processes that need it first, one makes it and the others wait. */
+/** One of the processes that need it first makes it, and the others wait. */
 async function makeTemplate(folder: string, template: string): Promise<void> {
   try {
     mkdirSync(join(folder, 'lock'));

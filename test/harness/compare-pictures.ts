@@ -8,9 +8,9 @@ import type { SkipReason } from './skip.ts';
 
 /** Both pictures are shrunk to this many cells, so that other digits and edges of letters hardly count. */
 const CELLS = { width: 320, height: 200 };
-/** Of 255, in one channel of a cell. */
+/** The difference of a channel of a cell, of 255, that is noticeable. */
 const NOTICEABLE = 40;
-/** Of all cells. Other times and ids on a page are up to 0.0033 of them; two pages with a short table each differ by 0.0076. */
+/** The part of all cells that may differ. Other times and ids on a page are up to 0.0033 of them; two pages with a short table each differ by 0.0076. */
 const TOLERATED = 0.005;
 
 const FONT = 'DejaVu Sans';

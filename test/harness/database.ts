@@ -10,7 +10,7 @@ import type { Stack } from './stack.ts';
 export const openStackDatabase = (stack: Stack): postgres.Sql =>
   postgres(stackDatabaseUrl(stack), { max: 1, onnotice: () => {} });
 
-/** With all rights: of the embedded database, its superuser's. */
+/** The URL with all rights: that of the superuser, where the database is the embedded one. */
 export function stackDatabaseUrl({ environment, dataDir }: Stack): string {
   if (environment.DATABASE_URL) return environment.DATABASE_URL;
   const read = (name: string) => readFileSync(join(dataDir, name), 'utf8').trim();

@@ -3,7 +3,7 @@ import type { Stack } from './stack.ts';
 /** An operation of /api/openapi.json, as far as tests ask. */
 export interface Described {
   method: string;
-  /** With `{names}`. */
+  /** The path with `{names}`. */
   path: string;
   takesJson: boolean;
   query: string[];

@@ -7,7 +7,7 @@ import { runTableChild } from '../../workers/parsers/table/run-child.ts';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
 import { parseFile } from './parsed-file.ts';
 
-/** A file cut at these fractions of its length, and with so many bytes changed at seeded random places. */
+/** A file cut at these fractions of its length, and with numbers of bytes changed at seeded random places. */
 export function damage(
   content: Buffer,
   { seed, times }: { seed: number; times: number },

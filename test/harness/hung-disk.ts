@@ -4,7 +4,7 @@ import { findSftpServer } from '../../servers/sshd.ts';
 import { makeTempDir } from './temp-dir.ts';
 
 export interface HungDisk {
-  /** Of sshd_config. */
+  /** The line of sshd_config. */
   line: string;
   hang(): void;
   heal(): void;

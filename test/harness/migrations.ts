@@ -112,7 +112,7 @@ export async function pidOf(sql: postgres.Sql): Promise<number> {
   return row?.pid ?? 0;
 }
 
-/** Of the table `t`. */
+/** Reads the columns of the table `t`. */
 export async function readColumns(sql: postgres.Sql): Promise<string[]> {
   const rows = await sql<{ name: string }[]>`select attname as name from pg_attribute
     where attrelid = 't'::regclass and attnum > 0 and not attisdropped order by attnum`;

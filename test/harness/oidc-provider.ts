@@ -11,12 +11,12 @@ import { RedirectBrowser } from './redirect-browser.ts';
 export const CLIENT = { id: 'windlass', secret: 'the secret of windlass there' };
 /** A program that gets access tokens for the service. */
 const PROGRAM = { id: 'program', callback: 'https://program.example/callback' };
-/** Of access tokens for the service. */
+/** The audience of access tokens for the service. */
 export const AUDIENCE = 'https://windlass.example/api';
 
 export interface TestProvider {
   issuer: string;
-  /** By subject: the claims of who has an account there. */
+  /** The claims of who has an account there, by subject. */
   users: Map<string, Record<string, unknown>>;
   /** While the work lasts, changes the ID tokens that it sends. */
   lie<T>(change: (claims: JWTPayload) => JWTPayload, work: () => Promise<T>): Promise<T>;

@@ -7,7 +7,7 @@ import { makeTable } from './tables.ts';
 import { makeModel } from './uploads.ts';
 import { useRemoteStack } from './use-stack.ts';
 
-/** Of no account of this machine: numbers are enough. */
+/** These numbers are of no account of this machine: none is needed. */
 export const API = { uid: 61_234, gid: 61_235 };
 export const WORKER = { uid: 61_237, gid: 61_238 };
 export const numbers = ({ uid, gid }: typeof API) => `${uid}:${gid}`;

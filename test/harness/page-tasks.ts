@@ -4,7 +4,7 @@ interface TraceEvent {
   name: string;
   pid: number;
   tid: number;
-  /** Of processor time, in µs: other programs of this machine do not count. */
+  /** The processor time in µs: other programs of this machine do not count. */
   tdur?: number;
   args: { name?: string };
 }

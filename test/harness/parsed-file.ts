@@ -6,7 +6,7 @@ import type { MadeFile } from '../../workers/parsers/table/protocol.ts';
 import { readColumns } from './parsed-table.ts';
 
 export interface ParsedFile extends MadeFile {
-  /** Of a table: by name and type of the column, the JSON text of each value, as the API answers it. */
+  /** The JSON text of each value of a table, by name and type of the column, as the API answers it. */
   json: Record<string, string[]>;
 }
 

@@ -8,7 +8,7 @@ import type { MadeTable, Resources } from '../../workers/parsers/table/protocol.
 
 export interface ParsedTable extends MadeTable {
   columns: ColumnStatistics[];
-  /** By column, the JSON text of each value, as the API answers it. */
+  /** The JSON text of each value by column, as the API answers it. */
   json: string[][];
 }
 
@@ -32,7 +32,7 @@ export async function parseTable(
   return { ...made, columns, json: await readColumns(output, { columns, rows: made.rows }) };
 }
 
-/** By column, the JSON text of each value, as the API answers it. */
+/** The JSON text of each value by column, as the API answers it. */
 export async function readColumns(
   path: string,
   { columns, rows }: { columns: ColumnStatistics[]; rows: number },

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { probeVideo } from '../../demo/probe-video.ts';
 import { CELL, CHARACTERS, drawCharacter } from '../../workers/video/label-font.ts';
 
-/** The text in the upper left corner of each frame of a video, so many letters of it. */
+/** Reads the text in the upper left corner of each frame of a video, up to a number of letters. */
 export async function readLabels(
   file: string,
   { length, scale = 1 }: { length: number; scale?: number },

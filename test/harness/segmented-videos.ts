@@ -41,9 +41,9 @@ export interface SegmentedVideos {
   encoders(pid?: number): ProcessEntry[];
   /** The worker that helps, once it has encoded frames. */
   helperOf(id: string): Promise<string>;
-  /** It is made of so many frames, and nothing else is left. */
+  /** Expects that it is made of `frames` frames, and that nothing else is left. */
   expectWhole(id: string, frames: number): Promise<void>;
-  /** Of what was made for it these many objects are left, and nobody works at it. */
+  /** Expects that `kept` objects are left of what was made for it, and that nobody works at it. */
   expectNothingLeft(id: string, kept: number): Promise<void>;
 }
 

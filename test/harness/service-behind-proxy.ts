@@ -11,7 +11,7 @@ import { makeTempDir } from './temp-dir.ts';
 export interface ServiceBehindProxy {
   /** A name that nobody but the proxy knows. */
   url: string;
-  /** Of an HTTP proxy, which takes CONNECT alone. */
+  /** The URL of an HTTP proxy, which takes CONNECT alone. */
   proxy: string;
   /** A file with the certificate that is to be trusted. */
   authority: string;

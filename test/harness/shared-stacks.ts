@@ -107,7 +107,7 @@ async function forEach(
   }
 }
 
-/** As the administrator, whose rate limit the tests may have used up. */
+/** Asks as the administrator, whose rate limit the tests may have used up. */
 async function request(
   stack: Stack,
   path: string,

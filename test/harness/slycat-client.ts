@@ -3,7 +3,7 @@ import type { Stack } from './stack.ts';
 
 interface Answer {
   status: number;
-  /** By their names in lower case. */
+  /** The headers by their names in lower case. */
   headers: Record<string, string | string[] | undefined>;
   body: Buffer;
 }
@@ -96,7 +96,7 @@ export class SlycatClient {
   }
 }
 
-/** With a space after each comma and colon, for values that hold none. */
+/** Writes JSON with a space after each comma and colon, for values that hold none. */
 const toPythonJson = (value: unknown): string =>
   JSON.stringify(value, null, 1)
     .replace(/\n\s*/g, ' ')

@@ -19,7 +19,7 @@ export class SseClients {
       `GET ${options.path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: ${options.authorization}\r\n${last ? `Last-Event-ID: ${last}\r\n` : ''}\r\n`;
   }
 
-  /** So many more clients, each of which connects again from its last event when its stream breaks off. */
+  /** Adds `count` clients, each of which connects again from its last event when its stream breaks off. */
   open(count: number): void {
     for (let n = 0; n < count; n++) {
       const client = new SseClient();
@@ -72,7 +72,7 @@ export class SseClient {
   bytes = 0;
   /** addUp() of them. */
   sum = 0;
-  /** Of the last answer; 0 before there is one. */
+  /** The status of the last answer; 0 before there is one. */
   status = 0;
   /** Events that did not begin where the last one ended. */
   jumps = 0;

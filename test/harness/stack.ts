@@ -225,7 +225,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
 }
 
-/** The first of so many free ports in a row: each API process of a fleet has one. */
+/** The first of `count` free ports in a row: each API process of a fleet has one. */
 export async function findFreePorts(count: number): Promise<number> {
   for (;;) {
     const port = await findFreePort();

@@ -21,7 +21,7 @@ interface Upload {
   parser: ParserName;
   /** The artifacts, each with the parts of its file. */
   files: Record<string, Uint8Array[]>;
-  /** Of the parser, and of the upload. */
+  /** The parameters of the parser and of the upload. */
   with?: Record<string, unknown>;
 }
 

@@ -12,16 +12,16 @@ export interface TcpProxy {
   readonly connections: { readonly open: number; readonly total: number; readonly refused: number };
   /** Resets every connection, as a firewall does that forgets; new ones are taken. */
   cut(): void;
-  /** Resets all connections once so many more bytes have passed in a direction; that chunk is cut there. */
+  /** Resets all connections once `bytes` more bytes have passed in a direction; that chunk is cut there. */
   cutAfter(direction: Direction, bytes: number): void;
-  /** As a network that drops every packet: nothing passes, nothing is closed, new connections are silent. */
+  /** Becomes a network that drops every packet: nothing passes, nothing is closed, new connections are silent. */
   blackhole(...directions: Direction[]): void;
   /**
    * As a firewall that forgets in silence, or a host whose address another one took: open connections stay silent for
    * ever, new ones pass. `heal` does not end it.
    */
   forget(): void;
-  /** As a slow link that all connections share: so many bytes a second pass in a direction. */
+  /** Becomes a slow link that all connections share: `bytesPerSecond` pass in a direction. */
   throttle(direction: Direction, bytesPerSecond: number): void;
   /** Ends `blackhole` and `refuse`: what was held back passes on, as TCP sends it again. */
   heal(): void;

@@ -41,7 +41,7 @@ export function useIdentityProvider(form: Pick<Form, 'start'>) {
     browser.setCookie(provider.issuer, `who=${subject}`);
     return browser;
   }
-  /** As far as the provider's answer: the callback with its code. */
+  /** Logs in as far as the provider's answer: the callback with its code. */
   const begin = async (browser: RedirectBrowser, target = '/science/page') => {
     const path = `/api/login/oidc?target=${encodeURIComponent(target)}`;
     return (await browser.follow(`${SITE}${path}`, CALLBACK)).url;

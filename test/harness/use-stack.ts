@@ -11,7 +11,7 @@ import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
 type Starter = Pick<Form, 'start'>;
 
-/** For tests that ask for more than a user may. */
+/** The settings for tests that ask for more than a user may. */
 export const UNLIMITED: SharedStackOptions = {
   env: { LIMIT_REQUESTS: '0', LIMIT_FAILED_LOGINS: '0' },
 };
@@ -43,7 +43,7 @@ export function useStack(
 }
 
 export interface RemoteStackOptions extends SharedStackOptions {
-  /** Of sshd_config. */
+  /** Lines of sshd_config. */
   sshdLines?: string[];
 }
 

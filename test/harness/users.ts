@@ -1,7 +1,7 @@
 import { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
 
-/** Of every user that addUser() makes. */
+/** The password of every user that addUser() makes. */
 export const PASSWORD = 'correct horse';
 
 /** A new user of the service, under a name that nobody had; `login` is the body of POST /login. */

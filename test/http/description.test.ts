@@ -149,7 +149,7 @@ function readRoutes(app: Express): Set<string> {
   );
 }
 
-/** Of every router, the layers that are routes. */
+/** The layers of every router that are routes. */
 function readRouters(app: Express): RouteLayer[][] {
   const walk = (layers: Layer[]): RouteLayer[][] => [
     layers.filter((layer): layer is RouteLayer => layer.route !== undefined),

@@ -35,7 +35,7 @@ describeUnless(missingPrograms('chromium'), 'the page /api/docs', () => {
     await idle?.close();
   });
 
-  /** Of what can be scrolled to, and of the window. */
+  /** The widths of what can be scrolled to, and of the window. */
   const widths = () =>
     page
       .locator('html')

@@ -227,7 +227,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
   describe('bytes of a project: 507', () => {
     const FULL: [number, string] = [507, 'insufficient_storage'];
     const expectFull = (answer: Response) => expectLimit(answer, FULL, 'LIMIT_PROJECT_BYTES');
-    /** A project in which there is room for so many more bytes, and what takes the rest. */
+    /** A project in which there is room for `room` more bytes, and what takes the rest. */
     const makeAlmostFull = async (room: number) => {
       const made = await makeModel(client);
       const filler = await beginUpload(client, made.mid, ['filler']);
@@ -350,7 +350,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
 
 describe('a disk that is almost full', () => {
   const GIB = 2 ** 30;
-  /** So much that nothing else on this machine takes it meanwhile; no test writes it either. */
+  /** More bytes than anything else on this machine takes meanwhile; no test writes them either. */
   const ROOM = 4 * GIB;
   const { bavail, bsize } = statfsSync(tmpdir());
   const limit = bavail * bsize - ROOM;

@@ -6,7 +6,7 @@ import { describeStack } from '../harness/forms.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** Longer than any test may take: what is held for so long is answered for another reason. And the most that there is. */
+/** Longer than any test may take: what is answered before was not held until then. It is the longest that there is. */
 const LONG = 'wait=300';
 
 describeStack(undefined, 'polls that wait', form => {

@@ -13,7 +13,7 @@ import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const COUNT = isFull ? 5_000 : 500;
-/** For each client in the API. Among few, what the heap grows by anyhow weighs more. */
+/** What the API may take for each client. Among few, what the heap grows by anyhow weighs more. */
 const MOST_BYTES = isFull ? 20_000 : 40_000;
 const WARM = 200;
 const CUT = isFull ? 1_000 : 100;

@@ -20,7 +20,7 @@ export interface Answer {
   /** The reason phrase. */
   reason: string;
   headers: IncomingHttpHeaders;
-  /** Of Content-Type, without its parameters; empty where there is none. */
+  /** The Content-Type without its parameters; empty where there is none. */
   type: string;
   bytes: Buffer;
   text: string;

@@ -33,7 +33,7 @@ export class Tools {
     return answer;
   };
 
-  /** As ask(), for what is asked an unknown number of times. */
+  /** Does what ask() does, for what is asked an unknown number of times. */
   readonly look = async (method: string, path: string, options: Options = {}): Promise<Answer> => {
     const target = ONCE.test(path) ? path : `${this.prefix}${path}`;
     const as = options.as === undefined ? this.world.user : options.as;

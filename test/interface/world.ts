@@ -9,7 +9,7 @@ import type { Need } from './row.ts';
 import { type Credentials, send } from './send.ts';
 import type { Target, TargetHost } from './settings.ts';
 
-/** Settings of a stack of the suite's own: an unused session lives so long, a user may have so many open uploads. */
+/** Settings of a stack of the suite's own: how long an unused session lives, and how many open uploads a user may have. */
 const IDLE_SECONDS = 90;
 export const OPEN_UPLOADS = 100;
 

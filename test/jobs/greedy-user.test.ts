@@ -9,9 +9,9 @@ import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const QUEUED = 100_000;
-/** Of each of two workers. */
+/** The slots of each of two workers. */
 const SLOTS = 8;
-/** Of all slots one in eight is never given to a user who has half. */
+/** The slots of a user who has half: one in eight of all is never given to such a user. */
 const GIVEN = 2 * SLOTS - 2;
 
 /**

@@ -30,7 +30,7 @@ const FEW = 12;
 const SOME = 500;
 
 interface Cost {
-  /** Of the whole table. */
+  /** Scans of the whole table. */
   scans: number;
   rows: number;
 }
@@ -200,7 +200,7 @@ describe('on a table that has grown, after statistics that are older', () => {
     ],
   ];
 
-  /** As often as makes the server keep a plan for any parameters. */
+  /** Measures often enough for the server to keep a plan for any parameters. */
   async function measureAll(): Promise<Record<string, Cost>> {
     const found: Record<string, Cost> = {};
     for (const [name, , prepare] of statements) {

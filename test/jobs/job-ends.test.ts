@@ -18,19 +18,20 @@ import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { summaryColumns } from '../../shared/jobs/job-view.ts';
 import { createLog } from '../../shared/process/log.ts';
-import { readConfig } from '../../shared/settings/config.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { FreeSpace } from '../../shared/storage/free-space.ts';
-import type { Handler, WorkerContext } from '../../workers/context.ts';
+import type { Handler } from '../../workers/context.ts';
 import { finishJob } from '../../workers/engine/end-jobs.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import copy from '../../workers/handlers/copy.ts';
+import type { SessionPool } from '../../workers/ssh/session-pool.ts';
 import { cancelJobsOfEndedSessions } from '../../workers/upkeep/sessions.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
+import { makeWorkerContext } from '../harness/worker-context.ts';
 
 const given = withDatabase('job-ends');
 let database: Database;
@@ -230,14 +231,10 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   await db
     .insert(jobs)
     .values({ id, kind: 'command', queue: 'remote', session: 's', owner: 'u', payload });
-  const worker = {
-    ...{ id: 'w', log, notifications, leases, metrics, stopping: new AbortController().signal },
+  const worker = makeWorkerContext({
+    ...{ id: 'w', log, notifications, leases, metrics },
     database: { ...database, db: lateAnswers },
-    groups: new JobGroups({
-      ...{ id: 'w', notifications },
-      database: { ...database, db: lateAnswers },
-    }),
-  } as unknown as WorkerContext;
+  });
   const handler = async () => ({ result: { returncode: 0 }, promote: async () => {} });
   await runJob(worker, { id, epoch: 0 }, new Map([['command', handler as Handler<JobKind>]]));
   leases.stop();
@@ -257,12 +254,10 @@ test('a job whose last output a failover lost is abandoned, though its worker ho
   await db
     .insert(jobs)
     .values({ id, kind: 'command', queue: 'remote', session: 's', owner: 'u', payload });
-  const worker = {
+  const worker = makeWorkerContext({
     ...{ id: 'w', log, notifications, leases, metrics, database, objects },
-    ...{ stopping: new AbortController().signal, config: readConfig({}) },
     freeSpace: new FreeSpace(objects, 0),
-    groups: new JobGroups({ id: 'w', database, notifications }),
-  } as unknown as WorkerContext;
+  });
   const handler: Handler<'command'> = async context => {
     const output = await context.output();
     await output.append('stdout', Buffer.from('kept lost'));
@@ -296,11 +291,10 @@ test('a copy that was cancelled while its worker stops ends, and is not released
     stop.abort();
     throw new WindlassError('remote_connection_failed');
   };
-  const worker = {
+  const worker = makeWorkerContext({
     ...{ id: 'w', log, notifications, leases, metrics, stopping: stop.signal, database },
-    ...{ config: readConfig({}), sessions: { use } },
-    groups: new JobGroups({ id: 'w', database, notifications }),
-  } as unknown as WorkerContext;
+    sessions: { use } as unknown as SessionPool,
+  });
   await runJob(worker, { id, epoch: 0 }, new Map([['copy', copy as Handler<JobKind>]]));
   leases.stop();
   expect(await read({ id })).toMatchObject({ state: 'cancelled', leaseToken: null });
@@ -388,5 +382,7 @@ test('in a group each end and each claim is judged by itself', async () => {
     // It came twice.
     groups.claim({ id: present.id, epoch: 3 }, newId()),
   ]);
-  expect(claims.map(row => row?.id)).toEqual([present.id, undefined, undefined]);
+  // The two for one job are in groups that run beside each other: either may be first.
+  expect(claims.flatMap(row => row?.id ?? [])).toEqual([present.id]);
+  expect(claims[1]).toBeUndefined();
 });

@@ -11,7 +11,7 @@ import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import type { Handler, WorkerContext } from '../../workers/context.ts';
+import type { Handler } from '../../workers/context.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import {
   readLeases,
@@ -31,6 +31,7 @@ import { claimJob } from '../harness/claim-job.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { waitFor } from '../harness/wait-for.ts';
+import { makeWorkerContext } from '../harness/worker-context.ts';
 
 const given = withDatabase('leases');
 const log = createLog({ level: 'silent', name: 'test', secrets: [] });
@@ -152,11 +153,10 @@ test('a command whose end a failover lost is not requested again', async () => {
   await claimNew(worker);
   const id = await insertDispatched();
   const { id: name, renewer } = worker;
-  const given = {
-    ...{ id: name, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
-    groups: new JobGroups({ id: name, database, notifications }),
-    stopping: new AbortController().signal,
-  } as unknown as WorkerContext;
+  const metrics = new WorkerMetrics();
+  const context = makeWorkerContext({
+    ...{ id: name, log, notifications, leases: renewer, metrics, database },
+  });
   let before: { lease_token: string; worker: string } | undefined;
   const end: Handler<JobKind> = async ({ update }) => {
     await update({ runAt: new Date(), runPlace: 'boot fences' });
@@ -164,7 +164,7 @@ test('a command whose end a failover lost is not requested again', async () => {
       select lease_token, worker from jobs where id = ${id}`;
     return { result: { returncode: 0 } };
   };
-  await runJob(given, { id, epoch: 1 }, new Map([['command', end]] as const));
+  await runJob(context, { id, epoch: 1 }, new Map([['command', end]] as const));
   await database.sql`update jobs set state = 'running', finished = null, result = null,
     run_at = null, run_place = null, lease_token = ${before?.lease_token ?? null},
     worker = ${before?.worker ?? null} where id = ${id}`;
@@ -175,7 +175,7 @@ test('a command whose end a failover lost is not requested again', async () => {
   const [row] = await database.sql`
     update jobs set dispatched = now(), not_before = now(), epoch = epoch + 1 where id = ${id} returning epoch`;
   const handlers = new Map([['command', command as Handler<JobKind>]] as const);
-  expect(await runJob(given, { id, epoch: row?.epoch }, handlers)).toBe(true);
+  expect(await runJob(context, { id, epoch: row?.epoch }, handlers)).toBe(true);
   const [ended] =
     await database.sql`select state, error->>'code' as code from jobs where id = ${id}`;
   expect(ended).toEqual({ state: 'failed', code: 'outcome_unknown' });
@@ -186,11 +186,9 @@ async function startRunner() {
   const worker = makeWorker(database, { lookMs: 0 });
   await claimNew(worker);
   const { id: name, renewer } = worker;
-  const context = {
+  const context = makeWorkerContext({
     ...{ id: name, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
-    groups: new JobGroups({ id: name, database, notifications }),
-    stopping: new AbortController().signal,
-  } as unknown as WorkerContext;
+  });
   return {
     renewer,
     /** Dispatches and runs it; false where there was nothing to do. */
@@ -385,11 +383,9 @@ test('a claim that was committed and not answered is abandoned by its worker, as
     // Prepared, it is one message each way.
     await claimJob(cut.db, { id: await insertDispatched(), epoch: 1 }, { worker: id });
     const job = await insertDispatched();
-    const worker = {
+    const worker = makeWorkerContext({
       ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database: cut },
-      groups: new JobGroups({ id, database: cut, notifications }),
-      stopping: new AbortController().signal,
-    } as unknown as WorkerContext;
+    });
     proxy.blackhole('down');
     const running = runJob(worker, { id: job, epoch: 1 }, new Map());
     await waitFor(() => tokenOf({ id: job }), { what: 'the claim to be committed' });
@@ -410,11 +406,9 @@ test('a job whose attempt the database cut short is abandoned by its worker, as 
   // Its lease would be renewed for this one.
   await claimNew({ id, renewer, over: database });
   const job = await insertDispatched();
-  const worker = {
+  const worker = makeWorkerContext({
     ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
-    groups: new JobGroups({ id, database, notifications }),
-    stopping: new AbortController().signal,
-  } as unknown as WorkerContext;
+  });
   const loseDatabase: Handler<JobKind> = async () => {
     await database.sql`select pg_terminate_backend(pg_backend_pid())`;
     throw new Error('its connection was ended');
@@ -503,10 +497,13 @@ test('setting the clock takes no lease from the living, and keeps none for the d
   const queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
   const worker = makeWorker();
   const claim = await claimNew(worker);
-  const dispatcher = runDispatcher({
-    ...{ database, log, queues, stopping: stopping.signal, metrics: new WorkerMetrics() },
-    ...{ config: readConfig({ DATABASE_URL: given.url }), notifications },
-  } as WorkerContext);
+  const dispatcher = runDispatcher(
+    makeWorkerContext({
+      ...{ id: newId(), database, log, notifications, metrics: new WorkerMetrics() },
+      ...{ queues, stopping: stopping.signal },
+      config: readConfig({ DATABASE_URL: given.url }),
+    }),
+  );
   const untilReclaimed = (id: string) =>
     waitFor(async () => (await tokenOf({ id })) === null, {
       what: 'the lease of the dead to be reclaimed',

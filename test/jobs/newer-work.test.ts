@@ -12,7 +12,7 @@ import { missingPrograms } from '../harness/skip.ts';
 import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** Of a command, from the next release. */
+/** The version of a command's payload in the next release. */
 const NEWER = (UNDERSTOOD.command ?? 0) + 1;
 
 // What an API of the next release starts while workers of this one are alive.

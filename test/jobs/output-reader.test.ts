@@ -19,7 +19,7 @@ beforeAll(() => {
   objects = new FileStore(join(given.path, 'objects'));
 });
 
-/** A job's output of so many MiB, in the database. */
+/** Stores a job's output of `mebibytes` MiB in the database. */
 async function storeSome(mebibytes: number): Promise<string> {
   const job = newId();
   const bytes = Buffer.alloc(MIB, 'x');
@@ -56,7 +56,7 @@ test('clients that read slowly, but read, keep nobody from a turn', async () => 
   const reads = new OutputReader({ db: database.db, objects });
   const until = { stdout: length, stderr: 0 };
   let over = false;
-  /** As a feed reads for a client, again and again until all of it was sent; how much that was. */
+  /** Reads as a feed does for a client, again and again until all of it was sent; how much that was. */
   const follow = async (owner: string, pause: () => Promise<unknown> | undefined) => {
     let at = { stdout: 0, stderr: 0 };
     const sink = {

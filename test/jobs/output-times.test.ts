@@ -10,7 +10,7 @@ import { FileStore } from '../../shared/storage/file-store.ts';
 import { OutputWriter } from '../../workers/output/output-writer.ts';
 import { withDatabase } from '../harness/migrated-database.ts';
 
-/** Once so many bytes of chunk rows are there they become an object. */
+/** The bytes of chunk rows that become an object. */
 const ROLLED_UP = 4 << 20;
 const PART = Buffer.alloc(100_000, 'line ');
 

@@ -18,7 +18,7 @@ const LEVELS = 2;
 
 interface Statement {
   text: string;
-  /** As SQL literals, in order. */
+  /** The parameters as SQL literals, in order. */
   parameters: string[];
 }
 

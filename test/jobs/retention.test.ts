@@ -61,7 +61,7 @@ async function makeJob(set: Partial<typeof jobs.$inferInsert> = old): Promise<st
   return id;
 }
 
-/** So many jobs that ended long ago, with a chunk of output each. */
+/** Makes `count` jobs that ended long ago, with a chunk of output each. */
 async function makeMany(count: number, set: { bytes?: number } = {}): Promise<void> {
   const { bytes = 1 } = set;
   await database.db.execute(sql`

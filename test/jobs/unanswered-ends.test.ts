@@ -8,14 +8,14 @@ import type { JobKind } from '../../shared/jobs/catalog.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { chargeUserStorage } from '../../shared/quotas/user-storage.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
-import type { Handler, WorkerContext } from '../../workers/context.ts';
-import { JobGroups } from '../../workers/engine/job-groups.ts';
+import type { Handler } from '../../workers/context.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
 import { startTcpProxy } from '../harness/tcp-proxy.ts';
 import { waitFor } from '../harness/wait-for.ts';
+import { makeWorkerContext } from '../harness/worker-context.ts';
 
 const given = withDatabase('unanswered-ends');
 /** The commits of ends wait for whoever holds this advisory lock. */
@@ -55,11 +55,9 @@ test('a video that fits the limit is kept, although its end is written twice whe
         stored: [object],
       };
     };
-    const worker = {
+    const worker = makeWorkerContext({
       ...{ id: 'w', log, notifications, leases, metrics, database, objects },
-      ...{ stopping: new AbortController().signal },
-      groups: new JobGroups({ id: 'w', notifications, database }),
-    } as unknown as WorkerContext;
+    });
     let running: Promise<boolean> | undefined;
     await direct.db.transaction(async tx => {
       await tx.execute(sql`select pg_advisory_xact_lock(${GATE})`);

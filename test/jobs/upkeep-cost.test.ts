@@ -19,7 +19,7 @@ const MANY = 20_000;
 const FEW = 100;
 
 const given = withDatabase('upkeep_cost');
-/** With one connection: each tells the server's statistics of its own work. */
+/** It has one connection: each tells the server's statistics of its own work. */
 let database: Database;
 const { signal: stopping } = new AbortController();
 

@@ -22,7 +22,7 @@ import { AMPLE } from '../harness/video-limits.ts';
 
 const FPS = 25;
 
-/** With one slot each, only the other worker can help. */
+/** Workers have one slot each: only the other one can help. */
 describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
   const directory = makeTempDir('video-segments');
   afterAll(() => directory.remove());

@@ -38,7 +38,7 @@ const run = (statement: SQL) => database.db.execute(statement);
 /** An id in the order of time, as those of jobs are. */
 const idOf = (n: SQL | number) => sql`'0' || lpad((${n})::text, 25, '0')`;
 
-/** A day's jobs: accepted, claimed, ended so many days ago; each with some output, twenty in a session. */
+/** Adds a day's jobs: accepted, claimed and ended `daysAgo` days ago; each with some output, twenty in a session. */
 async function addDay(day: number, daysAgo: number): Promise<void> {
   const first = day * JOBS_A_DAY;
   const n = sql`generate_series(${first}::int, ${first + JOBS_A_DAY - 1}::int) n`;

@@ -24,7 +24,7 @@ import {
 
 const PART_BYTES = 50 << 20;
 
-/** With the very configuration that docs/fleet.md shows. */
+/** The configuration is the very one that docs/fleet.md shows. */
 describeUnless(missingPrograms('sshd', 'nginx') ?? missingFleet(), 'two APIs behind nginx', () => {
   let fleet: ProxiedFleet;
   beforeAll(async () => {

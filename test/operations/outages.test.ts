@@ -22,7 +22,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 /** What is asked of a service whose dependency is away is answered within this. */
 const SOON_MS = 10_000;
-/** And what waited for it is done so long after it is back. */
+/** What the work that waited for it may take once it is back. */
 const RECOVERED_MS = 20_000;
 /** More than may stay in the database, in lines that a seed makes. */
 const LINES = 6_000_000;

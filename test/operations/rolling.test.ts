@@ -148,7 +148,7 @@ async function startLoad(fleet: ProxiedFleet, name: string): Promise<Load> {
   const load: Load = { failures: [], repeated: 0, launched: 0, polled: 0, stored: 0, finish };
   let marks = 0;
 
-  /** As a client does: after a 502 the same again, under the same Idempotency-Key. */
+  /** Sends as a client does: after a 502 the same again, under the same Idempotency-Key. */
   async function send(what: string, request: () => Promise<Response>): Promise<Response> {
     for (;;) {
       const response = await request();

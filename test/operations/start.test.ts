@@ -26,7 +26,7 @@ afterAll(() => directory.remove());
 const run = (args: string[], settings: Record<string, string> = {}) =>
   startProgram({ args, settings, cwd: directory.path }).ended;
 
-/** Refused in so many lines, each of them for people. */
+/** Expects a refusal in exactly these lines, each of them for people. */
 function expectRefusal({ code, stdout, stderr }: ProgramEnd, lines: (string | RegExp)[]): void {
   const said = stderr.trimEnd().split('\n');
   expect(said).toEqual(lines.map(line => expect.stringMatching(line)));
@@ -68,9 +68,11 @@ describe('settings', () => {
 
   test('that a program of the fleet needs and lacks are named', async () => {
     expectRefusal(await run(['dist/api/main.js']), [
-      /DATABASE_URL, SECRET_KEY and SEAL_PUBLIC_KEY/,
+      /DATABASE_URL is not set/,
+      /SECRET_KEY is not set/,
+      /SEAL_PUBLIC_KEY is not set/,
     ]);
-    expectRefusal(await run(['dist/workers/main.js']), [/DATABASE_URL is not set/]);
+    expectRefusal(await run(['dist/workers/main.js', 'parse']), [/DATABASE_URL is not set/]);
     const database = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' };
     for (const kind of ['remote', 'video'])
       expectRefusal(await run(['dist/workers/main.js', 'parse', kind], database), [

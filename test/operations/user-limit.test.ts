@@ -31,7 +31,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
 
   const storageOf = async (who: Client) =>
     (await who.get<{ storage: { bytes: number; limit: number } }>('/api/users/-')).storage;
-  /** A user with so much room left; what takes the rest. */
+  /** A user with `room` bytes left; what takes the rest. */
   const makeAlmostFull = async (room: number) => {
     const { client: user, username } = await addUser(client);
     const { pid, mid } = await makeModel(user);

@@ -40,7 +40,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits of project caches', for
   }
   const makeProject = async (name: string) =>
     (await client.post<{ id: string }>('/api/projects', { name })).id;
-  /** Entries that refer to the video, which are said to have these sizes and to have been used so long ago. */
+  /** Puts entries that refer to the video, which are said to have these sizes and to have been used `ago` ms ago. */
   const put = (pid: string, entries: { key: string; size?: number; ago: number }[]) => {
     const rows = entries.map(({ key, size = 10, ago }) => ({
       key,

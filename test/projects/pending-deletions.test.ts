@@ -239,7 +239,7 @@ test('pending deletions stay while the store is away', async () => {
   expect(await pending()).toEqual(['videos/a/b']);
 });
 
-/** A store whose objects are all so many hours old. */
+/** A store whose objects are all `hours` hours old. */
 function aged(hours: number): ObjectStore {
   return withOther({
     async *list(prefix: string) {

@@ -193,7 +193,7 @@ test('one that is found after it was not is followed as any other', async () => 
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString();
 
-/** So much time passes for what the job remembers. */
+/** Lets `seconds` pass for what the job remembers. */
 function pass(seconds: number): void {
   const earlier = (time: string) => new Date(Date.parse(time) - seconds * 1_000).toISOString();
   const aged = Object.entries(batch()).map(([name, value]) => [

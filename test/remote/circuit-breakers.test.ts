@@ -17,7 +17,7 @@ import { waitFor } from '../harness/wait-for.ts';
 const WORKERS = 2;
 /** LIMIT_HOST_CONNECTS. */
 const AT_ONCE = 2;
-/** Of each worker. */
+/** The slots of each worker. */
 const SLOTS = 6;
 /** What a host has for a login. */
 const LOGIN_MS = 20_000;

@@ -62,7 +62,7 @@ const unknown = {
 } as const;
 const limited = { ...unknown, error: { code: 'time_limit' } };
 
-/** As one that lives on another node of the home, where nobody can stop it from here. */
+/** Makes a run that lives on another node of the home, where nobody can stop it from here. */
 function makeFarRun(id: string): void {
   const base = join(host.account.home, '.windlass');
   const directory = join(base, 'runs', `far-1-2-${id}`);

@@ -10,7 +10,7 @@ import { useStack } from '../harness/use-stack.ts';
 const MIB = 1 << 20;
 /** The limit, and what the kernel's buffers of both ends take of what nobody reads. */
 const TAKEN_BYTES = 16 * MIB;
-/** What a worker may need for it: a process at work breathes so much. */
+/** Bytes that a worker may need for it: the memory of a process at work varies by as much. */
 const WORKER_BYTES = 64 * MIB;
 
 /** SSH_MSG_IGNORE with 32 KiB (RFC 4253, 6 and 11.2). */
@@ -42,7 +42,7 @@ function keyExchange(hostKeyType: string): Buffer {
   );
 }
 
-/** So that the host is asked for its certificate, too. */
+/** The types that ask the host for its certificate, too. */
 const KEY_TYPES = 'ssh-ed25519,ssh-ed25519-cert-v01@openssh.com';
 
 describeStack(missingMemory(), 'a host that floods before the login', form => {

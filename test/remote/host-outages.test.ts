@@ -14,7 +14,7 @@ import { missingPrograms } from '../harness/skip.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** Everything works again so long after a fault is gone. */
+/** What it may take after a fault is gone until everything works again. */
 const WORKS_AGAIN_MS = 20_000;
 const SILENT_MS = 30_000;
 /** Bytes that may have been printed before a fault and be stored just after it: a line is a few, five come in a second. */

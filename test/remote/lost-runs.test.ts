@@ -30,7 +30,7 @@ describeStack(missingPrograms('sshd'), 'a run that the next connection does not 
     return { id, record: join(runs, directory ?? '', 'supervisor') };
   }
 
-  /** As where the host's name leads to another node of the same home from now on. */
+  /** Lets the record be that of another node of the same home, where the host's name leads from now on. */
   function moveElsewhere(record: string): string {
     const written = readFileSync(record, 'utf8');
     writeFileSync(record, written.replace(/^\S+/, 'login2'));

@@ -22,7 +22,7 @@ import { useRemoteStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const MIB = 1 << 20;
-/** Of output: more than a process may take (memory.ts), and some bytes, so that it is no multiple of anything. */
+/** Bytes of output: more than a process may take (memory.ts), and some, so that it is no multiple of anything. */
 const OUTPUT = (isFull ? 10_000_000_000 : 350_000_000) + 12_345;
 const PATIENCE_MS = isFull ? 60 * 60_000 : 300_000;
 /** Far below what is sent, so that a host that makes more than is stored has to wait. */

@@ -22,7 +22,7 @@ import { waitFor } from '../harness/wait-for.ts';
 /** More than is on its way in all buffers between a host and a client that does not read. */
 const LARGE = 5_000_000_000;
 
-/** As long as a cancel may take; a silent link is given up much later. */
+/** What a cancel may take; a silent link is given up much later. */
 const LEFT_MS = 8_000;
 
 describeStack(missingPrograms('sshd'), 'remote sessions', form => {

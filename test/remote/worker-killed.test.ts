@@ -7,7 +7,7 @@ import { missingPrograms } from '../harness/skip.ts';
 import { useStack } from '../harness/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-/** Everything works again so long after a fault. */
+/** What it may take after a fault until everything works again. */
 const WORKS_AGAIN_MS = 20_000;
 
 /** Bytes that may have been printed before a kill and be stored just after it: a line is a few, five come in a second. */

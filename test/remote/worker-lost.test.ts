@@ -29,7 +29,7 @@ describeStack(missingPrograms('sshd'), 'a job whose workers die one after the ot
     return row?.consecutiveLosses ?? -1;
   };
 
-  /** Kills who holds the job, until so many more deaths have been counted or it has ended. */
+  /** Kills who holds the job, until `times` more deaths have been counted or it has ended. */
   async function killHolders(id: string, times: number): Promise<void> {
     for (let n = 0; n < times; n++) {
       const before = await lossesOf(id);

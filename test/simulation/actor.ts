@@ -9,7 +9,7 @@ export interface Clock {
 /** Something that an actor asked of the database, the queue or a host, and that the schedule has not let happen yet. */
 export interface Call {
   actor: Actor;
-  /** For the story; empty for what only reads. */
+  /** Its text in the story; empty for what only reads. */
   label: () => string;
   /** Lets it happen there. */
   effect: () => Promise<unknown>;

@@ -6,7 +6,7 @@ import type { HostRequest } from './simulated-host.ts';
 /** A job's row, as far as the invariants need it; times are ms of the world by the server's clock. */
 export interface Row {
   id: string;
-  /** As its payload has it. */
+  /** The name that its payload has. */
   name: string;
   kind: string;
   owner: string;
@@ -43,13 +43,13 @@ export class Invariants {
   readonly #sql: Sql;
   readonly #world: World;
   rows: Rows = new Map();
-  /** By the id of each job that there was. */
+  /** The name of each job that there was, by its id. */
   readonly names = new Map<string, string>();
-  /** By worker: the transaction that wrote its lease last, and when. A claim that finds nothing renews none. */
+  /** The transaction that wrote the lease of each worker last, and when. A claim that finds nothing renews none. */
   readonly #renewed = new Map<string, { by: string; at: number }>();
-  /** By token: the count of writes when it ceased to be valid. */
+  /** The count of writes when each token ceased to be valid. */
   readonly #lost = new Map<string, number>();
-  /** By token: the count of writes when the actor last heard an answer that depends on it was written. */
+  /** The count of writes when the answer was written that the actor of each token heard last, and that depends on it. */
   readonly #told = new Map<string, number>();
   /** The last tokens of workers, by `worker job`. */
   readonly #tokens = new Map<string, string>();

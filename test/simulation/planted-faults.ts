@@ -3,7 +3,7 @@ import type { Rewrite } from './simulated-database.ts';
 /** A fault in one of the product's statements. */
 export interface PlantedFault {
   name: string;
-  /** Of a schedule that finds it, where one is known. */
+  /** The seed of a schedule that finds it, where one is known. */
   seed?: number;
   /** The statement. */
   where: RegExp;

@@ -7,16 +7,18 @@ import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import type { Handler, WorkerContext } from '../../workers/context.ts';
+import type { Handler } from '../../workers/context.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { startHeartbeat } from '../../workers/engine/heartbeat.ts';
-import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import type { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import command from '../../workers/handlers/command.ts';
+import type { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
+import type { SessionPool } from '../../workers/ssh/session-pool.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
+import { makeWorkerContext } from '../harness/worker-context.ts';
 import type { Actor } from './actor.ts';
 import type { SimulatedDatabase } from './simulated-database.ts';
 import type { SimulatedHost } from './simulated-host.ts';
@@ -38,7 +40,7 @@ const notifications = {
 const metrics = new Proxy({} as WorkerMetrics, {
   get: (_target, name) => (name === 'report' ? async () => ({}) : () => {}),
 });
-/** A connection to a host is made anew after so long. */
+/** How long a connection to a host lasts until it is made anew. */
 const CONNECTION_MS = 20_000;
 
 /** Its work becomes visible with its end, and only then. */
@@ -79,20 +81,19 @@ function makeContext(actor: Actor, { database, queue, host }: Surroundings) {
       }
     },
   };
-  return {
-    ...{ id: actor.name, config, log, notifications, metrics, sessions },
-    finishedRuns: { removeSoon: () => {} },
+  return makeWorkerContext({
+    ...{ id: actor.name, config, log, notifications, metrics },
+    sessions: sessions as unknown as SessionPool,
+    finishedRuns: { removeSoon: () => {} } as unknown as FinishedRunRemover,
     database: database.database,
     queues: queue.queues,
-    stopping: new AbortController().signal,
-  } as unknown as WorkerContext;
+  });
 }
 
 /** A worker process as main.ts has it, without its connection to the queue: the schedule gives it entries. */
 export function startWorker(actor: Actor, around: Surroundings, onFailedStart: () => void) {
   const context = makeContext(actor, around);
   context.leases = new LeaseRenewer(context);
-  context.groups = new JobGroups(context);
   const ready = (async () => {
     await renewLease(context.database.db, context.id, []);
     await startHeartbeat(context, { slots: { remote: 2, parse: 1 }, onDraining: () => {} });

@@ -3,7 +3,7 @@ import { runSchedule, type Schedule, schedules } from './schedules.ts';
 import type { SimulatedDatabase } from './simulated-database.ts';
 
 export interface Found {
-  /** Of the schedule that failed. */
+  /** The seed of the schedule that failed. */
   seed: number;
   /** Schedules until then. */
   runs: number;
@@ -11,10 +11,10 @@ export interface Found {
   story: string;
 }
 
-/** A failing schedule is made smaller for so long. */
+/** How long a failing schedule is made smaller. */
 const SHRINK_MS = 60_000;
 
-/** Runs the schedules of so many seeds in a row; returns the first that fails. */
+/** Runs the schedules of a number of seeds in a row; returns the first that fails. */
 export async function search(
   database: SimulatedDatabase,
   { seed, runs, onRun = () => {} }: { seed: number; runs: number; onRun?: (run: number) => void },

@@ -208,7 +208,7 @@ const NAMES: [RegExp, string][] = [
   [/delete from "jobs"/, 'removes rows'],
 ];
 
-/** For the story: empty for what only reads. */
+/** The text of statements in the story: empty for what only reads. */
 function describe(texts: string[]): string {
   const text = texts.join(' ; ').replace(/\s+/g, ' ');
   const known = NAMES.find(([pattern]) => pattern.test(text));

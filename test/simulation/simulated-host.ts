@@ -13,7 +13,7 @@ export const OUTPUT = PIECES.join('');
 const KILLED = 143;
 
 interface Run {
-  /** Of the attempt that has the fence; undefined where a stop came first. */
+  /** The token of the attempt that has the fence; undefined where a stop came first. */
   token: string | undefined;
   /** Pieces that it has printed. */
   printed: number;
@@ -33,7 +33,7 @@ const lost = () =>
 /** The host of all sessions: commands with an agent start at most once each, by their fences; all others when asked. */
 export class SimulatedHost {
   readonly #runs = new Map<string, Run>();
-  /** By job: how often its command was started. */
+  /** How often the command of each job was started. */
   readonly starts = new Map<string, number>();
   /** The job of a command without an agent, which is named in its text. */
   idOf: (command: string) => string = command => command;

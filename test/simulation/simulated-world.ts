@@ -17,14 +17,14 @@ type Runnable = { call: Call } | { actor: Actor; timer: Actor['timers'][number] 
 export type Loss = 'answer' | 'request' | 'late';
 
 const DAY_MS = 86_400_000;
-/** Once nothing fails any more every job ends within so long. */
+/** What a job may take to end once nothing fails any more. */
 const FAIR_MS = 240_000;
 const OWNERS = ['ann', 'bob'];
 
 /** Some processes, a queue, a host and a database, and all that a schedule can make happen to them. */
 export class SimulatedWorld {
   now = 0;
-  /** By so much the server's clock was set off. */
+  /** How far the server's clock was set off. */
   offset = 0;
   readonly #story: string[] = [];
   readonly #database: SimulatedDatabase;
@@ -33,7 +33,7 @@ export class SimulatedWorld {
   readonly #checks: Invariants;
   #actors: Actor[] = [];
   readonly #workers = new Map<Actor, RunEntry>();
-  /** Of processes that crashed, or gave up: it may still happen. */
+  /** Calls of processes that crashed, or gave up: they may still happen. */
   #late: Call[] = [];
   /** Workers whose start failed: their processes end. */
   #failed: Actor[] = [];
@@ -79,7 +79,7 @@ export class SimulatedWorld {
     return this.#story.join('\n');
   }
 
-  /** With jobs by their names, removed ones too. */
+  /** Replaces the ids of jobs by their names, those of removed ones too. */
   named(text: string): string {
     let named = text;
     for (const [id, name] of this.#checks.names) named = named.replaceAll(id, name);
@@ -158,7 +158,7 @@ export class SimulatedWorld {
     return true;
   }
 
-  /** All goes well for so many steps. */
+  /** Lets all go well for `steps` steps. */
   async goOn(steps: number): Promise<void> {
     for (let i = 0; i < steps && !this.#broken; i++) {
       if (await this.step(Math.floor(this.random() * 1_000))) continue;

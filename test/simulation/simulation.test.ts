@@ -11,7 +11,7 @@ const { SIMULATION_RUNS, SIMULATION_SEED, SIMULATION_FAULTS } = process.env;
 const isLong = SIMULATION_RUNS !== undefined;
 const RUNS = Number(SIMULATION_RUNS ?? 80);
 const SEED = Number(SIMULATION_SEED ?? 1);
-/** By the long form each fault is found within so many schedules. */
+/** Schedules within which the long form finds each fault. */
 const WITHIN = 2_000;
 
 const given = withDatabase('simulation');

@@ -21,7 +21,7 @@ async function read(content: Uint8Array, expanded = 1 << 30) {
   });
 }
 
-/** By the program of zstd's authors. */
+/** Compresses by the program of zstd's authors. */
 function zstd(content: string | Uint8Array, ...options: string[]): Buffer {
   const { stdout, status } = spawnSync('zstd', ['--stdout', ...options], {
     input: content,

@@ -173,7 +173,7 @@ function instant(text: string): bigint | undefined {
 
 const INTEGER = /^ *(0|-?[1-9]\d*) *$/;
 const NUMBER = /^ *[-+]?((0|[1-9]\d*)(\.\d*)?|\.\d+)(e[-+]?\d+)? *$/i;
-/** As Fortran writes it. */
+/** A number as Fortran writes it. */
 const DOUBLE_PRECISION = /^ *[-+]?((0|[1-9]\d*)\.\d*|\.\d+)d[-+]?\d+ *$/i;
 
 /** Whether the answer, as JSON text, says what the file says. V8 reads a decimal as the double nearest to it. */

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => directory.remove());
 
-/** Pieces of text, each so many times. */
+/** Pieces of text, each with how often it is repeated. */
 type Content = [text: string, times: number][];
 
 const many = (full: number) => (FULL ? full : Math.ceil(full / 10));

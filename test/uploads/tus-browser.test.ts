@@ -23,7 +23,7 @@ const scriptOf = (begin: string) =>
     .find(block => block.startsWith(`js\n${begin}`))
     ?.slice(3) ?? '';
 
-/** As the guide prints them; what they leave open is told by the last lines. */
+/** The scripts that the guide prints; what they leave open is told by the last lines. */
 const SCRIPTS = {
   'tus-js-client': `${scriptOf('const upload = new tus.Upload(')}
     window.cancel = () => upload.abort(true);`,

@@ -12,10 +12,10 @@ import {
   isChanged,
   MAX_UNSIZED_BYTES,
   READ_COMMAND,
-  readScript,
   readState,
+  scriptToRead,
   tagOf,
-} from './read-script.ts';
+} from './file-script.ts';
 
 interface ReadFileOptions extends FileRange {
   signal?: AbortSignal;
@@ -65,7 +65,7 @@ export async function openRemoteFile(
     : await opening;
   const ending = awaitEnding(channel, mark);
   channel.stdin.on('error', () => {});
-  channel.stdin.end(readScript(mark, options));
+  channel.stdin.end(scriptToRead(mark, options));
   const reader = new ByteReader(channel.stdout, signal, {
     ms: silenceMs,
     toError: () => tooSilent(path, silenceMs),

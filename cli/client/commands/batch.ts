@@ -47,14 +47,14 @@ export async function submitBatch(
     });
   const windlass = await connect();
   const work =
-    file === undefined ? { command: words.join(' ') } : { script: await readScript(file) };
+    file === undefined ? { command: words.join(' ') } : { script: await readBatchScript(file) };
   const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
   const asked = session.batch({ ...given, ...work, env: readEnvironment(env), options });
   if (detach) return printStarted(windlass, asked.job, { json });
   process.exitCode = await followToEnd(windlass, asked.job, { json, cancels: true });
 }
 
-async function readScript(file: string): Promise<string> {
+async function readBatchScript(file: string): Promise<string> {
   const bytes = await readFile(file).catch((cause: unknown) => {
     throw new CommandError(`The script ${file} cannot be read.`, {
       hint: 'Check --script.',

@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
 import { CommandError } from '../../command-error.ts';
+import { printRecord } from '../../output/print-records.ts';
+import { ProgressLine } from '../../output/progress.ts';
 import { connect } from '../connect.ts';
 import { fetchFile } from '../copy/fetch-file.ts';
 import { findOnHost, targetOnHost } from '../copy/place-on-host.ts';
 import { sendFile } from '../copy/send-file.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
-import { printRecord } from '../print-records.ts';
-import { ProgressLine } from '../progress.ts';
 
 export interface CopyOptions extends LoginChoice {
   parents?: boolean;
@@ -45,7 +45,7 @@ export async function copyFile(from: string, to: string, options: CopyOptions): 
   }
 }
 
-/** As scp reads it: a colon after a name without a slash begins a path on that host. */
+/** Reads a place as scp does: a colon after a name without a slash begins a path on that host. */
 function readPlace(text: string): { host?: string; path: string } {
   const [, host, path = text] = /^([^/:]+):(.*)$/s.exec(text) ?? [];
   return { host, path };
@@ -54,7 +54,7 @@ function readPlace(text: string): { host?: string; path: string } {
 /** Without the `~/` of a path of the account's home. */
 const inHome = (path: string) => path.replace(/^~(\/|$)/, '');
 
-/** As of cp, a file keeps its name in a folder. */
+/** A file keeps its name in a folder, as with cp. */
 const targetHere = (path: string, name: string) =>
   /\/$/.test(path) || isFolder(path) ? join(path, name) : path;
 

@@ -1,10 +1,10 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { describeError } from '../../output/describe-error.ts';
+import { write } from '../../output/write.ts';
 import { connectTo, findService } from '../connect.ts';
-import { describeError } from '../describe-error.ts';
 import { listSessions } from '../find-session.ts';
-import { write } from '../print-output.ts';
 
 interface Finding {
   /** A noun, of which the line says that it is ok or BAD. */

@@ -1,7 +1,7 @@
+import { printRecord } from '../../output/print-records.ts';
 import { connect } from '../connect.ts';
 import { doEach } from '../do-each.ts';
 import { tellEnd } from '../follow-to-end.ts';
-import { printRecord } from '../print-records.ts';
 
 /** `windlass cancel`: asks for the end of jobs. */
 export async function cancelJobs(ids: string[], { json }: { json?: boolean }): Promise<void> {

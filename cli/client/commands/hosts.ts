@@ -1,8 +1,8 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import type { components } from '../../../clients/typescript/src/schema.ts';
 import { CommandError } from '../../command-error.ts';
+import { printDone, printRecord, printRecords } from '../../output/print-records.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
-import { printDone, printRecord, printRecords } from '../print-records.ts';
 import { readPages } from '../read-pages.ts';
 
 type Host = components['schemas']['Host'];
@@ -85,7 +85,7 @@ function tellHost(host: Host, json: boolean | undefined): Promise<void> {
   return printRecord(host, { sentence, json });
 }
 
-/** Of a pin: an authority is none of the host's own keys. */
+/** Says what a pin is: an authority is none of the host's own keys. */
 function roleOf(pin = ''): string {
   const [marker, patterns] = pin.split(' ');
   return marker === '@cert-authority' ? ` (the authority for ${patterns})` : '';

@@ -1,8 +1,8 @@
 import type { JobFilter, ListedJob, Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { type Columns, printRecords } from '../../output/print-records.ts';
+import { formatAge } from '../../output/table.ts';
+import { write } from '../../output/write.ts';
 import { connect } from '../connect.ts';
-import { write } from '../print-output.ts';
-import { type Columns, printRecords } from '../print-records.ts';
-import { formatAge } from '../table.ts';
 
 export interface JobsOptions {
   state?: string[];

@@ -2,8 +2,9 @@ import { hostname } from 'node:os';
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { CommandError } from '../../command-error.ts';
+import { printDone, printRecord } from '../../output/print-records.ts';
+import { tell } from '../../output/tell.ts';
 import { checkToken, connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
-import { printDone, printRecord } from '../print-records.ts';
 import { readProfile, removeProfile, writeProfile } from '../profile.ts';
 import { readPassword, readSecretLine } from '../secret-input.ts';
 import { ask } from '../terminal.ts';
@@ -22,7 +23,7 @@ export async function logIn(given: string, options: LoginOptions): Promise<void>
   const url = normalizeUrl(given);
   const { protocol, hostname: host } = new URL(url);
   if (protocol === 'http:' && !LOOPBACK.test(host))
-    process.stderr.write('windlass: http: whoever is on the way can read the password.\n');
+    tell('http: whoever is on the way can read the password.');
   const { username, path } = await (options.tokenStdin
     ? keepToken(url)
     : keepNewToken(url, options));
@@ -32,7 +33,7 @@ export async function logIn(given: string, options: LoginOptions): Promise<void>
 
 interface Kept {
   username: string;
-  /** Of the file. */
+  /** The path of the profile. */
   path: string;
 }
 

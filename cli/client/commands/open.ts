@@ -2,9 +2,9 @@ import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../../command-error.ts';
+import { printRecord } from '../../output/print-records.ts';
 import { connectTo, findService } from '../connect.ts';
 import { openBrowser } from '../open-browser.ts';
-import { printRecord } from '../print-records.ts';
 
 /** `windlass open`: the web console in a browser. The address is printed, for where there is no browser. */
 export async function openConsole(

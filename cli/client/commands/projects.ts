@@ -1,8 +1,8 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { printRecord, printRecords } from '../../output/print-records.ts';
+import { formatAge } from '../../output/table.ts';
 import { connect } from '../connect.ts';
-import { printRecord, printRecords } from '../print-records.ts';
 import { readPages } from '../read-pages.ts';
-import { formatAge } from '../table.ts';
 
 interface Options {
   json?: boolean;

@@ -1,9 +1,9 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { type RowsPage, rowsOfAnswer, type Value } from '../../../clients/typescript/src/rows.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { printTable } from '../../output/print-records.ts';
+import { write } from '../../output/write.ts';
 import { connect } from '../connect.ts';
-import { write } from '../print-output.ts';
-import { printTable } from '../print-records.ts';
 
 export interface RowsOptions {
   offset?: number;

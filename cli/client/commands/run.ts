@@ -1,4 +1,5 @@
 import { CommandError } from '../../command-error.ts';
+import { tell } from '../../output/tell.ts';
 import { connect } from '../connect.ts';
 import { decodeText } from '../decode-text.ts';
 import { readEnvironment } from '../environment-options.ts';
@@ -27,20 +28,18 @@ export async function run(host: string, words: string[], options: RunOptions): P
   const stdin = options.stdin && !process.stdin.isTTY ? await readStandardInput() : undefined;
   const session = await findOrOpenSession(windlass, host, options);
   const { cwd, timeout, name } = options;
-  // As ssh does: the words are one line for the shell of the account.
+  // The words are one line for the shell of the account, as with ssh.
   const asked = session.run(words.join(' '), { cwd, env, timeout, name, stdin });
   if (options.detach) return printStarted(windlass, asked.job, options);
   process.exitCode = await followToEnd(windlass, asked.job, { ...options, cancels: true });
 }
 
-/** Who waits so long for the first byte is told what for. */
+/** How long somebody waits for the first byte before they are told what for. */
 const SILENT_MS = 2_000;
 
 async function readStandardInput(): Promise<string | undefined> {
   const timer = setTimeout(() => {
-    process.stderr.write(
-      'windlass: this waits for the end of standard input. Add -n if there is none.\n',
-    );
+    tell('this waits for the end of standard input. Add -n if there is none.');
   }, SILENT_MS);
   try {
     return await readAll(timer);

@@ -1,9 +1,9 @@
 import { CommandError } from '../../command-error.ts';
+import { printDone, printRecords } from '../../output/print-records.ts';
+import { formatAge } from '../../output/table.ts';
 import { connect } from '../connect.ts';
 import { doEach } from '../do-each.ts';
 import { listSessions } from '../find-session.ts';
-import { printDone, printRecords } from '../print-records.ts';
-import { formatAge } from '../table.ts';
 
 /** `windlass sessions`: the user's logins on hosts. */
 export async function showSessions({ json }: { json?: boolean }): Promise<void> {

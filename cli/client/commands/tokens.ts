@@ -1,8 +1,8 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { printDone, printRecord, printRecords } from '../../output/print-records.ts';
+import { formatAge } from '../../output/table.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
-import { printDone, printRecord, printRecords } from '../print-records.ts';
 import { readPages } from '../read-pages.ts';
-import { formatAge } from '../table.ts';
 
 /** `windlass token list` */
 export async function listTokens({ json }: { json?: boolean }): Promise<void> {

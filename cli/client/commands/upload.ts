@@ -1,10 +1,11 @@
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host.ts';
 import { CommandError } from '../../command-error.ts';
+import { printRecord } from '../../output/print-records.ts';
+import { ProgressLine } from '../../output/progress.ts';
+import { tell } from '../../output/tell.ts';
 import { connect } from '../connect.ts';
 import { type OpenedUpload, openUpload } from '../open-upload.ts';
-import { printRecord } from '../print-records.ts';
-import { ProgressLine } from '../progress.ts';
 
 export interface UploadOptions {
   model?: string;
@@ -31,7 +32,7 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
   let wasSent = false;
   const sayHow = (what: string) => {
     const again = ['windlass upload --resume', upload, ...paths.map(quoteIfNeeded)].join(' ');
-    process.stderr.write(`windlass: ${what}: ${again}\n`);
+    tell(`${what}: ${again}`);
   };
   try {
     const sending = {
@@ -59,9 +60,10 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
           },
     );
     line.end();
-    const before = wasSent ? ' It had been sent before: nothing was sent now.' : '';
-    await printRecord(job, { sentence: `Parsed: ${job.label ?? job.id}.${before}`, json });
-    if (wasSent && json) process.stderr.write(`windlass:${before}\n`);
+    const before = wasSent ? 'It had been sent before: nothing was sent now.' : '';
+    const sentence = `Parsed: ${job.label ?? job.id}. ${before}`.trimEnd();
+    await printRecord(job, { sentence, json });
+    if (wasSent && json) tell(before);
   } catch (error) {
     line.end();
     if (upload !== undefined && canResume && isOpenAfter(error))

@@ -1,4 +1,5 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { printDone, printRecord, printRecords } from '../../output/print-records.ts';
 import {
   connect,
   connectByPassword,
@@ -6,7 +7,6 @@ import {
   findService,
   type PasswordOptions,
 } from '../connect.ts';
-import { printDone, printRecord, printRecords } from '../print-records.ts';
 import { readPages } from '../read-pages.ts';
 import { readNewPassword, readPassword } from '../secret-input.ts';
 

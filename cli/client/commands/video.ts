@@ -4,13 +4,13 @@ import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import type { Video } from '../../../clients/typescript/src/video.ts';
 import { CommandError } from '../../command-error.ts';
+import { printRecord } from '../../output/print-records.ts';
+import { ProgressLine } from '../../output/progress.ts';
+import { tell } from '../../output/tell.ts';
 import { abortWhenInterrupted } from '../abort-when-interrupted.ts';
 import { cancelWhenInterrupted } from '../cancel-when-interrupted.ts';
 import { connect } from '../connect.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
-import { printRecord } from '../print-records.ts';
-import { printable } from '../printable.ts';
-import { ProgressLine } from '../progress.ts';
 import { requireWritable, saveFile } from '../save-file.ts';
 
 export interface VideoOptions extends LoginChoice {
@@ -69,9 +69,7 @@ async function download(video: Video, output: string): Promise<number | undefine
     await saveFile(output, video.chunks({ signal }), { signal });
     return undefined;
   } catch (error) {
-    process.stderr.write(
-      `windlass: the video is kept for a day: windlass open ${printable(video.job)}\n`,
-    );
+    tell(`the video is kept for a day: windlass open ${video.job}`);
     if (signal.aborted) return interruption.status;
     throw error;
   } finally {

@@ -1,7 +1,7 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { printDone, printRecords } from '../../output/print-records.ts';
+import { formatAge } from '../../output/table.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
-import { printDone, printRecords } from '../print-records.ts';
-import { formatAge } from '../table.ts';
 
 /** `windlass worker list` */
 export async function listWorkers({ json }: { json?: boolean }): Promise<void> {

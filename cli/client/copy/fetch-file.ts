@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError, ifMissing } from '../../command-error.ts';
-import type { ProgressLine } from '../progress.ts';
+import type { ProgressLine } from '../../output/progress.ts';
 import { saveFile } from '../save-file.ts';
 import { PartialFiles } from './partial-file.ts';
 import type { Place } from './place-on-host.ts';

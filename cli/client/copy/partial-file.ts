@@ -7,7 +7,7 @@ import { shortHash } from './short-hash.ts';
 /** What an earlier process received of a file before it died. */
 export interface PartialFile {
   path: string;
-  /** Of the source's state, as hexadecimal digits. */
+  /** A hash of the source's state, as hexadecimal digits. */
   tag: string;
   /** Bytes that are there. */
   size: number;
@@ -43,7 +43,7 @@ export class PartialFiles {
         continue;
       }
       const path = this.pathFor(tag);
-      // Of several processes that find it one succeeds.
+      // One of the processes that find it succeeds.
       const isOurs = await rename(left, path).then(() => true, ifMissing(false));
       if (!isOurs) continue;
       const { size } = await stat(path);

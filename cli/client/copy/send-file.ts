@@ -4,7 +4,7 @@ import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
-import type { ProgressLine } from '../progress.ts';
+import type { ProgressLine } from '../../output/progress.ts';
 import type { Place } from './place-on-host.ts';
 import { shortHash } from './short-hash.ts';
 import { startOver } from './start-over.ts';
@@ -50,7 +50,7 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
   });
 }
 
-/** As of cp: a file that is there keeps its permissions, a new one has those of this one without the account's umask. */
+/** The permissions as cp gives them: a file that is there keeps its own, a new one has those of this one without the account's umask. */
 const modeOf = (file: string, { mode, umask }: Place): number | undefined =>
   mode === undefined ? statSync(file).mode & 0o777 & ~umask : undefined;
 

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { json, passwordStdin, withExample } from './options.ts';
+import { json, passwordStdin, withExample } from '../../options.ts';
 
 export function addAccountCommands(program: Command): void {
   withExample(

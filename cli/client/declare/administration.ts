@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { collect, json, passwordStdin, wholeNumber, withExample } from './options.ts';
+import { collect, json, passwordStdin, wholeNumber, withExample } from '../../options.ts';
 
 /** What server administrators do, and `doctor`. */
 export function addAdministration(program: Command): void {

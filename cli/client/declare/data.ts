@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { collect, json, wholeNumber, withExample } from './options.ts';
+import { collect, json, wholeNumber, withExample } from '../../options.ts';
 
 export function addDataCommands(program: Command): void {
   addProjects(program);

@@ -10,7 +10,7 @@ import {
   key,
   wholeNumber,
   withExample,
-} from './options.ts';
+} from '../../options.ts';
 
 export function addHostCommands(program: Command): void {
   addRun(program);

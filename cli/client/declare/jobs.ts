@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { JobState } from '../../../clients/typescript/src/follow.ts';
-import { collect, json, repeatable, wholeNumber, withExample } from './options.ts';
+import { collect, json, repeatable, wholeNumber, withExample } from '../../options.ts';
 
 const STATES: JobState[] = ['queued', 'running', 'succeeded', 'failed', 'cancelled'];
 

@@ -167,7 +167,7 @@ GET /projects_list                            401 200 200 200 200 200 200 401 20
 export interface Line {
   /** `METHOD /path`, as the description has it, without the prefix. */
   operation: string;
-  /** With what is asked for. */
+  /** The operation, with what is asked for. */
   name: string;
   method: string;
   path: string;

@@ -28,7 +28,7 @@ export interface World {
   people: People;
   /** Authorization of each actor. */
   authorization: Record<Actor, string | undefined>;
-  /** By the names of the path parameters: what is read, and never changed so that it would be gone. */
+  /** What is read, and never changed so that it would be gone, by the names of the path parameters. */
   ids: typeof FIXED & Record<'pid' | 'mid' | 'bid' | 'sid' | 'vsid' | 'uid' | 'job', string>;
   /** A project that `owner` has no part in. */
   foreign: string;

@@ -4,7 +4,7 @@ import { HOST_KEY } from '../fixtures.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 
-/** As ssh-keygen -l prints it. */
+/** The fingerprint that ssh-keygen -l prints. */
 const HOST_FINGERPRINT = `SHA256:${createHash('sha256')
   .update(Buffer.from(HOST_KEY.split(' ')[1] ?? '', 'base64'))
   .digest('base64')

@@ -367,7 +367,7 @@ export const JOB_ROWS: Row[] = [
   ),
 ];
 
-/** Makes the time since the end of a job so long, such as `2 hours`. */
+/** Makes the time since the end of a job `ago`, such as `2 hours`. */
 async function agoIs({ own }: World, job: string, ago: string): Promise<void> {
   if (!own) throw new Error('needs a service of its own');
   const database = openStackDatabase(own.stack);

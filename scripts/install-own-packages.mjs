@@ -24,7 +24,7 @@ export function hasPackages({ root, packages, development }) {
 }
 
 /** Installs the packages, if necessary. Returns a description of the problem, or undefined. */
-export async function installPackages(checkout) {
+export async function installOwnPackages(checkout) {
   if (hasPackages({ ...checkout, development: true })) return undefined;
   const { runCommand } = await import('./run-command.mjs');
   const command = namesEveryPlatform(checkout) ? ['ci'] : ['install', '--no-save'];

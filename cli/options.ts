@@ -20,7 +20,7 @@ export const environment = () =>
     "set a variable of the command's environment; may be repeated",
   ).argParser(collect);
 
-/** Of an option that may be repeated. */
+/** The parser of an option that may be repeated: it collects the values. */
 export const collect = (value: string, before: string[] = []) => [...before, value];
 
 /** Lets an option with choices be repeated. */

@@ -6,7 +6,7 @@ import { CommandError } from '../command-error.ts';
  * The error of a backup or restore in one line for its user; an unforeseen error stays as it is. `what` begins the
  * line, such as "The backup was not made".
  */
-export function explain(error: unknown, what: string): unknown {
+export function explainBackupError(error: unknown, what: string): unknown {
   if (!(error instanceof Error)) return error;
   const because = (why: string) => new CommandError(`${what}: ${why}.`, { cause: error });
   if (error instanceof CommandError) {
@@ -16,6 +16,6 @@ export function explain(error: unknown, what: string): unknown {
   if (isDatabaseDown(error)) return because(describeOutage(error));
   if (error instanceof WindlassError || sqlState(error) !== undefined)
     return because(error.message.replace(/\.$/, ''));
-  // Of a system call, such as one that finds the disk full.
+  // A system call failed, such as one that finds the disk full.
   return 'syscall' in error ? because(error.message) : error;
 }

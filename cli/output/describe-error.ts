@@ -1,6 +1,6 @@
 import { WindlassError } from '../../clients/typescript/src/error.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
-import { adviseOnNetwork } from './network.ts';
+import { adviseOnNetwork } from '../network.ts';
 
 /** One line for people: what went wrong, and what to do. */
 export function describeError(error: WindlassError): string {
@@ -19,7 +19,7 @@ function advise({ status, code, detail, hint, cause }: WindlassError): string | 
 const adviseLogin = (detail: string) =>
   detail.includes('password is wrong') ? undefined : 'Log in again: windlass login URL.';
 
-/** As one line: a host or its batch system may have said several. */
+/** Makes one line of a text: a host or its batch system may have said several. */
 export const joinLines = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ');
 
 /** One line for an error of a command; undefined where the fault is the program's own. */
@@ -27,10 +27,10 @@ export function describe(error: unknown): string | undefined {
   if (error instanceof WindlassError) return joinLines(describeError(error));
   if (error instanceof CommandError)
     return joinLines([error.message, error.hint].filter(Boolean).join(' '));
-  // As undici says that the connection of a body was cut.
+  // In these words undici says that the connection of a body was cut.
   if (error instanceof TypeError && error.message === 'terminated')
     return 'The connection was lost before all had come. Try again.';
-  // Such as `EACCES: permission denied, open '/etc/copied'`.
+  // The message is such as `EACCES: permission denied, open '/etc/copied'`.
   if (errnoOf(error) !== undefined && error instanceof Error && 'syscall' in error)
     return `${error.message}.`;
   return undefined;

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
  * Installs the npm packages that the lockfile in `list` pins, without their scripts. `folder` appears only when it is
  * whole and contains the path `requires`. Needs the network; npm's errors go to standard error.
  */
-export function installPackages(list: string, folder: string, requires = 'node_modules'): void {
+export function installPinned(list: string, folder: string, requires = 'node_modules'): void {
   mkdirSync(dirname(folder), { recursive: true });
   const made = mkdtempSync(join(dirname(folder), '.new-'));
   try {

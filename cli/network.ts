@@ -1,6 +1,6 @@
 import * as http from 'node:http';
 import * as tls from 'node:tls';
-import { CommandError } from '../command-error.ts';
+import { CommandError } from './command-error.ts';
 
 /** What Node 20 has not yet. */
 interface Newer {
@@ -54,7 +54,7 @@ export function adviseOnNetwork(cause: unknown, environment = process.env): stri
 const nameProxy = (environment: NodeJS.ProcessEnv): string | undefined =>
   ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'].find(name => environment[name]);
 
-/** Of the deepest cause: `fetch failed` has none. */
+/** Finds the code of the deepest cause: `fetch failed` has none. */
 function findCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   return findCode(error.cause) ?? (error as NodeJS.ErrnoException).code;

@@ -25,7 +25,7 @@ export const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
  * the channel open, so that no exit status comes. `ls -n` (POSIX) tells the size, `stat` the state, both of the opened
  * file. `dd` seeks; `tail -c +N` may read up to the offset.
  */
-export function readScript(mark: string, { path, offset = 0, length }: FileRange): string {
+export function scriptToRead(mark: string, { path, offset = 0, length }: FileRange): string {
   const blocks = Math.floor(offset / BLOCK_BYTES);
   const rest = offset % BLOCK_BYTES;
   const limit = length === undefined ? '' : ` | head -c ${length}`;

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { CommandError } from './command-error.ts';
 
-const NAMES = ['up', 'migrate', 'backup', 'restore', 'retention', 'audit', 'keys'];
+/** Those that add-service-commands.ts adds, which the client must not import. */
+const SERVICE_COMMANDS = ['up', 'migrate', 'backup', 'restore', 'retention', 'audit', 'keys'];
 
-/** Where there is no service: says of its commands where they are. */
-export function nameServiceCommands(program: Command): void {
-  for (const name of NAMES)
+/** Refuses each command of the service, where there is none, and says where it is. */
+export function refuseServiceCommands(program: Command): void {
+  for (const name of SERVICE_COMMANDS)
     program
       .command(name, { hidden: true })
       .argument('[words...]')

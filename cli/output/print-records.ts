@@ -1,5 +1,5 @@
-import { write } from './print-output.ts';
 import { formatTable } from './table.ts';
+import { write } from './write.ts';
 
 /** A column of a table: its head, and a cell of it. */
 export type Columns<T> = Record<string, (record: T) => string>;
