@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { readConfig } from '../shared/settings/config.ts';
-import { makeTempDir } from '../test/harness/temp-dir.ts';
+import { makeTempDir } from '../test/harness/files/temp-dir.ts';
 import { withDatabase } from './find-database.ts';
 
 const directory = makeTempDir('find-database');

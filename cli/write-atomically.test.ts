@@ -1,8 +1,8 @@
 import { chownSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { makeTempDir } from '../test/harness/files/temp-dir.ts';
 import { describeUnless, missingRoot } from '../test/harness/skip.ts';
-import { makeTempDir } from '../test/harness/temp-dir.ts';
 import { writeAtomically } from './write-atomically.ts';
 
 const directory = makeTempDir('write-atomically');

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { makeTempDir } from '../test/harness/temp-dir.ts';
+import { makeTempDir } from '../test/harness/files/temp-dir.ts';
 
 const root = join(import.meta.dirname, '..');
 const copy = makeTempDir('design-example');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeTempDir } from '../test/harness/temp-dir.ts';
+import { makeTempDir } from '../test/harness/files/temp-dir.ts';
 import { waitFor } from '../test/harness/wait-for.ts';
 
 /** A program that is ready at once. */

@@ -11,8 +11,8 @@ import {
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeTempDir } from '../test/harness/files/temp-dir.ts';
 import { missingRoot, skipTest } from '../test/harness/skip.ts';
-import { makeTempDir } from '../test/harness/temp-dir.ts';
 
 const SCRIPTS = [
   'run',

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { makeTempDir } from '../test/harness/temp-dir.ts';
+import { makeTempDir } from '../test/harness/files/temp-dir.ts';
 import { canInstall } from './install-programs.ts';
 
 const SUITE = `

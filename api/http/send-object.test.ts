@@ -6,7 +6,7 @@ import express from 'express';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLog } from '../../shared/process/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { answerErrors } from '../middleware/errors.ts';
 import { SendBuffers } from './send-buffers.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import ssh2, { type ParsedKey } from 'ssh2';
 import { afterAll, expect, test } from 'vitest';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { ThreadedKeyParser } from './threaded-key-parser.ts';
 
 const directory = makeTempDir('keys');

@@ -4,7 +4,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { tableFromIPC } from 'apache-arrow';
 import { type FileMetaData, parquetMetadataAsync } from 'hyparquet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { exportRows } from './export-rows.ts';
 import type { ExportFormat } from './thread-protocol.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FileStore } from '../../shared/storage/file-store.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { TableReader } from './table-reader.ts';
 

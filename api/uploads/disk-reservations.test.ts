@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, expect, test } from 'vitest';
 import { FileStore } from '../../shared/storage/file-store.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { type DiskReservation, DiskReservations, ReservedPartMeter } from './disk-reservations.ts';
 import { storeMetered } from './store-part.ts';
 

@@ -1,8 +1,8 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { makeTempDir, type TempDir } from '../../test/harness/files/temp-dir.ts';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
-import { makeTempDir, type TempDir } from '../../test/harness/temp-dir.ts';
 import { chooseDataDir } from './choose-data-dir.ts';
 import { lockDataDir } from './lock.ts';
 

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeTempDir, type TempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir, type TempDir } from '../../test/harness/files/temp-dir.ts';
 import { type DataDirLock, lockDataDir } from './lock.ts';
 
 const compiled = new URL('../../dist/cli/data-dir/lock.js', import.meta.url).href;

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeTempDir, type TempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir, type TempDir } from '../../test/harness/files/temp-dir.ts';
 import { chooseDataDir } from './choose-data-dir.ts';
 
 let scratch: TempDir;

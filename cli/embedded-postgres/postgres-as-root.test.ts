@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { makeTempDir, type TempDir } from '../../test/harness/files/temp-dir.ts';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
-import { makeTempDir, type TempDir } from '../../test/harness/temp-dir.ts';
 import { built, makeOwners, stopOwner } from '../../test/harness/test-owner.ts';
 
 let scratch: TempDir;

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { makeTempDir, type TempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir, type TempDir } from '../../test/harness/files/temp-dir.ts';
 import {
   chooseAccount,
   killOwner,

@@ -8,8 +8,8 @@ import {
   type SystemUser,
 } from '../../shared/process/system-users.ts';
 import { readConfig } from '../../shared/settings/config.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { describeUnless, missingRoot, skipTest } from '../../test/harness/skip.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { ACCOUNTS } from './own-account.ts';
 import { prepareServiceUsers } from './service-users.ts';
 

@@ -16,9 +16,9 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { endWithThisProcess } from '../../servers/processes.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
+import { describeObjectStore } from '../../test/harness/files/store-contract.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
-import { describeObjectStore } from '../../test/harness/store-contract.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { shareObjects } from './share-objects.ts';
 
 const directory = makeTempDir('shared-store');

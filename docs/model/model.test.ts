@@ -3,8 +3,8 @@ import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 
 const MODEL = join(import.meta.dirname, 'job.pml');
 const SAFETY = ['-DSAFETY', '-DNOCLAIM'];

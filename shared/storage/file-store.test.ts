@@ -3,9 +3,9 @@ import { readdirSync, readlinkSync, rmSync, utimesSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, expect, test } from 'vitest';
+import { describeObjectStore } from '../../test/harness/files/store-contract.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
-import { describeObjectStore } from '../../test/harness/store-contract.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { FileStore } from './file-store.ts';
 

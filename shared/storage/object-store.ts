@@ -27,7 +27,7 @@ export interface AddressOptions {
 
 /**
  * Stores videos, output and uploads. A key is slash-separated words of [A-Za-z0-9._-]; it is written once, by one attempt,
- * and its object is visible whole or not at all. Every implementation passes test/harness/store-contract.ts.
+ * and its object is visible whole or not at all. Every implementation passes test/harness/files/store-contract.ts.
  */
 export interface ObjectStore {
   /**

@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { Client } from 'minio';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { missingMinio, startMinio, type TestMinio } from '../../test/harness/minio.ts';
+import { describeObjectStore } from '../../test/harness/files/store-contract.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { missingMinio, startMinio, type TestMinio } from '../../test/harness/servers/minio.ts';
+import { startTcpProxy } from '../../test/harness/servers/tcp-proxy.ts';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
-import { describeObjectStore } from '../../test/harness/store-contract.ts';
-import { startTcpProxy } from '../../test/harness/tcp-proxy.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { S3Store } from './s3-store.ts';
 

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
-import { logIn } from '../harness/browser-login.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
+import { logIn } from '../harness/browser/browser-login.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { whileLocked } from '../harness/databases/while-locked.ts';
 import {
   addHost,
   connectClient,
@@ -11,13 +11,13 @@ import {
   openSession,
   readOutput,
   waitForEnd,
-} from '../harness/remote.ts';
+} from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { startStack } from '../harness/stack.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { whileLocked } from '../harness/while-locked.ts';
 
 const PASSWORD = 'correct horse';
 const LIMITS = { LIMIT_SESSIONS: '4', LIMIT_OPEN_JOBS: '3' };

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AuditedRefusals } from '../../api/identity/audited-refusals.ts';
 import { auditPending } from '../../shared/database/schema.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const AT_ONCE = 1_000;
 const SECONDS = 3;

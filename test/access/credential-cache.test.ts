@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CredentialCache } from '../../api/identity/credential-cache.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { createLog } from '../../shared/process/log.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('credential_cache');
 

@@ -12,10 +12,10 @@ import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { listSecrets } from '../../shared/secrets/redact.ts';
-import { stackDatabaseUrl, stackRoles } from '../harness/database.ts';
-import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
-import { startOwnOrShared } from '../harness/shared-stacks.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { stackDatabaseUrl, stackRoles } from '../harness/databases/database.ts';
+import { startTestPostgres, type TestPostgres } from '../harness/databases/postgres-server.ts';
+import { startOwnOrShared } from '../harness/stacks/shared-stacks.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const DENIED = '42501';

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { FailedLogins } from '../../api/identity/failed-logins.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
-import { logIn, sendLogin } from '../harness/browser-login.ts';
-import { stackDatabaseUrl } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { useStack, useStackDatabase } from '../harness/use-stack.ts';
-import { addUser, PASSWORD } from '../harness/users.ts';
+import { logIn, sendLogin } from '../harness/browser/browser-login.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { addUser, PASSWORD } from '../harness/clients/users.ts';
+import { stackDatabaseUrl } from '../harness/databases/database.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 
 /** The addresses of one account that are delayed: see password-verifier.ts. */
 const DELAYED_ADDRESSES = 4;

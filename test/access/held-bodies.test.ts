@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { type BrowserLogin, logIn } from '../harness/browser-login.ts';
-import { describeStack } from '../harness/forms.ts';
-import { RawConnection } from '../harness/raw-http.ts';
-import { openSession } from '../harness/remote.ts';
+import { type BrowserLogin, logIn } from '../harness/browser/browser-login.ts';
+import { RawConnection } from '../harness/clients/raw-http.ts';
+import { TusClient } from '../harness/clients/tus.ts';
+import { beginUpload, makeModel } from '../harness/clients/uploads.ts';
+import { addUser, PASSWORD } from '../harness/clients/users.ts';
+import { openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { TusClient } from '../harness/tus.ts';
-import { beginUpload, makeModel } from '../harness/uploads.ts';
-import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
-import { addUser, PASSWORD } from '../harness/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { outlastBrevity, waitFor } from '../harness/wait-for.ts';
 
 const JSON_BODY = 'Content-Type: application/json';

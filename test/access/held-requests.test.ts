@@ -6,20 +6,25 @@ import { afterAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { newId } from '../../shared/ids.ts';
-import { logIn } from '../harness/browser-login.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { RawConnection } from '../harness/raw-http.ts';
-import { type Job, launchAsync, openSession } from '../harness/remote.ts';
-import { makeEntry, startSftpServer } from '../harness/sftp-server.ts';
+import { logIn } from '../harness/browser/browser-login.ts';
+import { RawConnection } from '../harness/clients/raw-http.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { PASSWORD } from '../harness/clients/users.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { whileLocked } from '../harness/databases/while-locked.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { type Job, launchAsync, openSession } from '../harness/hosts/remote.ts';
+import { makeEntry, startSftpServer } from '../harness/hosts/sftp-server.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTable } from '../harness/tables.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStack, useStackDatabase, useStarted } from '../harness/use-stack.ts';
-import { PASSWORD } from '../harness/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import {
+  useRemoteStack,
+  useStack,
+  useStackDatabase,
+  useStarted,
+} from '../harness/stacks/use-stack.ts';
 import { outlastBrevity, waitFor } from '../harness/wait-for.ts';
-import { whileLocked } from '../harness/while-locked.ts';
 
 const HOST_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGTfSDbvTq1ZZ3tFqQhRrXbPgAeYPXv8CZ7h8mM8bZ3m';
 

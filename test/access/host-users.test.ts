@@ -1,14 +1,14 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
-import { describeStack } from '../harness/forms.ts';
-import { startCodeHost } from '../harness/pam-sshd.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addHost, openSession } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { whileLocked } from '../harness/databases/while-locked.ts';
+import { startCodeHost } from '../harness/hosts/pam-sshd.ts';
+import { addHost, openSession } from '../harness/hosts/remote.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { whileLocked } from '../harness/while-locked.ts';
 
 const PASSWORD = 'open sesame';
 

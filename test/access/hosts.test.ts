@@ -6,16 +6,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { fingerprintOf, startRecordingServer } from '../harness/recording-server.ts';
-import { addHost, openSession } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { whileLocked } from '../harness/databases/while-locked.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { addHost, openSession } from '../harness/hosts/remote.ts';
+import { fingerprintOf, startRecordingServer } from '../harness/servers/recording-server.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { whileLocked } from '../harness/while-locked.ts';
 
 const PASSWORD = 'open sesame';
 

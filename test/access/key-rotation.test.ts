@@ -4,15 +4,21 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { generateSealKeys, keyIds } from '../../shared/secrets/secrets.ts';
-import { openStackDatabase, readSettings } from '../harness/database.ts';
-import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { openStackDatabase, readSettings } from '../harness/databases/database.ts';
+import {
+  type Job,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { sealAsBefore } from '../harness/seal-as-before.ts';
+import { startReceiver, type WebhookReceiver } from '../harness/servers/webhook-receiver.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startStack } from '../harness/stack.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { startReceiver, type WebhookReceiver } from '../harness/webhook-receiver.ts';
 
 const WINDLASS = 'dist/cli/main.js';
 

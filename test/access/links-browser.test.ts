@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { addHost, connectClient, openSession, waitForEnd } from '../harness/remote.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { addHost, connectClient, openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const guide = readFileSync(new URL('../../docs/guide.md', import.meta.url), 'utf8');

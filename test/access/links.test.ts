@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
-import { logIn } from '../harness/browser-login.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { makeModel } from '../harness/uploads.ts';
-import { UNLIMITED, useStack } from '../harness/use-stack.ts';
+import { logIn } from '../harness/browser/browser-login.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { UNLIMITED, useStack } from '../harness/stacks/use-stack.ts';
 
 const PASSWORD = 'correct horse';
 const ME = '/api/users/-';

@@ -5,15 +5,21 @@ import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { SETTINGS } from '../../shared/settings/settings.ts';
-import { openStackDatabase, readSettings, stackRoles } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addHost, connectClient, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase, readSettings, stackRoles } from '../harness/databases/database.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import {
+  addHost,
+  connectClient,
+  launchAsync,
+  openSession,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { type RunningProgram, startProgram } from '../harness/run-program.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { findFreePorts, type Stack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
+import { findFreePorts, type Stack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const SECRET_SETTINGS = ['ADMIN_PASSWORD', 'SECRET_KEY', 'S3_SECRET_KEY', 'SEAL_PRIVATE_KEYS'];

@@ -5,7 +5,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 
 type Sent = { path: string; init?: RequestInit };
 

@@ -2,11 +2,11 @@ import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newSecret } from '../../api/identity/random-secrets.ts';
 import { newId } from '../../shared/ids.ts';
-import { logIn, sendLogin } from '../harness/browser-login.ts';
-import { apiUrls, openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { logIn, sendLogin } from '../harness/browser/browser-login.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { apiUrls, openStackDatabase } from '../harness/databases/database.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const PASSWORD = 'correct horse';

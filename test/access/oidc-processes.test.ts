@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startOidcProvider } from '../harness/oidc-provider.ts';
-import type { RedirectBrowser } from '../harness/redirect-browser.ts';
+import type { RedirectBrowser } from '../harness/browser/redirect-browser.ts';
 import { startProgram } from '../harness/run-program.ts';
-import { type SecondApi, startSecondApi } from '../harness/second-api.ts';
-import { startStack } from '../harness/stack.ts';
-import { CALLBACK, ME, SITE, useIdentityProvider } from '../harness/use-identity-provider.ts';
+import { startOidcProvider } from '../harness/servers/oidc-provider.ts';
+import {
+  CALLBACK,
+  ME,
+  SITE,
+  useIdentityProvider,
+} from '../harness/servers/use-identity-provider.ts';
+import { type SecondApi, startSecondApi } from '../harness/stacks/second-api.ts';
+import { startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describe('two processes and an identity provider', () => {

@@ -1,9 +1,9 @@
 import type { JWTPayload } from 'jose';
 import { expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { AUDIENCE, CLIENT } from '../harness/oidc-provider.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { ME, SITE, useIdentityProvider } from '../harness/use-identity-provider.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { AUDIENCE, CLIENT } from '../harness/servers/oidc-provider.ts';
+import { ME, SITE, useIdentityProvider } from '../harness/servers/use-identity-provider.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const PASSWORD = 'correct horse';

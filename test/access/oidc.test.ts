@@ -4,12 +4,17 @@ import { IdentityProvider } from '../../api/identity/oidc/identity-provider.ts';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { newId } from '../../shared/ids.ts';
-import { sendLogin } from '../harness/browser-login.ts';
-import { describeStack } from '../harness/forms.ts';
-import { AUDIENCE, CLIENT, startOidcProvider } from '../harness/oidc-provider.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { CALLBACK, ME, SITE, useIdentityProvider } from '../harness/use-identity-provider.ts';
-import { useStackDatabase, useStarted } from '../harness/use-stack.ts';
+import { sendLogin } from '../harness/browser/browser-login.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { AUDIENCE, CLIENT, startOidcProvider } from '../harness/servers/oidc-provider.ts';
+import {
+  CALLBACK,
+  ME,
+  SITE,
+  useIdentityProvider,
+} from '../harness/servers/use-identity-provider.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStackDatabase, useStarted } from '../harness/stacks/use-stack.ts';
 
 const PASSWORD = 'correct horse';
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
-import { logIn } from '../harness/browser-login.ts';
-import { readOperations } from '../harness/description.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { RawConnection } from '../harness/raw-http.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { logIn } from '../harness/browser/browser-login.ts';
+import { readOperations } from '../harness/clients/description.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { RawConnection } from '../harness/clients/raw-http.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 const APP = 'https://app.example';
 const OTHERS = ['https://app.example:8443', 'http://app.example', 'https://x.app.example', 'null'];

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { sendLogin } from '../harness/browser-login.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { useStack, useStackDatabase } from '../harness/use-stack.ts';
-import { addUser, PASSWORD } from '../harness/users.ts';
+import { sendLogin } from '../harness/browser/browser-login.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { addUser, PASSWORD } from '../harness/clients/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const LIMIT = 3;

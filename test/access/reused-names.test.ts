@@ -7,12 +7,12 @@ import { removeUser } from '../../api/identity/remove-user.ts';
 import { Client } from '../../servers/api-client.ts';
 import { users } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
-import { makeTable } from '../harness/tables.ts';
-import { useStack, useStackDatabase } from '../harness/use-stack.ts';
-import { PASSWORD } from '../harness/users.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { PASSWORD } from '../harness/clients/users.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('reused-names');

@@ -1,11 +1,11 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
-import { logIn } from '../harness/browser-login.ts';
-import { apiUrls, openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { type SecondApi, startSecondApi } from '../harness/second-api.ts';
-import { UNLIMITED, useStack } from '../harness/use-stack.ts';
+import { logIn } from '../harness/browser/browser-login.ts';
+import { apiUrls, openStackDatabase } from '../harness/databases/database.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { type SecondApi, startSecondApi } from '../harness/stacks/second-api.ts';
+import { UNLIMITED, useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const PASSWORD = 'correct horse';

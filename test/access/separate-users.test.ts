@@ -1,12 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { API, numbers, statusOf, useOtherAccounts } from '../harness/other-accounts.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import {
+  beginUpload,
+  makeModel,
+  partPath,
+  putPart,
+  someBytes,
+} from '../harness/clients/uploads.ts';
+import { API, numbers, statusOf, useOtherAccounts } from '../harness/hosts/other-accounts.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import { makeTable } from '../harness/tables.ts';
-import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const API_USER = numbers(API);

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
-import { readSettings, stackRoles } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
+import { readSettings, stackRoles } from '../harness/databases/database.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { startProgram } from '../harness/run-program.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** No unshare and no setpriv are there. */

@@ -4,7 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { findDecoderUser, findPostgresUser } from '../../shared/process/system-users.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
+import { makeTable, startParse, utf8 } from '../harness/clients/tables.ts';
+import {
+  beginUpload,
+  makeModel,
+  partPath,
+  putPart,
+  someBytes,
+} from '../harness/clients/uploads.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import {
   API,
   numbers,
@@ -12,15 +21,12 @@ import {
   uidOf,
   useOtherAccounts,
   WORKER,
-} from '../harness/other-accounts.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+} from '../harness/hosts/other-accounts.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import { type StackProcess, startStack } from '../harness/stack.ts';
-import { makeTable, startParse, utf8 } from '../harness/tables.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { type StackProcess, startStack } from '../harness/stacks/stack.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** Why root may make no user namespace here, as in most containers. */

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findNode } from '../../scripts/install-node.ts';
 import { findProgram } from '../../scripts/programs.ts';
-import { startCommandLine } from '../harness/command-line.ts';
-import { describeStack } from '../harness/forms.ts';
-import { startServiceBehindProxy } from '../harness/service-behind-proxy.ts';
-import { useStack, useStarted } from '../harness/use-stack.ts';
+import { startCommandLine } from '../harness/clients/command-line.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { startServiceBehindProxy } from '../harness/stacks/service-behind-proxy.ts';
+import { useStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 const root = join(import.meta.dirname, '../..');
 const missing = { reason: 'needs npm, for scripts/node-26', obtainable: true };

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
+import { useCommandLine } from '../harness/clients/use-command-line.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { useCommandLine } from '../harness/use-command-line.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'the command line of who looks after a service', form => {

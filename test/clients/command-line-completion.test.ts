@@ -3,11 +3,11 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { type CommandLine, startCommandLine } from '../harness/command-line.ts';
-import { describeStack } from '../harness/forms.ts';
+import { type CommandLine, startCommandLine } from '../harness/clients/command-line.ts';
+import { useCommandLine } from '../harness/clients/use-command-line.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { useCommandLine } from '../harness/use-command-line.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 describeStack(missingPrograms('sshd'), 'completion', form => {
   const { stack, sshd, client } = useRemoteStack(form);

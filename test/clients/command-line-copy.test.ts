@@ -12,11 +12,11 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { startCommandLine } from '../harness/command-line.ts';
-import { describeStack } from '../harness/forms.ts';
+import { startCommandLine } from '../harness/clients/command-line.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const MIB = 1 << 20;

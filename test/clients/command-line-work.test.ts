@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { interruptUntilEnded, PROGRAM } from '../harness/command-line.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { readLabels } from '../harness/read-labels.ts';
+import { interruptUntilEnded, PROGRAM } from '../harness/clients/command-line.ts';
+import { useCommandLine } from '../harness/clients/use-command-line.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { readLabels } from '../harness/files/read-labels.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useCommandLine } from '../harness/use-command-line.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** Whether no signal waits for the process (proc(5)). */

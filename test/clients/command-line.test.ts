@@ -6,11 +6,11 @@ import {
   type CommandLine,
   interruptUntilEnded,
   startCommandLine,
-} from '../harness/command-line.ts';
-import { describeStack } from '../harness/forms.ts';
+} from '../harness/clients/command-line.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Stack } from '../harness/stack.ts';
-import type { Direction, TcpProxy } from '../harness/tcp-proxy.ts';
+import type { Direction, TcpProxy } from '../harness/servers/tcp-proxy.ts';
+import type { Stack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** What a test in another language can do to the service and to the way there: POST /(name)?(parameters). */

@@ -6,8 +6,8 @@ import type { Run } from '../../clients/typescript/src/run.ts';
 import { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { findProgram } from '../../scripts/programs.ts';
 import { PYTHON_CLIENT, type TestPython } from '../../scripts/python-client.ts';
-import { type Ended, startCommandLine } from '../harness/command-line.ts';
-import { bundleForPage } from '../harness/page-script.ts';
+import { bundleForPage } from '../harness/browser/page-script.ts';
+import { type Ended, startCommandLine } from '../harness/clients/command-line.ts';
 
 /** What a client showed, line by line. */
 export type Shown = Record<'stdout' | 'stderr', string[]>;

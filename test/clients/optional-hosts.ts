@@ -1,9 +1,9 @@
 import type { Client } from '../../servers/api-client.ts';
-import { type CodeHost, startCodeHost } from '../harness/pam-sshd.ts';
-import { addHost } from '../harness/remote.ts';
+import { type CodeHost, startCodeHost } from '../harness/hosts/pam-sshd.ts';
+import { addHost } from '../harness/hosts/remote.ts';
+import { startSlurm } from '../harness/hosts/slurm.ts';
+import type { TestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startSlurm } from '../harness/slurm.ts';
-import type { TestSshd } from '../harness/sshd.ts';
 
 /** What some tests of a client use where the machine has it. */
 export interface OptionalHosts {

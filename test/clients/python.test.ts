@@ -5,12 +5,12 @@ import { beforeAll, expect, test } from 'vitest';
 import { canInstallPython } from '../../scripts/install-python.ts';
 import { listTestPythons, PYTHON_CLIENT, type TestPython } from '../../scripts/python-client.ts';
 import { endWithThisProcess } from '../../servers/processes.ts';
-import { describeStack } from '../harness/forms.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms, type SkipReason, skipTest } from '../harness/skip.ts';
-import { readOwnEnvironment } from '../harness/stack.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { readOwnEnvironment } from '../harness/stacks/stack.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { startControlServer } from './control-server.ts';
 import { startOptionalHosts } from './optional-hosts.ts';
 

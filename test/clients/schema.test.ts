@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { findTypeScriptGenerators } from '../../scripts/client-generators.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { describeUnless } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
 import { readDocument } from '../http/read-document.ts';
 
 const SCHEMA = join(import.meta.dirname, '../../clients/typescript/src/schema.ts');

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { startSsh2Server } from '../../servers/ssh2-server.ts';
-import { describeStack } from '../harness/forms.ts';
-import { openSession } from '../harness/remote.ts';
+import { SlycatClient } from '../harness/clients/slycat-client.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { SlycatClient } from '../harness/slycat-client.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const JSON_ONLY = { accept: 'application/json' };

@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { bundleForPage } from '../harness/page-script.ts';
-import { addHost, connectClient } from '../harness/remote.ts';
+import { bundleForPage } from '../harness/browser/page-script.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
+import { addHost, connectClient } from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
-import { makeModel } from '../harness/uploads.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 
 const CLIENT = fileURLToPath(new URL('../../clients/typescript/src/index.ts', import.meta.url));
 

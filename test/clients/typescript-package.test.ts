@@ -6,11 +6,11 @@ import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { STARTS_WORK } from '../../clients/typescript/src/http.ts';
-import { describeStack } from '../harness/forms.ts';
-import { addHost } from '../harness/remote.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { addHost } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { readDocument } from '../http/read-document.ts';
 
 const run = promisify(execFile);

@@ -14,15 +14,20 @@ import {
   WindlassError,
   type WriteOptions,
 } from '../../clients/typescript/src/index.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { startCodeHost } from '../harness/pam-sshd.ts';
-import { addHost, type Job } from '../harness/remote.ts';
+import { connectWindlass, gather, useLink } from '../harness/clients/windlass-client.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { startCodeHost } from '../harness/hosts/pam-sshd.ts';
+import { addHost, type Job } from '../harness/hosts/remote.ts';
+import { startSlurm } from '../harness/hosts/slurm.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startSlurm } from '../harness/slurm.ts';
-import { useProxiedStack, useRemoteStack, useStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import {
+  useProxiedStack,
+  useRemoteStack,
+  useStack,
+  useStarted,
+} from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
 
 const digestOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('base64');
 

@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Session, Windlass } from '../../clients/typescript/src/index.ts';
-import { describeStack } from '../harness/forms.ts';
+import { connectWindlass, gather, useLink } from '../harness/clients/windlass-client.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
 
 describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form => {
   const { stack, sshd } = useRemoteStack(form, { alone: 'its API is killed' });

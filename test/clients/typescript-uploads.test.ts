@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Windlass } from '../../clients/typescript/src/index.ts';
 import { openFile } from '../../clients/typescript/src/node.ts';
-import { describeStack } from '../harness/forms.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { makeModel, readUpload } from '../harness/uploads.ts';
-import { UNLIMITED, useStack } from '../harness/use-stack.ts';
+import { makeModel, readUpload } from '../harness/clients/uploads.ts';
+import { connectWindlass, gather, useLink } from '../harness/clients/windlass-client.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { UNLIMITED, useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { connectWindlass, gather, useLink } from '../harness/windlass-client.ts';
 
 const MB = 1 << 20;
 

@@ -8,12 +8,12 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { startReceiver, type WebhookReceiver } from '../harness/servers/webhook-receiver.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
-import { startReceiver, type WebhookReceiver } from '../harness/webhook-receiver.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 const PASSWORD = 'a long enough password';
 const NEW_PASSWORD = 'an even longer password';

@@ -5,12 +5,12 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { CLIENT, startOidcProvider } from '../harness/oidc-provider.ts';
-import { startPrefixProxy } from '../harness/prefix-proxy.ts';
+} from '../harness/browser/console-page.ts';
+import { CLIENT, startOidcProvider } from '../harness/servers/oidc-provider.ts';
+import { startPrefixProxy } from '../harness/servers/prefix-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStarted } from '../harness/stacks/use-stack.ts';
 
 const PATH = '/science/windlass';
 

@@ -7,10 +7,10 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
+} from '../harness/browser/console-page.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 
 /** More than the service gives at once. */
 const MANY = 2_345;

@@ -7,11 +7,11 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { launchAsync, openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 /** What a proxy says instead of the service. */
 const PAGE = { contentType: 'text/html', body: '<h1>Not now</h1>' };

@@ -15,7 +15,6 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeAccount } from '../harness/accounts.ts';
 import {
   type ConsolePage,
   chooseByName,
@@ -24,15 +23,16 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { measureTasks } from '../harness/page-tasks.ts';
-import { addHost, openSession } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { measureTasks } from '../harness/browser/page-tasks.ts';
+import { makeAccount } from '../harness/clients/accounts.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { addHost, openSession } from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { makeTable } from '../harness/tables.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 const MANY = 100_000;
 /** The page's processor time: other programs of this machine do not count. */

@@ -10,14 +10,14 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { addUser } from '../harness/clients/users.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useStack, useStarted } from '../harness/use-stack.ts';
-import { addUser } from '../harness/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 const LONG_NAME = 'name'.repeat(50);
 

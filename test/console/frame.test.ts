@@ -7,12 +7,12 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { addUser } from '../harness/clients/users.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
-import { addUser } from '../harness/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 /** How long a wait is before words stand there. */
 const WORDS_MS = 300;

@@ -6,12 +6,12 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { measureTasks } from '../harness/page-tasks.ts';
-import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { measureTasks } from '../harness/browser/page-tasks.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 const MILLION = 1_000_000;
 const WORDS = 'the quick brown fox jumps over the lazy dog';

@@ -2,14 +2,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { logInToConsole, openConsole, useChromium } from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectNamed } from '../harness/named-controls.ts';
-import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { logInToConsole, openConsole, useChromium } from '../harness/browser/console-page.ts';
+import { expectNamed } from '../harness/browser/named-controls.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { addUser } from '../harness/clients/users.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTable } from '../harness/tables.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
-import { addUser } from '../harness/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 describeStack(missingPrograms('sshd', 'chromium'), 'names in the console', form => {
   const { stack, client, sshd } = useRemoteStack(form, { env: { WEBHOOK_PRIVATE: 'true' } });

@@ -5,13 +5,13 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { startCodeHost } from '../harness/pam-sshd.ts';
-import { addHost } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { startCodeHost } from '../harness/hosts/pam-sshd.ts';
+import { addHost } from '../harness/hosts/remote.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
-import { useStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 const skip = missingRoot() ?? missingPrograms('sshd', 'google-authenticator', 'chromium');
 

@@ -9,11 +9,11 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { addHost, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { addHost, launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 
 const PASSWORD = 'a long enough password';
 

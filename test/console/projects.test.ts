@@ -11,11 +11,11 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
+} from '../harness/browser/console-page.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 const PASSWORD = 'a long enough password';
 const LONG_NAME = 'measured'.repeat(20);

@@ -10,16 +10,16 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
-import { addHost, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { addUser } from '../harness/clients/users.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { addHost, launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { startSlurm } from '../harness/hosts/slurm.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startSlurm } from '../harness/slurm.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { makeTable } from '../harness/tables.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
-import { addUser } from '../harness/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 const slurmPrograms = ['slurmctld', 'slurmd', 'sbatch', 'munged'] as const;
 const missing = missingPrograms('sshd', 'chromium', ...slurmPrograms);

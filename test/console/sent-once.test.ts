@@ -6,12 +6,12 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { addHost, openSession } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { addHost, openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 /** What a proxy says instead of the service, which has begun. */
 const PAGE = { contentType: 'text/html', body: '<h1>Not now</h1>' };

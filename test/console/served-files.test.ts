@@ -3,9 +3,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openConsole, useChromium } from '../harness/console-page.ts';
-import { expectNoFrame } from '../harness/no-frame.ts';
-import { expectProblem } from '../harness/problem.ts';
+import { openConsole, useChromium } from '../harness/browser/console-page.ts';
+import { expectNoFrame } from '../harness/clients/no-frame.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { type IdleApp, openIdleApp } from '../interface/app.ts';
 

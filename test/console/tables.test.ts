@@ -11,13 +11,13 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
+} from '../harness/browser/console-page.ts';
+import { makeArray, makeTable, parse } from '../harness/clients/tables.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeArray, makeTable, parse } from '../harness/tables.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { makeModel } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 const ROWS = 10_000_000;
 /** One value that stands out: a plot that leaves rows out misses it. */

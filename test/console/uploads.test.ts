@@ -7,11 +7,17 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { describeStack } from '../harness/forms.ts';
+} from '../harness/browser/console-page.ts';
+import {
+  beginUpload,
+  makeModel,
+  partPath,
+  putPart,
+  readUpload,
+} from '../harness/clients/uploads.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { beginUpload, makeModel, partPath, putPart, readUpload } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 const MB = 1 << 20;
 

@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
-import { type Job, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { type Job, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
+import { startSlurm, type TestSlurm } from '../harness/hosts/slurm.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startSlurm, type TestSlurm } from '../harness/slurm.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import {
   type FaultHost,

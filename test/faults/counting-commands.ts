@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import type { FaultHost, RunningStack } from './fault-host.ts';
 

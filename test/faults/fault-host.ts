@@ -1,9 +1,9 @@
 import type { Client } from '../../servers/api-client.ts';
 import { signalProcess } from '../../servers/processes.ts';
-import { addHost, connectClient, isEnded, type Job, openSession } from '../harness/remote.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
-import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
+import { addHost, connectClient, isEnded, type Job, openSession } from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import type { Random } from './settings.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
-import type { Job } from '../harness/remote.ts';
+import type { Job } from '../harness/hosts/remote.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { type Count, expectWhole, launchCounts, waitForOutput } from './counting-commands.ts';
 import { findWorkers, killSomeWorker, type RunningStack, withHost } from './fault-host.ts';

@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { countFrames } from '../../demo/probe-video.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import type { FaultHost, RunningStack } from './fault-host.ts';
 

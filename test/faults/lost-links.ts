@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readOutput, waitForEnd } from '../harness/remote.ts';
+import { readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import {
   expectWhole,

@@ -11,14 +11,20 @@ import { openObjectStore } from '../../shared/storage/open.ts';
 import { findReferenced } from '../../workers/upkeep/object-references.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
 import { DeletionSweep } from '../../workers/upkeep/pending-deletions.ts';
-import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
-import { missingMinio, startMinio, type TestMinio } from '../harness/minio.ts';
-import { connectClient } from '../harness/remote.ts';
+import { TusClient } from '../harness/clients/tus.ts';
+import {
+  finishUpload,
+  makeModel,
+  partPath,
+  putPart,
+  readUpload,
+} from '../harness/clients/uploads.ts';
+import { openStackDatabase, stackDatabaseUrl } from '../harness/databases/database.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { connectClient } from '../harness/hosts/remote.ts';
+import { missingMinio, startMinio, type TestMinio } from '../harness/servers/minio.ts';
 import { describeUnless } from '../harness/skip.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { TusClient } from '../harness/tus.ts';
-import { finishUpload, makeModel, partPath, putPart, readUpload } from '../harness/uploads.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { insist, isServing } from './insist.ts';
 import { isFull, type Random, withSeed } from './settings.ts';
 import { type FormatFile, makeFormatFiles } from './table-files.ts';

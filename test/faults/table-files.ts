@@ -5,9 +5,9 @@ import h5wasm from 'h5wasm/node';
 import type { Client } from '../../servers/api-client.ts';
 import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
 import type { ParserName } from '../../shared/uploads/parsers.ts';
-import { makeWorkbook } from '../harness/make-workbook.ts';
-import { makeZip } from '../harness/make-zip.ts';
-import { makeTable } from '../harness/tables.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { makeWorkbook } from '../harness/files/make-workbook.ts';
+import { makeZip } from '../harness/files/make-zip.ts';
 
 /** A file, and the path of what its parser makes of it below a model, with the artifact's name as `$`. */
 export interface FormatFile {

@@ -5,7 +5,6 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest';
-import { isEnded, type Job } from '../harness/remote.ts';
 import {
   digestField,
   makeModel,
@@ -13,7 +12,8 @@ import {
   putPart,
   sha256,
   type UploadRecord,
-} from '../harness/uploads.ts';
+} from '../harness/clients/uploads.ts';
+import { isEnded, type Job } from '../harness/hosts/remote.ts';
 import { pidsNamed, type RunningStack, startFaultStack } from './fault-host.ts';
 import { insist, isServing } from './insist.ts';
 import { isFull, Random, withSeed } from './settings.ts';

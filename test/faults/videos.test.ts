@@ -10,11 +10,11 @@ import { FileStore } from '../../shared/storage/file-store.ts';
 import type { StoredObject } from '../../shared/storage/object-store.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
 import { DeletionSweep } from '../../workers/upkeep/pending-deletions.ts';
-import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { watchMemory } from '../harness/memory.ts';
-import { type Job, waitForEnd } from '../harness/remote.ts';
+import { openStackDatabase, stackDatabaseUrl } from '../harness/databases/database.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { type Job, waitForEnd } from '../harness/hosts/remote.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { watchMemory } from '../harness/stacks/memory.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import {
   type FaultHost,

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
-import { isEnded, type Job, launchAsync, openSession } from '../harness/remote.ts';
+import { isEnded, type Job, launchAsync, openSession } from '../harness/hosts/remote.ts';
+import { startReceiver, type WebhookReceiver } from '../harness/servers/webhook-receiver.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { startReceiver, type WebhookReceiver } from '../harness/webhook-receiver.ts';
 
 /** Jobs that are started before each kill. */
 const WAVE = 24;

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { sweepAccounts } from './accounts.ts';
-import { nameClusterTemplate } from './cluster-template.ts';
-import { awaitTestProcesses, sweepTempDirs } from './temp-dir.ts';
+import { sweepAccounts } from './clients/accounts.ts';
+import { nameClusterTemplate } from './databases/cluster-template.ts';
+import { awaitTestProcesses, sweepTempDirs } from './files/temp-dir.ts';
 
 /** Builds what the tests start as processes of their own, and clears away what killed runs left. */
 export default async function setUp(): Promise<() => Promise<void>> {

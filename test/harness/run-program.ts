@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endWithThisProcess } from '../../servers/processes.ts';
-import { readOwnEnvironment } from './stack.ts';
+import { readOwnEnvironment } from './stacks/stack.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 

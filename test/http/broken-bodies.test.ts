@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { makeModel } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 describeStack(undefined, 'clients that leave while they send', form => {
   const { stack, client } = useStack(form);

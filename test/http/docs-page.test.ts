@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { describeStack } from '../harness/forms.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { type IdleApp, openIdleApp } from '../interface/app.ts';
 
 describeUnless(missingPrograms('chromium'), 'the page /api/docs', () => {

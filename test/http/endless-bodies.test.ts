@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { expectNoFrame } from '../harness/no-frame.ts';
-import { type RawAnswer, RawConnection } from '../harness/raw-http.ts';
-import { beginUpload, makeModel, partPath, readUpload } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { expectNoFrame } from '../harness/clients/no-frame.ts';
+import { type RawAnswer, RawConnection } from '../harness/clients/raw-http.ts';
+import { beginUpload, makeModel, partPath, readUpload } from '../harness/clients/uploads.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 const LIMITS = {
   LIMIT_BODY_BYTES: '100000',

@@ -1,13 +1,19 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../shared/errors/errors.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import type { Problem } from '../harness/problem.ts';
-import { addHost, connectClient, openSession, waitForEnd } from '../harness/remote.ts';
+import type { Problem } from '../harness/clients/problem.ts';
+import {
+  beginUpload,
+  finishUpload,
+  makeModel,
+  partPath,
+  putPart,
+} from '../harness/clients/uploads.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { addHost, connectClient, openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { beginUpload, finishUpload, makeModel, partPath, putPart } from '../harness/uploads.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
 import { REMOTE_CASES } from './error-hints/remote-cases.ts';
 import { SIMPLE_CASES } from './error-hints/simple-cases.ts';
 import type { World } from './error-hints/world.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findPythonGenerator, findTypeScriptGenerators } from '../../scripts/client-generators.ts';
 import { canInstallPython } from '../../scripts/install-python.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { describeUnless } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
 import { readDocument } from './read-document.ts';
 
 /** Bytes of these types openapi-python-client does not know to be bytes, unless it is told so. */

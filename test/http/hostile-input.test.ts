@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import type { Problem } from '../harness/problem.ts';
-import { type RawAnswer, RawConnection } from '../harness/raw-http.ts';
-import { useStarted } from '../harness/use-stack.ts';
+import type { Problem } from '../harness/clients/problem.ts';
+import { type RawAnswer, RawConnection } from '../harness/clients/raw-http.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** What is sent, and what it is answered. `AUTH` stands for credentials, `NAME` for the request's id. */

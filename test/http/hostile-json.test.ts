@@ -1,9 +1,15 @@
 import { beforeAll, expect, test } from 'vitest';
-import { type Described, fillPath, readOperations } from '../harness/description.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem, type Problem } from '../harness/problem.ts';
-import { beginUpload, finishUpload, makeModel, partPath, putPart } from '../harness/uploads.ts';
-import { UNLIMITED, useStack } from '../harness/use-stack.ts';
+import { type Described, fillPath, readOperations } from '../harness/clients/description.ts';
+import { expectProblem, type Problem } from '../harness/clients/problem.ts';
+import {
+  beginUpload,
+  finishUpload,
+  makeModel,
+  partPath,
+  putPart,
+} from '../harness/clients/uploads.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { UNLIMITED, useStack } from '../harness/stacks/use-stack.ts';
 
 /** Bodies that no operation wants; these two keep any JSON, as it is. */
 const KEEPS_ANYTHING = ['/api/models/{mid}/parameters/{aid}', '/api/projects/{pid}/bookmarks'];

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { beforeAll, expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
-import { stackDatabaseUrl } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import type { Problem } from '../harness/problem.ts';
-import { type Job, openSession } from '../harness/remote.ts';
+import type { Problem } from '../harness/clients/problem.ts';
+import { stackDatabaseUrl } from '../harness/databases/database.ts';
+import { type Job, openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useProxiedStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useProxiedStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'a request whose client left before the answer', form => {

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem, type Problem } from '../harness/problem.ts';
-import { openSession } from '../harness/remote.ts';
+import { expectProblem, type Problem } from '../harness/clients/problem.ts';
+import { openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 type Fields = Record<string, string>;
 

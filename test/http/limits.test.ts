@@ -6,16 +6,11 @@ import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem, type Problem } from '../harness/problem.ts';
-import { addUsers } from '../harness/projects.ts';
-import { RawConnection } from '../harness/raw-http.ts';
-import { openSession, waitForEnd } from '../harness/remote.ts';
-import { missingPrograms } from '../harness/skip.ts';
-import { startStack } from '../harness/stack.ts';
-import { startParse, utf8 } from '../harness/tables.ts';
-import { TusClient } from '../harness/tus.ts';
+import { expectProblem, type Problem } from '../harness/clients/problem.ts';
+import { addUsers } from '../harness/clients/projects.ts';
+import { RawConnection } from '../harness/clients/raw-http.ts';
+import { startParse, utf8 } from '../harness/clients/tables.ts';
+import { TusClient } from '../harness/clients/tus.ts';
 import {
   beginUpload,
   finishUpload,
@@ -24,8 +19,13 @@ import {
   putPart,
   readUpload,
   someBytes,
-} from '../harness/uploads.ts';
-import { useRemoteStack, useStack, useStackDatabase } from '../harness/use-stack.ts';
+} from '../harness/clients/uploads.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useRemoteStack, useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const PROJECT_BYTES = 100_000;

@@ -3,14 +3,20 @@ import { connect, type Socket } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addUsers } from '../harness/projects.ts';
-import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { addUsers } from '../harness/clients/projects.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import {
+  type Job,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import type { Stack } from '../harness/stack.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import type { Stack } from '../harness/stacks/stack.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const MOST = 12;

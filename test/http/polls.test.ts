@@ -1,9 +1,9 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** Longer than any test may take: what is answered before was not held until then. It is the longest that there is. */

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findSchemathesis } from '../../scripts/programs.ts';
 import { isFull, steadySeed as seed } from '../faults/settings.ts';
-import { connectClient, isEnded, type Job } from '../harness/remote.ts';
-import { missingSchemathesis } from '../harness/schemathesis.ts';
+import { missingSchemathesis } from '../harness/clients/schemathesis.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { connectClient, isEnded, type Job } from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { makeSeeds } from './schemathesis/seeds.ts';
 

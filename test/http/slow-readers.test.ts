@@ -11,7 +11,7 @@ import { segments } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import type { JobSummary } from '../../shared/jobs/job-view.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('slow-readers');

@@ -4,12 +4,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { isFull } from '../faults/settings.ts';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { addUp, SseClients } from '../harness/clients/sse-clients.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { addUp, SseClients } from '../harness/sse-clients.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const COUNT = isFull ? 5_000 : 500;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
 import { skipTest } from '../harness/skip.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
 import { SECTIONS } from './cases/all.ts';
 import { LIMITED, LIMITS } from './cases/limited.ts';
 import type { Row } from './row.ts';

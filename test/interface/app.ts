@@ -11,7 +11,7 @@ import { generateSealKeys } from '../../shared/secrets/secrets.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { FreeSpace } from '../../shared/storage/free-space.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 
 export interface IdleApp {
   app: Express;

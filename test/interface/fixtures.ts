@@ -1,5 +1,5 @@
 import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
-import { type DrawnKind, drawFrame } from '../harness/draw-frames.ts';
+import { type DrawnKind, drawFrame } from '../harness/files/draw-frames.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { type Answer, type Credentials, type Options, send } from './send.ts';
 import type { World } from './world.ts';

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { expect } from 'vitest';
-import type { Problem } from '../harness/problem.ts';
+import type { Problem } from '../harness/clients/problem.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import type { Fixtures } from './fixtures.ts';
 import { type Answer, type Options, send } from './send.ts';

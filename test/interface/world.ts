@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Form } from '../harness/forms.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms, type SkipReason } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import type { Stack } from '../harness/stack.ts';
+import type { Form } from '../harness/stacks/forms.ts';
+import type { Stack } from '../harness/stacks/stack.ts';
 import { Description, type Document } from './description.ts';
 import { Fixtures } from './fixtures.ts';
 import type { Need } from './row.ts';

@@ -2,13 +2,13 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
-import { drawFrame, drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { makePng } from '../harness/make-png.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { openSession, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { drawFrame, drawFrames } from '../harness/files/draw-frames.ts';
+import { makePng } from '../harness/files/make-png.ts';
+import { openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 interface BadFrames {
   frames: { index: number; path: string; reason: string }[];

@@ -9,7 +9,7 @@ import { readConfig } from '../../shared/settings/config.ts';
 import type { WorkerContext } from '../../workers/context.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('dispatcher');

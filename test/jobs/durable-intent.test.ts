@@ -3,7 +3,7 @@ import { openDatabase } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import { updateLeasedQuietly } from '../../workers/engine/leased-updates.ts';
 import { claimJob } from '../harness/claim-job.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('durable');

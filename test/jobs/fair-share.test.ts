@@ -10,7 +10,7 @@ import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { dispatchWaiting, type Turns } from '../../workers/engine/dispatch-waiting.ts';
 import { withdrawSlots } from '../../workers/engine/heartbeat.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('fair-share');
 let database: Database;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
 import { accountOf, readFollowed } from '../../workers/batch/followed-jobs.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('followed');
 

@@ -19,7 +19,7 @@ import { releaseJob, updateLeased } from '../../workers/engine/leased-updates.ts
 import { renewLease } from '../../workers/engine/leases.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import { claimJob } from '../harness/claim-job.ts';
-import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
+import { startTestPostgres, type TestPostgres } from '../harness/databases/postgres-server.ts';
 
 const ENDED = Number(process.env.GROWN_ENDED ?? 1_000_000);
 const WAITING = 100_000;

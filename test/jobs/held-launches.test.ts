@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { readMetrics, sum } from '../harness/metrics.ts';
-import { openSession } from '../harness/remote.ts';
+import { openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { readMetrics, sum } from '../harness/stacks/metrics.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const MIB = 1 << 20;

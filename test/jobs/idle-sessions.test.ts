@@ -3,7 +3,7 @@ import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { endIdleSessions } from '../../workers/upkeep/sessions.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('idle_sessions');
 let database: Database;

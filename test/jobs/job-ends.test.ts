@@ -29,7 +29,7 @@ import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import copy from '../../workers/handlers/copy.ts';
 import type { SessionPool } from '../../workers/ssh/session-pool.ts';
 import { cancelJobsOfEndedSessions } from '../../workers/upkeep/sessions.ts';
-import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
+import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { makeWorkerContext } from '../harness/worker-context.ts';
 

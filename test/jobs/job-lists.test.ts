@@ -4,12 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
 import { RELEASE } from '../../shared/process/release.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { holderOf, type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import {
+  holderOf,
+  type Job,
+  launchAsync,
+  openSession,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 interface Page {
   items: (Job & { label: string | null; name: string | null })[];

@@ -5,7 +5,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { countJobs } from '../../workers/upkeep/job-statistics.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('job-statistics');
 const MINUTE = 60_000;

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { expectFlat, missingMemory, watchMemory } from '../harness/memory.ts';
-import { openSession } from '../harness/remote.ts';
+import { openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { expectFlat, missingMemory, watchMemory } from '../harness/stacks/memory.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 const MIB = 1 << 20;
 

@@ -28,8 +28,8 @@ import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import command from '../../workers/handlers/command.ts';
 import { claimJob } from '../harness/claim-job.ts';
-import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
+import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { makeWorkerContext } from '../harness/worker-context.ts';
 

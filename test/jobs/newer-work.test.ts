@@ -4,12 +4,12 @@ import { openDatabase } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { claimJob } from '../harness/claim-job.ts';
-import { openStackDatabase, stackDatabaseUrl } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase, stackDatabaseUrl } from '../harness/databases/database.ts';
+import { type Job, launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** The version of a command's payload in the next release. */

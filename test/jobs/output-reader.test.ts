@@ -7,7 +7,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import { chunks } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('output-reads');
 const MIB = 1 << 20;

@@ -7,7 +7,7 @@ import { newId } from '../../shared/ids.ts';
 import { readOutputStream } from '../../shared/jobs/output.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { OutputWriter } from '../../workers/output/output-writer.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 /** Lines of a command that prints for hours, each stored as it came. */
 const PART = Buffer.alloc(20_000, 'line ');

@@ -8,7 +8,7 @@ import { type OutputPiece, readOutput } from '../../shared/jobs/output.ts';
 import { readOutputTimes } from '../../shared/jobs/output-times.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { OutputWriter } from '../../workers/output/output-writer.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 /** The bytes of chunk rows that become an object. */
 const ROLLED_UP = 4 << 20;

@@ -8,7 +8,7 @@ import { newId } from '../../shared/ids.ts';
 import { readOutputStream } from '../../shared/jobs/output.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { OutputWriter } from '../../workers/output/output-writer.ts';
-import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
+import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('output-writer');
 let database: Database;

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
 import { isFull } from '../faults/settings.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { connectClient } from '../harness/remote.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { connectClient } from '../harness/hosts/remote.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** Jobs that are stored, all of one user and one session: what a query that reads more than one row would stumble on. */

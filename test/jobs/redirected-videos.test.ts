@@ -7,15 +7,15 @@ import {
   logInToConsole,
   openConsole,
   useChromium,
-} from '../harness/console-page.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { missingMinio, startMinio } from '../harness/minio.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { openSession, waitForEnd } from '../harness/remote.ts';
+} from '../harness/browser/console-page.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { missingMinio, startMinio } from '../harness/servers/minio.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startStack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 const missing = missingPrograms('sshd', 'ffmpeg', 'chromium') ?? missingMinio();
 

@@ -2,17 +2,17 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStackDatabase } from '../harness/database.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { parse, utf8 } from '../harness/clients/tables.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { whileLocked } from '../harness/databases/while-locked.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { parse, utf8 } from '../harness/tables.ts';
-import { makeModel } from '../harness/uploads.ts';
-import { useProxiedStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useProxiedStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { whileLocked } from '../harness/while-locked.ts';
 
 describeStack(missingPrograms('sshd', 'ffmpeg'), 'a job whose record is removed', form => {
   const { stack, client, sshd, proxy } = useProxiedStack(form);

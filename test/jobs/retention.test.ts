@@ -21,7 +21,7 @@ import { removeSegmentsOfEndedVideos } from '../../workers/upkeep/expired-rows.t
 import { endIdleUploads } from '../../workers/upkeep/idle-uploads.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { forgetLeftoverRuns, removeOldSessions } from '../../workers/upkeep/session-retention.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('retention');
 const DAYS = 30;

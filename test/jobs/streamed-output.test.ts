@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
 import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { removeExpiredStreamedOutput } from '../../workers/upkeep/expired-streamed-output.ts';
-import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
+import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('streamed');
 

@@ -12,8 +12,8 @@ import type { Handler } from '../../workers/context.ts';
 import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
-import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
+import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { makeWorkerContext } from '../harness/worker-context.ts';
 

@@ -12,7 +12,7 @@ import {
   cancelJobsOfSessionsEndedBefore,
 } from '../../workers/upkeep/sessions.ts';
 import { removeOldDeliveries } from '../../workers/upkeep/webhook-retention.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const MANY = 20_000;
 /** Rows that a step may read of a table where it has nothing to do. */

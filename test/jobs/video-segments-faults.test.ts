@@ -2,12 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
-import { describeStack } from '../harness/forms.ts';
-import { startCodeHost } from '../harness/pam-sshd.ts';
-import { addHost, openSession, waitForEnd } from '../harness/remote.ts';
-import { drawFilm, useSegmentedVideos } from '../harness/segmented-videos.ts';
+import { addUser } from '../harness/clients/users.ts';
+import { drawFilm, useSegmentedVideos } from '../harness/files/segmented-videos.ts';
+import { startCodeHost } from '../harness/hosts/pam-sshd.ts';
+import { addHost, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
-import { addUser } from '../harness/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults', form => {

@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { drawFrame } from '../harness/draw-frames.ts';
-import { describeForms } from '../harness/forms.ts';
-import { linkFrames, useSegmentedVideos } from '../harness/segmented-videos.ts';
+import { drawFrame } from '../harness/files/draw-frames.ts';
+import { linkFrames, useSegmentedVideos } from '../harness/files/segmented-videos.ts';
 import { missingPrograms } from '../harness/skip.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
 
 describeForms(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
   const stage = useSegmentedVideos(form);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { waitForEnd } from '../harness/remote.ts';
-import { useSegmentedVideos } from '../harness/segmented-videos.ts';
+import { useSegmentedVideos } from '../harness/files/segmented-videos.ts';
+import { waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
 
 /** Beside other tests, the help of another worker takes some. */
 const SECONDS = 15;

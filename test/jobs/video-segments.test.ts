@@ -10,15 +10,15 @@ import {
   digestPictures,
   listKeyFrames,
   psnrOf,
-} from '../harness/compare-videos.ts';
-import { placesOf, readLocalFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { readLabels } from '../harness/read-labels.ts';
-import { waitForEnd } from '../harness/remote.ts';
-import { linkFrames, useSegmentedVideos } from '../harness/segmented-videos.ts';
+} from '../harness/files/compare-videos.ts';
+import { placesOf, readLocalFrames } from '../harness/files/draw-frames.ts';
+import { readLabels } from '../harness/files/read-labels.ts';
+import { linkFrames, useSegmentedVideos } from '../harness/files/segmented-videos.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { AMPLE } from '../harness/files/video-limits.ts';
+import { waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { AMPLE } from '../harness/video-limits.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
 
 const FPS = 25;
 

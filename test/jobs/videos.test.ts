@@ -4,13 +4,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { probeVideo } from '../../demo/probe-video.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
 import { listSecrets } from '../../shared/secrets/redact.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeForms } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { holderOf, type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import {
+  holderOf,
+  type Job,
+  launchAsync,
+  openSession,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 interface Status {

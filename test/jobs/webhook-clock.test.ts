@@ -8,7 +8,7 @@ import { createLog } from '../../shared/process/log.ts';
 import { generateSealKeys, seal } from '../../shared/secrets/secrets.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { sendWebhooks } from '../../workers/webhooks/send-webhooks.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('webhook_clock');

@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { type Job, launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { startReceiver, type WebhookReceiver } from '../harness/servers/webhook-receiver.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack, useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { startReceiver, type WebhookReceiver } from '../harness/webhook-receiver.ts';
 
 interface Webhook {
   id: string;

@@ -12,7 +12,7 @@ import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { removeOldSessions } from '../../workers/upkeep/session-retention.ts';
 import { isFull } from '../faults/settings.ts';
 import { claimJob } from '../harness/claim-job.ts';
-import { startTestPostgres, type TestPostgres } from '../harness/postgres-server.ts';
+import { startTestPostgres, type TestPostgres } from '../harness/databases/postgres-server.ts';
 
 /** Scaled down from 100,000. */
 const JOBS_A_DAY = isFull ? 10_000 : 120;

@@ -7,8 +7,15 @@ import type { Client } from '../../servers/api-client.ts';
 import { MARKER } from '../../shared/installation/store-marker.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { describeStack } from '../harness/forms.ts';
-import { missingMinio, startMinio } from '../harness/minio.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import {
+  beginUpload,
+  makeModel,
+  partPath,
+  putPart,
+  someBytes,
+} from '../harness/clients/uploads.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import {
   addHost,
   connectClient,
@@ -16,14 +23,13 @@ import {
   openSession,
   readOutput,
   waitForEnd,
-} from '../harness/remote.ts';
+} from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { startProgram } from '../harness/run-program.ts';
+import { missingMinio, startMinio } from '../harness/servers/minio.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { makeTable } from '../harness/tables.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
-import { useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStarted } from '../harness/stacks/use-stack.ts';
 
 describeStack(missingPrograms('sshd') ?? missingMinio(), 'a backup of objects in S3', form => {
   const minio = useStarted(() => startMinio());

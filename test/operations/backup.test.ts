@@ -18,16 +18,28 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import {
+  beginUpload,
+  makeModel,
+  partPath,
+  putPart,
+  someBytes,
+} from '../harness/clients/uploads.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import {
+  type Job,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
+import { NEEDS_MOUNT } from '../harness/hosts/small-disk.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { NEEDS_MOUNT } from '../harness/small-disk.ts';
-import { makeTable } from '../harness/tables.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { beginUpload, makeModel, partPath, putPart, someBytes } from '../harness/uploads.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const WINDLASS = 'dist/cli/main.js';

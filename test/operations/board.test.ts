@@ -2,14 +2,14 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { Client } from '../../servers/api-client.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectNoFrame } from '../harness/no-frame.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { type Job, launchAsync, openSession } from '../harness/remote.ts';
+import { expectNoFrame } from '../harness/clients/no-frame.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { type Job, launchAsync, openSession } from '../harness/hosts/remote.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startStack } from '../harness/stack.ts';
-import { useRemoteStack, useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useRemoteStack, useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** More than the workers have asked the queue for when they are stopped. */

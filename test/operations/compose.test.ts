@@ -10,16 +10,16 @@ import { findFreePort } from '../../servers/free-port.ts';
 import { awaitExit, endChild, endWithThisProcess } from '../../servers/processes.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { SETTINGS } from '../../shared/settings/settings.ts';
-import { type ComposeService, readCompose } from '../harness/compose.ts';
-import { type BuiltImage, buildImage } from '../harness/dockerfile.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { describeUnless, missingPrograms, skipTest } from '../harness/skip.ts';
+import { type ComposeService, readCompose } from '../harness/stacks/compose.ts';
+import { type BuiltImage, buildImage } from '../harness/stacks/dockerfile.ts';
 import {
   type FleetLease,
   holdFleetServers,
   makeFleetSettings,
   missingFleet,
-} from '../harness/fleet-servers.ts';
-import { describeUnless, missingPrograms, skipTest } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+} from '../harness/stacks/fleet-servers.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const NOBODY = 65_534;

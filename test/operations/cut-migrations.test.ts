@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isIndexValid, pidOf, useMigrations } from '../harness/migrations.ts';
+import { isIndexValid, pidOf, useMigrations } from '../harness/databases/migrations.ts';
 
 const ROWS = 5_500;
 

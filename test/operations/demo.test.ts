@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { listProcesses, type ProcessEntry, readEnvironment } from '../../servers/processes.ts';
-import { missingFleet } from '../harness/fleet-servers.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { type ProgramEnd, startProgram } from '../harness/run-program.ts';
 import { describeUnless } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { missingFleet } from '../harness/stacks/fleet-servers.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const DEMO = 'dist/demo/main.js';

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 
 const root = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');

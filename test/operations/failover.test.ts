@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { expect, test } from 'vitest';
 import { finderOf } from '../../shared/database/primary.ts';
-import { describeForms } from '../harness/forms.ts';
+import { startReplicatedPostgres } from '../harness/databases/replicated-postgres.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import {
   addHost,
   connectClient,
@@ -11,13 +12,12 @@ import {
   launchAsync,
   openSession,
   waitForEnd,
-} from '../harness/remote.ts';
-import { startReplicatedPostgres } from '../harness/replicated-postgres.ts';
+} from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { startStack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
+import { startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeForms(missingPrograms('sshd'), 'a DATABASE_URL of two hosts', form => {

@@ -3,13 +3,13 @@ import { mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { endWithThisProcess } from '../../servers/processes.ts';
-import { makeAccount } from '../harness/accounts.ts';
+import { drawTerminal } from '../harness/browser/terminal-picture.ts';
+import { makeAccount } from '../harness/clients/accounts.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { readOwnEnvironment, startStack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { drawTerminal } from '../harness/terminal-picture.ts';
-import { useStarted } from '../harness/use-stack.ts';
+import { readOwnEnvironment, startStack } from '../harness/stacks/stack.ts';
+import { useStarted } from '../harness/stacks/use-stack.ts';
 
 const root = join(import.meta.dirname, '../..');
 

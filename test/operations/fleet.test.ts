@@ -6,18 +6,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
 import { listSecrets } from '../../shared/secrets/redact.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { openSession } from '../harness/hosts/remote.ts';
+import { type ProgramEnd, startProgram } from '../harness/run-program.ts';
+import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import {
   type FleetLease,
   holdFleetServers,
   makeFleetSettings,
   missingFleet,
-} from '../harness/fleet-servers.ts';
-import { openSession } from '../harness/remote.ts';
-import { type ProgramEnd, startProgram } from '../harness/run-program.ts';
-import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { findFreePorts, startStack, WORKERS_APART } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+} from '../harness/stacks/fleet-servers.ts';
+import { findFreePorts, startStack, WORKERS_APART } from '../harness/stacks/stack.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const WINDLASS = 'dist/cli/main.js';

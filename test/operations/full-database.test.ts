@@ -3,9 +3,9 @@ import { statSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { toWindlassError } from '../../api/http/to-windlass-error.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
-import { NEEDS_MOUNT } from '../harness/small-disk.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { NEEDS_MOUNT } from '../harness/hosts/small-disk.ts';
 
 const given = withDatabase('full');
 

@@ -7,7 +7,12 @@ import { openDatabase } from '../../shared/database/connect.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MIGRATIONS } from '../../shared/database/migrations/migration-files.ts';
 import { waitForSchema } from '../../shared/database/wait-for-schema.ts';
-import { isIndexValid, pidOf, readColumns, useMigrations } from '../harness/migrations.ts';
+import {
+  isIndexValid,
+  pidOf,
+  readColumns,
+  useMigrations,
+} from '../harness/databases/migrations.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { waitFor } from '../harness/wait-for.ts';
 

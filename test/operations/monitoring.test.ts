@@ -3,14 +3,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { API_METRICS, WORKER_METRICS } from '../../shared/process/metrics.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { readMetrics, sum } from '../harness/metrics.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { holderOf, type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import {
+  holderOf,
+  type Job,
+  launchAsync,
+  openSession,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { readMetrics, sum } from '../harness/stacks/metrics.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 type Readiness = {

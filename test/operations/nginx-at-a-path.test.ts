@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
-import { startNginx, startNginxAtPath } from '../harness/nginx.ts';
+import { startNginx, startNginxAtPath } from '../harness/servers/nginx.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 
 describeUnless(missingPrograms('nginx'), 'nginx as docs/operations.md has it for a path', () => {

@@ -1,16 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { logIn } from '../harness/browser-login.ts';
-import { missingFleet } from '../harness/fleet-servers.ts';
-import {
-  endApi,
-  type ProxiedFleet,
-  startProxiedFleet,
-  waitForApi,
-} from '../harness/proxied-fleet.ts';
-import { type Job, launchAsync, waitForEnd } from '../harness/remote.ts';
-import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { logIn } from '../harness/browser/browser-login.ts';
 import {
   beginUpload,
   digestField,
@@ -20,7 +11,16 @@ import {
   putPart,
   readUpload,
   someBytes,
-} from '../harness/uploads.ts';
+} from '../harness/clients/uploads.ts';
+import { type Job, launchAsync, waitForEnd } from '../harness/hosts/remote.ts';
+import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { missingFleet } from '../harness/stacks/fleet-servers.ts';
+import {
+  endApi,
+  type ProxiedFleet,
+  startProxiedFleet,
+  waitForApi,
+} from '../harness/stacks/proxied-fleet.ts';
 
 const PART_BYTES = 50 << 20;
 

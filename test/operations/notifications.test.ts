@@ -4,8 +4,8 @@ import { afterEach, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { createLog } from '../../shared/process/log.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('notifications');

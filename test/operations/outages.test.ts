@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { missingMinio, startMinio, type TestMinio } from '../harness/minio.ts';
-import { expectProblem } from '../harness/problem.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
 import {
   addHost,
   connectClient,
@@ -13,11 +12,12 @@ import {
   openSession,
   readOutput,
   waitForEnd,
-} from '../harness/remote.ts';
+} from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
+import { missingMinio, startMinio, type TestMinio } from '../harness/servers/minio.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { type Stack, startStack } from '../harness/stack.ts';
-import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
+import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** What is asked of a service whose dependency is away is answered within this. */

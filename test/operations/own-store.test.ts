@@ -2,11 +2,11 @@ import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
-import { describeStack } from '../harness/forms.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
 import { startProgram } from '../harness/run-program.ts';
-import { makeTable } from '../harness/tables.ts';
-import { makeModel } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 describeStack(undefined, 'an object store that is not that of the database', form => {
   const { stack, client } = useStack(form, { alone: 'its objects are moved away' });

@@ -1,16 +1,22 @@
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { generateSealKeys } from '../../shared/secrets/secrets.ts';
-import { readSettings } from '../harness/database.ts';
-import { describeForms } from '../harness/forms.ts';
-import { startPgBouncer } from '../harness/pgbouncer.ts';
-import { startTestPostgres } from '../harness/postgres-server.ts';
-import { addHost, connectClient, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { readSettings } from '../harness/databases/database.ts';
+import { startPgBouncer } from '../harness/databases/pgbouncer.ts';
+import { startTestPostgres } from '../harness/databases/postgres-server.ts';
+import {
+  addHost,
+  connectClient,
+  launchAsync,
+  openSession,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { startStack } from '../harness/stack.ts';
-import { useStarted } from '../harness/use-stack.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useStarted } from '../harness/stacks/use-stack.ts';
 
 const NEEDED = missingPrograms('pgbouncer', 'sshd');
 /** What an operator may have added: then PgBouncer refuses nothing, and keeps nothing. */

@@ -7,27 +7,7 @@ import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { MIGRATIONS, readMigrations } from '../../shared/database/migrations/migration-files.ts';
 import { generateSealKeys } from '../../shared/secrets/secrets.ts';
-import { startTestPostgres } from '../harness/postgres-server.ts';
-import {
-  buildPreviousRelease,
-  hasCommit,
-  isAncestor,
-  missingPreviousRelease,
-  PREVIOUS_RELEASE,
-} from '../harness/previous-release.ts';
-import { expectProblem } from '../harness/problem.ts';
-import {
-  addHost,
-  type Job,
-  launchAsync,
-  openSession,
-  readOutput,
-  waitForEnd,
-} from '../harness/remote.ts';
-import { type RunningProgram, startProgram } from '../harness/run-program.ts';
-import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import {
   beginUpload,
   finishUpload,
@@ -36,8 +16,28 @@ import {
   putPart,
   readUpload,
   someBytes,
-} from '../harness/uploads.ts';
-import { useStarted } from '../harness/use-stack.ts';
+} from '../harness/clients/uploads.ts';
+import { startTestPostgres } from '../harness/databases/postgres-server.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import {
+  addHost,
+  type Job,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
+import { type RunningProgram, startProgram } from '../harness/run-program.ts';
+import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import {
+  buildPreviousRelease,
+  hasCommit,
+  isAncestor,
+  missingPreviousRelease,
+  PREVIOUS_RELEASE,
+} from '../harness/stacks/previous-release.ts';
+import { useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const missing = missingPrograms('sshd') ?? missingPreviousRelease();

@@ -2,14 +2,20 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
-import { stackDatabaseUrl } from '../harness/database.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { type Job, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { stackDatabaseUrl } from '../harness/databases/database.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import {
+  type Job,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startStack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const WINDLASS = 'dist/cli/main.js';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'windlass retention', form => {

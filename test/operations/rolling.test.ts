@@ -2,16 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { missingFleet } from '../harness/fleet-servers.ts';
-import {
-  endApi,
-  type ProxiedFleet,
-  startProxiedFleet,
-  waitForApi,
-} from '../harness/proxied-fleet.ts';
-import { type Job, readOutput, waitForEnd } from '../harness/remote.ts';
-import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { WORKERS_APART } from '../harness/stack.ts';
 import {
   beginUpload,
   digestField,
@@ -19,7 +9,17 @@ import {
   partPath,
   putPart,
   readUpload,
-} from '../harness/uploads.ts';
+} from '../harness/clients/uploads.ts';
+import { type Job, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
+import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { missingFleet } from '../harness/stacks/fleet-servers.ts';
+import {
+  endApi,
+  type ProxiedFleet,
+  startProxiedFleet,
+  waitForApi,
+} from '../harness/stacks/proxied-fleet.ts';
+import { WORKERS_APART } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const KINDS = ['remote', 'video', 'parse', 'upkeep'].map(kind => `windlass-worker-${kind}`);

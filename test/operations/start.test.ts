@@ -9,10 +9,10 @@ import { findFreePort } from '../../servers/free-port.ts';
 import { listProcesses } from '../../servers/processes.ts';
 import { seal, unseal } from '../../shared/secrets/secrets.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import { copyCluster } from '../harness/cluster-template.ts';
+import { copyCluster } from '../harness/databases/cluster-template.ts';
+import { makeTempDir, type TempDir } from '../harness/files/temp-dir.ts';
 import { type ProgramEnd, startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingRoot } from '../harness/skip.ts';
-import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const WINDLASS = 'dist/cli/main.js';

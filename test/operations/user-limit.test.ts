@@ -2,16 +2,22 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeTable, startParse, utf8 } from '../harness/clients/tables.ts';
+import {
+  beginUpload,
+  makeModel,
+  partPath,
+  putPart,
+  readUpload,
+} from '../harness/clients/uploads.ts';
+import { addUser } from '../harness/clients/users.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTable, startParse, utf8 } from '../harness/tables.ts';
-import { beginUpload, makeModel, partPath, putPart, readUpload } from '../harness/uploads.ts';
-import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
-import { addUser } from '../harness/users.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const MIB = 1 << 20;

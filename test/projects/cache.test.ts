@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addUsers, makeProject, PEOPLE, type People } from '../harness/projects.ts';
-import { type Job, openSession, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { addUsers, makeProject, PEOPLE, type People } from '../harness/clients/projects.ts';
+import { whileLocked } from '../harness/databases/while-locked.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import { type Job, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack, useStackDatabase } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import { whileLocked } from '../harness/while-locked.ts';
 
 interface Entries {
   items: { key: string; type: string; size: number; frames: number | null }[];

@@ -18,7 +18,7 @@ import {
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { purgeDeletedProjects } from '../../workers/upkeep/deleted-projects.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('purge');

@@ -29,7 +29,7 @@ import { S3Store } from '../../shared/storage/s3-store.ts';
 import { findReferenced } from '../../workers/upkeep/object-references.ts';
 import { OrphanCollector } from '../../workers/upkeep/orphaned-objects.ts';
 import { DeletionSweep } from '../../workers/upkeep/pending-deletions.ts';
-import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
+import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('objects');
 const log = createLog({ level: 'silent', name: 'test' });

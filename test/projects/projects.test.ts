@@ -1,11 +1,17 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addUsers, makeModel, makeProject, PEOPLE, type People } from '../harness/projects.ts';
-import { useStarted } from '../harness/use-stack.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import {
+  addUsers,
+  makeModel,
+  makeProject,
+  PEOPLE,
+  type People,
+} from '../harness/clients/projects.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 interface Acl {

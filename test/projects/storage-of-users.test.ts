@@ -21,7 +21,7 @@ import {
   countStorage,
   forgetStorageOfRemoved,
 } from '../../workers/upkeep/user-storage.ts';
-import { untilLocked, withDatabase } from '../harness/migrated-database.ts';
+import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('storage');
 const stopping = new AbortController().signal;

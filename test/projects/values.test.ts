@@ -2,10 +2,16 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addUsers, makeModel, makeProject, PEOPLE, type People } from '../harness/projects.ts';
-import { useStarted } from '../harness/use-stack.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import {
+  addUsers,
+  makeModel,
+  makeProject,
+  PEOPLE,
+  type People,
+} from '../harness/clients/projects.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStarted } from '../harness/stacks/use-stack.ts';
 
 const MB = 1 << 20;
 /** What a value that went through a parser would lose. */

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listProcesses, readEnvironment } from '../../servers/processes.ts';
-import { makeAccount } from '../harness/accounts.ts';
-import { expectProblem } from '../harness/problem.ts';
+import { makeAccount } from '../harness/clients/accounts.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import {
   addHost,
   type Job,
@@ -11,11 +11,11 @@ import {
   openSession,
   readOutput,
   waitForEnd,
-} from '../harness/remote.ts';
+} from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { startStack } from '../harness/stack.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const skip = missingRoot() ?? missingPrograms('sshd');

@@ -1,12 +1,12 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Account, makeAccount, type ShellName } from '../harness/accounts.ts';
-import { addHost } from '../harness/remote.ts';
+import { type Account, makeAccount, type ShellName } from '../harness/clients/accounts.ts';
+import { addHost } from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { startStack } from '../harness/stack.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 interface Answer {

@@ -22,9 +22,9 @@ import { ReleaseJob } from '../../workers/engine/release-job.ts';
 import batchHandler from '../../workers/handlers/batch.ts';
 import type { OutputWriter } from '../../workers/output/output-writer.ts';
 import type { RemoteSession } from '../../workers/ssh/remote-session.ts';
-import { LocalExec } from '../harness/local-exec.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { LocalExec } from '../harness/hosts/local-exec.ts';
 
 const given = withDatabase('batch-visits');
 const scratch = makeTempDir('batch-visits');

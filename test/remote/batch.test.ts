@@ -12,12 +12,12 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
-import { startCommandLine } from '../harness/command-line.ts';
-import { describeStack } from '../harness/forms.ts';
-import { type Job, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { startCommandLine } from '../harness/clients/command-line.ts';
+import { type Job, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
+import { startSlurm } from '../harness/hosts/slurm.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startSlurm } from '../harness/slurm.ts';
-import { useRemoteStack, useStackDatabase, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStackDatabase, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 interface BatchJob extends Job {

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
-import { describeStack } from '../harness/forms.ts';
-import { type Job, waitForEnd } from '../harness/remote.ts';
-import { makeEntry, startSftpServer } from '../harness/sftp-server.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useStack, useStarted } from '../harness/use-stack.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { type Job, waitForEnd } from '../harness/hosts/remote.ts';
+import { makeEntry, startSftpServer } from '../harness/hosts/sftp-server.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 const PASSWORD = 'a password';
 /** LIMIT_OUTPUT_BYTES. */

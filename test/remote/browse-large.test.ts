@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import type { FileEntry } from 'ssh2';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectFlat, missingMemory, watchMemory } from '../harness/memory.ts';
-import { openSession } from '../harness/remote.ts';
-import { makeEntry, startSftpServer } from '../harness/sftp-server.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { openSession } from '../harness/hosts/remote.ts';
+import { makeEntry, startSftpServer } from '../harness/hosts/sftp-server.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { expectFlat, missingMemory, watchMemory } from '../harness/stacks/memory.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 /** Files in a large folder. */
 const FILES = 100_000;

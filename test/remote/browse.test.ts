@@ -1,13 +1,13 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { openSession } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 interface Listing {
   path: string;

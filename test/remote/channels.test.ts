@@ -1,12 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { addHost, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import {
+  addHost,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd', 'ffmpeg'), 'hosts that open few channels', form => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
 import {
   addHost,
   isEnded,
@@ -7,10 +6,11 @@ import {
   launchAsync,
   openSession,
   waitForEnd,
-} from '../harness/remote.ts';
+} from '../harness/hosts/remote.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
-import { useProxiedStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useProxiedStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** Workers that take remote jobs, on either form. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { addHost, openSession } from '../harness/remote.ts';
+import { addHost, openSession } from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { startStack } from '../harness/stack.ts';
-import { useStack, useStarted } from '../harness/use-stack.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 describeUnless(missingPrograms('sshd'), 'a host that takes one login at a time', () => {
   const sshd = useStarted(() => startTestSshd({ lines: ['MaxStartups 1'] }));

@@ -10,14 +10,20 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Account, makeAccount } from '../harness/accounts.ts';
-import { drawFrames } from '../harness/draw-frames.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addHost, launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { type Account, makeAccount } from '../harness/clients/accounts.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { drawFrames } from '../harness/files/draw-frames.ts';
+import {
+  addHost,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const skip = missingRoot() ?? missingPrograms('sshd', 'ffmpeg');

@@ -18,9 +18,9 @@ import { abortable } from '../../shared/process/abort.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { type PollLimits, pollBatchHosts } from '../../workers/batch/poller.ts';
 import { endPoll, followHost } from '../../workers/batch/polls.ts';
-import { LocalExec } from '../harness/local-exec.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { LocalExec } from '../harness/hosts/local-exec.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('ended-batch-jobs');

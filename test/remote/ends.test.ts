@@ -5,11 +5,17 @@ import { listProcesses, signalProcess } from '../../servers/processes.ts';
 import { type FaultHost, withHost } from '../faults/fault-host.ts';
 import { expectForgotten } from '../faults/host-state.ts';
 import { GONE_MS, makeMark, makeTree } from '../faults/stubborn-processes.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { holderOf, type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import {
+  holderOf,
+  type Job,
+  launchAsync,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'commands that are ended', form => {

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findMarked, makeMark } from '../faults/stubborn-processes.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession, readOutput } from '../harness/remote.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { launchAsync, openSession, readOutput } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'the run of a session whose credential is erased', form => {

@@ -8,14 +8,14 @@ import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
 import { removeListedRuns } from '../../workers/runs/finished-runs.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 import {
   AgentHarness,
   collect,
   listRuns,
   processesOf,
   runDirectory,
-} from '../harness/agent-harness.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+} from '../harness/hosts/agent-harness.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('finished-runs');

@@ -8,9 +8,14 @@ import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/process/log.ts';
 import type { AgentClient } from '../../workers/host-agent/client.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
-import { AgentHarness, listRuns, processesOf, runDirectory } from '../harness/agent-harness.ts';
-import type { LocalExec } from '../harness/local-exec.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
+import {
+  AgentHarness,
+  listRuns,
+  processesOf,
+  runDirectory,
+} from '../harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../harness/hosts/local-exec.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const given = withDatabase('finished-runs-sweep');

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { makeKeyPair } from '../../servers/key-pair.ts';
-import { describeStack } from '../harness/forms.ts';
-import { missingMemory, watchMemory } from '../harness/memory.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { missingMemory, watchMemory } from '../harness/stacks/memory.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 const MIB = 1 << 20;
 /** The limit, and what the kernel's buffers of both ends take of what nobody reads. */

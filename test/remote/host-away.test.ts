@@ -1,7 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
 import {
   addHost,
   historyOf,
@@ -10,10 +9,11 @@ import {
   launchAsync,
   openSession,
   waitForEnd,
-} from '../harness/remote.ts';
+} from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { useRemoteStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'a host that is away', form => {

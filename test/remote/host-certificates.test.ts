@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import {
   certifiedHost,
   certifyHost,
   type KeyFile,
   makeKeyFile,
-} from '../harness/host-authority.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { fingerprintOf } from '../harness/recording-server.ts';
-import { launchAsync, waitForEnd } from '../harness/remote.ts';
+} from '../harness/hosts/host-authority.ts';
+import { launchAsync, waitForEnd } from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
+import { fingerprintOf } from '../harness/servers/recording-server.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useStack, useStackDatabase, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStackDatabase, useStarted } from '../harness/stacks/use-stack.ts';
 
 interface Host {
   keys: string[];

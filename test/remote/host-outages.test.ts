@@ -7,11 +7,11 @@ import { launchEndlessCount, launchSurely } from '../faults/counting-commands.ts
 import { type FaultHost, withHost } from '../faults/fault-host.ts';
 import { drawLongFilm, expectWholeVideo, startVideo } from '../faults/long-videos.ts';
 import { isFull, withSeed } from '../faults/settings.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** What it may take after a fault is gone until everything works again. */

@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
 /** Octal escapes for printf, and the bytes that they are. */
 const SCRIPT = String.raw`printf 'a\n\nevent: state\ndata: {"state":"failed"}\nid: 9-9\n\n\r\r\000\033[2J\302\205\377\357\273\277end'`;

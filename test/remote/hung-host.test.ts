@@ -5,11 +5,11 @@ import { listProcesses, readEnvironment, signalProcess } from '../../servers/pro
 import { type FaultHost, withHost } from '../faults/fault-host.ts';
 import { expectForgotten } from '../faults/host-state.ts';
 import { makeTree } from '../faults/stubborn-processes.ts';
-import { describeStack } from '../harness/forms.ts';
-import { makeHungDisk } from '../harness/hung-disk.ts';
-import { type Job, launchAsync, openSession, waitForEnd } from '../harness/remote.ts';
+import { makeHungDisk } from '../harness/hosts/hung-disk.ts';
+import { type Job, launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack, useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'a host whose agent hangs', form => {

@@ -2,13 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack, useStackDatabase, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStackDatabase, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'hosts behind jump hosts', form => {

@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { listProcesses, readEnvironment, signalProcess } from '../../servers/processes.ts';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** What an OOM killer or a reaper of old processes may do. */

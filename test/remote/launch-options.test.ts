@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addHost, type Job, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { addHost, type Job, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { useStack, useStarted } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStarted } from '../harness/stacks/use-stack.ts';
 
 interface Result {
   output: string;

@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { type Account, makeAccount } from '../harness/accounts.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addHost, type Job } from '../harness/remote.ts';
+import { type Account, makeAccount } from '../harness/clients/accounts.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { addHost, type Job } from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 interface Opened {
   sid: string;

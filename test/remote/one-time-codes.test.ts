@@ -1,14 +1,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { type CodeHost, startCodeHost } from '../harness/pam-sshd.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addHost, type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
-import { drawFilm } from '../harness/segmented-videos.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { drawFilm } from '../harness/files/segmented-videos.ts';
+import { type CodeHost, startCodeHost } from '../harness/hosts/pam-sshd.ts';
+import { addHost, type Job, launchAsync, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 interface Challenge {

@@ -6,9 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
 import { isFull } from '../faults/settings.ts';
-import { describeForms } from '../harness/forms.ts';
-import { makeKeystream, writeKeystreamProgram } from '../harness/keystream.ts';
-import { expectFlat, missingMemory, watchMemory } from '../harness/memory.ts';
+import { makeKeystream, writeKeystreamProgram } from '../harness/hosts/keystream.ts';
 import {
   isEnded,
   type Job,
@@ -16,9 +14,11 @@ import {
   openSession,
   readOutput,
   waitForEnd,
-} from '../harness/remote.ts';
+} from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
+import { expectFlat, missingMemory, watchMemory } from '../harness/stacks/memory.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const MIB = 1 << 20;

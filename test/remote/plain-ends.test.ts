@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
 import { findMarked, GONE_MS, makeMark } from '../faults/stubborn-processes.ts';
-import { type Account, makeAccount } from '../harness/accounts.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
+import { type Account, makeAccount } from '../harness/clients/accounts.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import {
   addHost,
   connectClient,
@@ -11,10 +10,11 @@ import {
   openSession,
   readOutput,
   waitForEnd,
-} from '../harness/remote.ts';
+} from '../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms, missingRoot } from '../harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../harness/sshd.ts';
-import type { Stack } from '../harness/stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import type { Stack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** sshd passes signals on to commands that are not forced ones, which the harness's are where it makes no account. */

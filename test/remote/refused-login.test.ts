@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { type RecordingServer, startRecordingServer } from '../harness/recording-server.ts';
-import { startTcpProxy } from '../harness/tcp-proxy.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useStack, useStarted } from '../harness/use-stack.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { type RecordingServer, startRecordingServer } from '../harness/servers/recording-server.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'a login that is refused later', form => {

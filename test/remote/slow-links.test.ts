@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type FaultHost, withHost } from '../faults/fault-host.ts';
-import { describeStack } from '../harness/forms.ts';
-import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { type Job, launchAsync, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const RATE = 2_000_000;

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
 import { withHost } from '../faults/fault-host.ts';
 import { findMarked, makeMark } from '../faults/stubborn-processes.ts';
-import { describeStack } from '../harness/forms.ts';
-import { launchAsync, readOutput, waitForEnd } from '../harness/remote.ts';
+import { launchAsync, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const LIMITS = {

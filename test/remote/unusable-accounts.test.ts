@@ -3,15 +3,15 @@ import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { type Account, makeAccount, type ShellName } from '../harness/accounts.ts';
-import { hideProc, missingHiddenProc } from '../harness/hidden-proc.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addHost } from '../harness/remote.ts';
+import { type Account, makeAccount, type ShellName } from '../harness/clients/accounts.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { hideProc, missingHiddenProc } from '../harness/hosts/hidden-proc.ts';
+import { addHost } from '../harness/hosts/remote.ts';
+import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms, missingRoot, skipTest } from '../harness/skip.ts';
-import { startTestSshd } from '../harness/sshd.ts';
-import { startStack } from '../harness/stack.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 interface Case {
   what: string;

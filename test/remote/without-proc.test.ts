@@ -2,12 +2,12 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findMarked, makeMark } from '../faults/stubborn-processes.ts';
-import { describeStack } from '../harness/forms.ts';
-import { hideProc, missingHiddenProc } from '../harness/hidden-proc.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/remote.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { hideProc, missingHiddenProc } from '../harness/hosts/hidden-proc.ts';
+import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { useRemoteStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const skip = missingPrograms('sshd') ?? missingHiddenProc();

@@ -1,10 +1,10 @@
 import { test } from 'vitest';
 import { launchEndlessCount } from '../faults/counting-commands.ts';
 import { type FaultHost, withHost } from '../faults/fault-host.ts';
-import { describeForms } from '../harness/forms.ts';
-import { holderOf, openSession, readOutput } from '../harness/remote.ts';
+import { holderOf, openSession, readOutput } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 /** What it may take after a fault until everything works again. */

@@ -14,12 +14,12 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { lockOf } from '../../shared/jobs/fair-share.ts';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { openSession } from '../harness/remote.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { useProxiedStack, useStackDatabase } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useProxiedStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'files written to a host', form => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { PLANTED_FAULTS, plant } from './planted-faults.ts';
 import { runSchedule } from './schedules.ts';
 import { scheduleOf, search, shrink } from './search.ts';

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { readFile } from '../../workers/parsers/formats/read-file.ts';
-import { parseConfined } from '../harness/hostile-files.ts';
-import { parseTable } from '../harness/parsed-table.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { parseTable } from '../harness/clients/parsed-table.ts';
+import { parseConfined } from '../harness/files/hostile-files.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 
 const directory = makeTempDir('compressed');
 afterAll(() => directory.remove());

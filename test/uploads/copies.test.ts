@@ -3,10 +3,7 @@ import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { holderOf, type Job, openSession, waitForEnd } from '../harness/remote.ts';
-import { missingPrograms } from '../harness/skip.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import {
   beginUpload,
   finishUpload,
@@ -16,8 +13,11 @@ import {
   readUpload,
   sha256,
   someBytes,
-} from '../harness/uploads.ts';
-import { useProxiedStack } from '../harness/use-stack.ts';
+} from '../harness/clients/uploads.ts';
+import { holderOf, type Job, openSession, waitForEnd } from '../harness/hosts/remote.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useProxiedStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(missingPrograms('sshd'), 'copies into an upload', form => {

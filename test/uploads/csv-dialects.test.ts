@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
 import { PARSERS } from '../../shared/uploads/parsers.ts';
 import { makeTable } from '../../workers/parsers/csv/make-table.ts';
-import { parseTable } from '../harness/parsed-table.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { parseTable } from '../harness/clients/parsed-table.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 
 const directory = makeTempDir('csv-dialects');
 afterAll(() => directory.remove());

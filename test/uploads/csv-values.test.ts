@@ -3,8 +3,8 @@ import { isExact } from '../../api/tables/encode-value.ts';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import type { ParserParameters } from '../../shared/uploads/parsers.ts';
 import { makeTable } from '../../workers/parsers/csv/make-table.ts';
-import { parseTable } from '../harness/parsed-table.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { parseTable } from '../harness/clients/parsed-table.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 
 /** CSV_FILES=10000 tries as many; CSV_SEED begins elsewhere. */
 const FILES = Number(process.env.CSV_FILES ?? 100);

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { waitForEnd } from '../harness/remote.ts';
-import { parse, type RowsPage, startParse, utf8 } from '../harness/tables.ts';
-import { makeModel, readUpload } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { parse, type RowsPage, startParse, utf8 } from '../harness/clients/tables.ts';
+import { makeModel, readUpload } from '../harness/clients/uploads.ts';
+import { waitForEnd } from '../harness/hosts/remote.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'uploads that make no table', form => {

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import type { FileParserName } from '../../shared/uploads/parsers.ts';
-import { parseFile } from '../harness/parsed-file.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { parseFile } from '../harness/clients/parsed-file.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 
 const directory = makeTempDir('file-kinds');
 afterAll(() => directory.remove());

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
-import { describeStack } from '../harness/forms.ts';
-import { makeWorkbook } from '../harness/make-workbook.ts';
-import { makeZip } from '../harness/make-zip.ts';
-import { makeArray, makeTable, parse, type RowsPage, utf8 } from '../harness/tables.ts';
-import { makeModel } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { makeArray, makeTable, parse, type RowsPage, utf8 } from '../harness/clients/tables.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
+import { makeWorkbook } from '../harness/files/make-workbook.ts';
+import { makeZip } from '../harness/files/make-zip.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 interface Slice {
   shape: number[];

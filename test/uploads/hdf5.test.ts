@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { missingReaders, runReader } from '../harness/format-readers.ts';
-import { damage, expectBounded, parseConfined } from '../harness/hostile-files.ts';
-import { type ParsedFile, parseFile } from '../harness/parsed-file.ts';
+import { type ParsedFile, parseFile } from '../harness/clients/parsed-file.ts';
+import { missingReaders, runReader } from '../harness/files/format-readers.ts';
+import { damage, expectBounded, parseConfined } from '../harness/files/hostile-files.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { describeUnless } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
 
 const directory = makeTempDir('hdf5');
 afterAll(() => directory.remove());

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { parquetMetadata } from 'hyparquet';
 import { afterAll, expect, test } from 'vitest';
 import { makeHistogram } from '../../api/tables/histogram.ts';
-import { parseFile } from '../harness/parsed-file.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { parseFile } from '../harness/clients/parsed-file.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 
 const directory = makeTempDir('histograms');
 afterAll(() => directory.remove());

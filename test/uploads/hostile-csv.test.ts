@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ColumnType } from '../../shared/uploads/parsers.ts';
 import { runTableChild } from '../../workers/parsers/table/run-child.ts';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
-import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
+import { makeTempDir, type TempDir } from '../harness/files/temp-dir.ts';
 
 /** `npm run test:faults` sends them at their real size. */
 const FULL = process.env.FAULTS === 'full';

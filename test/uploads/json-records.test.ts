@@ -6,8 +6,8 @@ import { afterAll, expect, test } from 'vitest';
 import { isExact } from '../../api/tables/encode-value.ts';
 import { findProgram } from '../../scripts/programs.ts';
 import { readFile } from '../../workers/parsers/formats/read-file.ts';
-import { parseTable } from '../harness/parsed-table.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
+import { parseTable } from '../harness/clients/parsed-table.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 
 const directory = makeTempDir('json-records');
 afterAll(() => directory.remove());

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import {
   beginUpload,
   finishUpload,
@@ -11,8 +9,10 @@ import {
   putPart,
   readUpload,
   someBytes,
-} from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+} from '../harness/clients/uploads.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 const MAX_PARTS = 100_000;
 

@@ -3,8 +3,7 @@ import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { describeForms } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import {
   beginUpload,
   digestField,
@@ -14,8 +13,9 @@ import {
   readUpload,
   sha256,
   someBytes,
-} from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+} from '../harness/clients/uploads.ts';
+import { describeForms } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const LARGE = 64 << 20;

@@ -15,7 +15,7 @@ import { newId } from '../../shared/ids.ts';
 import type { MadeArtifact } from '../../workers/parsers/parser.ts';
 import { promoteArtifacts } from '../../workers/parsers/promote-artifacts.ts';
 import { evictViews, lockViews } from '../../workers/parsers/table/view-quota.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const MB = 1 << 20;
 const given = withDatabase('promotions');

@@ -2,12 +2,12 @@ import { type IncomingMessage, get as open } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, expect, test } from 'vitest';
-import { logIn } from '../harness/browser-login.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { makeTable } from '../harness/tables.ts';
-import { makeModel } from '../harness/uploads.ts';
-import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { logIn } from '../harness/browser/browser-login.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { outlastBrevity } from '../harness/wait-for.ts';
 
 const ARROW = 'application/vnd.apache.arrow.stream';

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { waitForEnd } from '../harness/remote.ts';
-import { makeTable } from '../harness/tables.ts';
-import { makeModel } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { makeTable } from '../harness/clients/tables.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
+import { waitForEnd } from '../harness/hosts/remote.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 
 interface Series {
   x: string;

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findDescendants } from '../../servers/processes.ts';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
-import { parseConfined } from '../harness/hostile-files.ts';
-import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
+import { parseConfined } from '../harness/files/hostile-files.ts';
+import { makeTempDir, type TempDir } from '../harness/files/temp-dir.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 let directory: TempDir;

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addUsers } from '../harness/projects.ts';
-import { waitForEnd } from '../harness/remote.ts';
-import { type Metadata, makeTable, parse, type RowsPage, utf8 } from '../harness/tables.ts';
-import { makeModel, readUpload, someBytes } from '../harness/uploads.ts';
-import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { addUsers } from '../harness/clients/projects.ts';
+import { type Metadata, makeTable, parse, type RowsPage, utf8 } from '../harness/clients/tables.ts';
+import { makeModel, readUpload, someBytes } from '../harness/clients/uploads.ts';
+import { waitForEnd } from '../harness/hosts/remote.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { outlastBrevity } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'tables and files over HTTP', form => {

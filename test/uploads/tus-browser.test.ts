@@ -5,16 +5,16 @@ import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { describeStack } from '../harness/forms.ts';
-import { bundleForPage } from '../harness/page-script.ts';
+import { bundleForPage } from '../harness/browser/page-script.ts';
+import { makeModel, readUpload } from '../harness/clients/uploads.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
-import { startTcpProxy, type TcpProxy } from '../harness/tcp-proxy.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
-import { makeModel, readUpload } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-const CLIENTS = fileURLToPath(new URL('../harness/tus-clients.mjs', import.meta.url));
+const CLIENTS = fileURLToPath(new URL('../harness/clients/tus-clients.mjs', import.meta.url));
 const guide = readFileSync(new URL('../../docs/guide.md', import.meta.url), 'utf8');
 /** The guide's script that begins so. */
 const scriptOf = (begin: string) =>

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { TusClient } from '../harness/tus.ts';
-import { makeModel, readUpload, someBytes } from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { TusClient } from '../harness/clients/tus.ts';
+import { makeModel, readUpload, someBytes } from '../harness/clients/uploads.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const MB = 1 << 20;

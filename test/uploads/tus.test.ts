@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { openStackDatabase } from '../harness/database.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem } from '../harness/problem.ts';
-import { addUsers } from '../harness/projects.ts';
-import { RawConnection } from '../harness/raw-http.ts';
-import { waitForEnd } from '../harness/remote.ts';
-import type { RowsPage } from '../harness/tables.ts';
-import { TusClient } from '../harness/tus.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
+import { addUsers } from '../harness/clients/projects.ts';
+import { RawConnection } from '../harness/clients/raw-http.ts';
+import type { RowsPage } from '../harness/clients/tables.ts';
+import { TusClient } from '../harness/clients/tus.ts';
 import {
   finishUpload,
   makeModel,
@@ -15,8 +12,11 @@ import {
   putPart,
   readUpload,
   someBytes,
-} from '../harness/uploads.ts';
-import { useStack } from '../harness/use-stack.ts';
+} from '../harness/clients/uploads.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
+import { waitForEnd } from '../harness/hosts/remote.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'uploads by tus 1.0', form => {

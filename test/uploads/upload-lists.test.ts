@@ -5,7 +5,7 @@ import { selectUploadsOf } from '../../api/uploads/select-uploads.ts';
 import { toUploadSummary } from '../../api/uploads/upload-record.ts';
 import { jobs, members, models, projects, uploads } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { withDatabase } from '../harness/migrated-database.ts';
+import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('upload_lists');
 

@@ -1,12 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
-import { describeStack } from '../harness/forms.ts';
-import { expectProblem, type Problem } from '../harness/problem.ts';
-import { addUsers } from '../harness/projects.ts';
-import { waitForEnd } from '../harness/remote.ts';
-import { utf8 } from '../harness/tables.ts';
-import { TusClient } from '../harness/tus.ts';
+import { expectProblem, type Problem } from '../harness/clients/problem.ts';
+import { addUsers } from '../harness/clients/projects.ts';
+import { utf8 } from '../harness/clients/tables.ts';
+import { TusClient } from '../harness/clients/tus.ts';
 import {
   beginUpload,
   finishUpload,
@@ -16,8 +14,10 @@ import {
   readUpload,
   sha256,
   someBytes,
-} from '../harness/uploads.ts';
-import { useStack, useStackDatabase } from '../harness/use-stack.ts';
+} from '../harness/clients/uploads.ts';
+import { waitForEnd } from '../harness/hosts/remote.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 describeStack(undefined, 'uploads', form => {

@@ -5,7 +5,7 @@ import { openDuckdb, query, readParquet } from '../../workers/parsers/table/duck
 import type { ViewRequest } from '../../workers/parsers/table/protocol.ts';
 import { runTableChild } from '../../workers/parsers/table/run-child.ts';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
-import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
+import { makeTempDir, type TempDir } from '../harness/files/temp-dir.ts';
 
 let directory: TempDir;
 let input: string;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDuckdb, query, readParquet } from '../../workers/parsers/table/duckdb.ts';
 import { runTableChild } from '../../workers/parsers/table/run-child.ts';
 import { giveToDecoder } from '../../workers/sandbox/scratch-dir.ts';
-import { makeTempDir, type TempDir } from '../harness/temp-dir.ts';
+import { makeTempDir, type TempDir } from '../harness/files/temp-dir.ts';
 
 let directory: TempDir;
 beforeAll(async () => {

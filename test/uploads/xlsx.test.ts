@@ -2,13 +2,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { dateFormatOf } from '../../workers/parsers/xlsx/date-formats.ts';
-import { missingReaders, runReader } from '../harness/format-readers.ts';
-import { damage, expectReadOrRefused, parseConfined } from '../harness/hostile-files.ts';
-import { type WorkbookParts as Parts, makeWorkbook as workbook } from '../harness/make-workbook.ts';
-import { makeZip } from '../harness/make-zip.ts';
-import { parseFile } from '../harness/parsed-file.ts';
+import { parseFile } from '../harness/clients/parsed-file.ts';
+import { missingReaders, runReader } from '../harness/files/format-readers.ts';
+import { damage, expectReadOrRefused, parseConfined } from '../harness/files/hostile-files.ts';
+import {
+  type WorkbookParts as Parts,
+  makeWorkbook as workbook,
+} from '../harness/files/make-workbook.ts';
+import { makeZip } from '../harness/files/make-zip.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { describeUnless } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
 
 const directory = makeTempDir('xlsx');
 afterAll(() => directory.remove());

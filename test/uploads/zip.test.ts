@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
-import { missingReaders, runReader } from '../harness/format-readers.ts';
-import { damage, expectReadOrRefused, parseConfined } from '../harness/hostile-files.ts';
-import { makeZip, type ZipMember } from '../harness/make-zip.ts';
-import { parseFile } from '../harness/parsed-file.ts';
+import { parseFile } from '../harness/clients/parsed-file.ts';
+import { missingReaders, runReader } from '../harness/files/format-readers.ts';
+import { damage, expectReadOrRefused, parseConfined } from '../harness/files/hostile-files.ts';
+import { makeZip, type ZipMember } from '../harness/files/make-zip.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { describeUnless } from '../harness/skip.ts';
-import { makeTempDir } from '../harness/temp-dir.ts';
 
 const directory = makeTempDir('zip');
 afterAll(() => directory.remove());

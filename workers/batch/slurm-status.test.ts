@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { slurm } from './slurm.ts';
 
 const directory = makeTempDir('slurm-status');

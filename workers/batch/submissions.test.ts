@@ -13,8 +13,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import type { BatchRequest } from '../../shared/jobs/payloads/batch.ts';
-import { LocalExec } from '../../test/harness/local-exec.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { LoginNode } from './login-node.ts';
 
 const directory = makeTempDir('submissions');

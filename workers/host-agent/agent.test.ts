@@ -12,7 +12,7 @@ import {
   processesOf,
   readProc,
   runDirectory,
-} from '../../test/harness/agent-harness.ts';
+} from '../../test/harness/hosts/agent-harness.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';

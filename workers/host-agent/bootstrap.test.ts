@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { AgentHarness, collect, FAMILY } from '../../test/harness/agent-harness.ts';
+import { AgentHarness, collect, FAMILY } from '../../test/harness/hosts/agent-harness.ts';
 import { missingPrograms, skipTest } from '../../test/harness/skip.ts';
 import { cksum, loadAgentFile } from './agent-file.ts';
 import { openAgent } from './bootstrap.ts';

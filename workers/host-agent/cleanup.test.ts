@@ -19,8 +19,8 @@ import {
   listRuns,
   processesOf,
   runDirectory,
-} from '../../test/harness/agent-harness.ts';
-import type { LocalExec } from '../../test/harness/local-exec.ts';
+} from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
 import type { AgentClient } from './client.ts';

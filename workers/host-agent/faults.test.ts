@@ -24,14 +24,14 @@ import {
   processesOf,
   readProc,
   runDirectory,
-} from '../../test/harness/agent-harness.ts';
+} from '../../test/harness/hosts/agent-harness.ts';
 import {
   awaitPrepared,
   mountSmallDisk,
   NEEDS_MOUNT,
   unmountSmallDisk,
   useUpInodes,
-} from '../../test/harness/small-disk.ts';
+} from '../../test/harness/hosts/small-disk.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
 

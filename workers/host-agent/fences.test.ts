@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
   AgentHarness,
   collect,
@@ -18,10 +19,13 @@ import {
   filesOf,
   follow,
   runDirectory,
-} from '../../test/harness/agent-harness.ts';
-import type { LocalExec } from '../../test/harness/local-exec.ts';
-import { mountSmallDisk, NEEDS_MOUNT, unmountSmallDisk } from '../../test/harness/small-disk.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
+} from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
+import {
+  mountSmallDisk,
+  NEEDS_MOUNT,
+  unmountSmallDisk,
+} from '../../test/harness/hosts/small-disk.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 
 const MiB = 1024 * 1024;

@@ -10,14 +10,14 @@ import {
   processesOf,
   readProc,
   runDirectory,
-} from '../../test/harness/agent-harness.ts';
-import type { LocalExec } from '../../test/harness/local-exec.ts';
+} from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import {
   mountSmallDisk,
   NEEDS_MOUNT,
   unmountSmallDisk,
   useUpInodes,
-} from '../../test/harness/small-disk.ts';
+} from '../../test/harness/hosts/small-disk.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';
 

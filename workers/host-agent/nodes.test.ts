@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
   AgentHarness,
   collect,
@@ -21,9 +22,8 @@ import {
   listRuns,
   processesOf,
   runDirectory,
-} from '../../test/harness/agent-harness.ts';
-import type { LocalExec } from '../../test/harness/local-exec.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
+} from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import type { AgentClient } from './client.ts';
 

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { AgentHarness, FAMILY, processesOf } from '../../test/harness/agent-harness.ts';
-import type { LocalExec } from '../../test/harness/local-exec.ts';
+import { AgentHarness, FAMILY, processesOf } from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 
 const harness = new AgentHarness();

@@ -17,8 +17,8 @@ import {
   processesOf,
   readProc,
   runDirectory,
-} from '../../test/harness/agent-harness.ts';
-import type { LocalExec } from '../../test/harness/local-exec.ts';
+} from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { loadAgentFile } from './agent-file.ts';

@@ -11,8 +11,13 @@ import {
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { AgentHarness, FAMILY, processesOf, readProc } from '../../test/harness/agent-harness.ts';
-import type { LocalExec } from '../../test/harness/local-exec.ts';
+import {
+  AgentHarness,
+  FAMILY,
+  processesOf,
+  readProc,
+} from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 
 const harness = new AgentHarness();

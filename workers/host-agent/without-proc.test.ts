@@ -3,17 +3,17 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findMarked, makeMark } from '../../test/faults/stubborn-processes.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
   AgentHarness,
   collect,
   filesOf,
   listRuns,
   runDirectory,
-} from '../../test/harness/agent-harness.ts';
-import { hideProc, missingHiddenProc } from '../../test/harness/hidden-proc.ts';
-import type { LocalExec } from '../../test/harness/local-exec.ts';
+} from '../../test/harness/hosts/agent-harness.ts';
+import { hideProc, missingHiddenProc } from '../../test/harness/hosts/hidden-proc.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { skipTest } from '../../test/harness/skip.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 
 const harness = new AgentHarness();

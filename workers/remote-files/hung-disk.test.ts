@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { makeHungDisk } from '../../test/harness/hung-disk.ts';
+import { makeHungDisk } from '../../test/harness/hosts/hung-disk.ts';
+import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { connect } from '../ssh/connect.ts';
 import { RemoteSession, type SessionSettings } from '../ssh/remote-session.ts';
 import { listDirectory } from './list-directory.ts';

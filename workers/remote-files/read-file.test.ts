@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
-import { AgentHarness } from '../../test/harness/agent-harness.ts';
+import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
 import { openRemoteFile } from './read-file.ts';
 
 const harness = new AgentHarness();

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { AgentHarness } from '../../test/harness/agent-harness.ts';
+import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
 import { meansFull, tryWrite } from './try-write.ts';
 
 const harness = new AgentHarness();

@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'vitest';
 import { endWithThisProcess } from '../../servers/processes.ts';
+import { AMPLE } from '../../test/harness/files/video-limits.ts';
 import { describeUnless } from '../../test/harness/skip.ts';
-import { AMPLE } from '../../test/harness/video-limits.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 
 const canDie = spawnSync('setpriv', ['--pdeathsig', 'KILL', '--', 'true']).status === 0;

@@ -2,10 +2,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { AMPLE } from '../../test/harness/files/video-limits.ts';
+import { NEEDS_MOUNT } from '../../test/harness/hosts/small-disk.ts';
 import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
-import { NEEDS_MOUNT } from '../../test/harness/small-disk.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { AMPLE } from '../../test/harness/video-limits.ts';
 import { runConfined } from './run-confined.ts';
 
 const MIB = 1 << 20;

@@ -5,6 +5,7 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { destinationDigest } from '../../shared/ssh/host-place.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh/keys.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
   certifiedHost,
   certify,
@@ -12,11 +13,10 @@ import {
   type KeyFile,
   type KeyType,
   makeKeyFile,
-} from '../../test/harness/host-authority.ts';
+} from '../../test/harness/hosts/host-authority.ts';
+import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
+import { startTcpProxy, type TcpProxy } from '../../test/harness/servers/tcp-proxy.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
-import { startTcpProxy, type TcpProxy } from '../../test/harness/tcp-proxy.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { connect, type Target } from './connect.ts';
 import { SeenCertificates } from './trusted-keys.ts';
 

@@ -1,15 +1,15 @@
 import { afterAll, expect, test } from 'vitest';
 import { parseCertificate, type SshCertificate } from '../../shared/ssh/certificates.ts';
 import { keyBytes } from '../../shared/ssh/keys.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
   certify,
   certifyHost,
   type KeyFile,
   type KeyType,
   makeKeyFile,
-} from '../../test/harness/host-authority.ts';
+} from '../../test/harness/hosts/host-authority.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
 import { findCertificateProblem } from './host-certificate.ts';
 
 describeUnless(missingPrograms('ssh'), 'certificates of hosts', () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
+import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { startTestSshd, type TestSshd } from '../../test/harness/sshd.ts';
 import { connect } from './connect.ts';
 import { RemoteSession, type SessionSettings } from './remote-session.ts';
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
-import { readLocalFrames } from '../../test/harness/draw-frames.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { AMPLE } from '../../test/harness/video-limits.ts';
+import { readLocalFrames } from '../../test/harness/files/draw-frames.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { AMPLE } from '../../test/harness/files/video-limits.ts';
 import { giveToDecoder } from '../sandbox/scratch-dir.ts';
 import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
 

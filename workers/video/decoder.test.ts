@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../shared/process/package-root.ts';
-import { drawFrame } from '../../test/harness/draw-frames.ts';
+import { drawFrame } from '../../test/harness/files/draw-frames.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { Decoder } from './decoder.ts';
 

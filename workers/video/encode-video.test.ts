@@ -5,15 +5,15 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countFrames, probeVideo } from '../../demo/probe-video.ts';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
-import { describeStream, listKeyFrames } from '../../test/harness/compare-videos.ts';
+import { describeStream, listKeyFrames } from '../../test/harness/files/compare-videos.ts';
 import {
   drawFrame,
   drawFrames,
   placesOf,
   readLocalFrames,
-} from '../../test/harness/draw-frames.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { AMPLE } from '../../test/harness/video-limits.ts';
+} from '../../test/harness/files/draw-frames.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { AMPLE } from '../../test/harness/files/video-limits.ts';
 import { giveToDecoder } from '../sandbox/scratch-dir.ts';
 import { type EncodeVideoOptions, encodeVideo } from './encode-video.ts';
 import { FRAME_STREAM_COMMAND, frameStreamScript } from './frame-stream.ts';

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { drawFrame } from '../../test/harness/draw-frames.ts';
+import { drawFrame } from '../../test/harness/files/draw-frames.ts';
 import { MAX_SIDE, parseFrameHeader, TAKEN_KINDS } from './frame-header.ts';
 
 describe('parseFrameHeader', () => {

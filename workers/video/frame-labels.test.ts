@@ -9,10 +9,10 @@ import {
   drawFrames,
   placesOf,
   readLocalFrames,
-} from '../../test/harness/draw-frames.ts';
-import { readLabels } from '../../test/harness/read-labels.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { AMPLE } from '../../test/harness/video-limits.ts';
+} from '../../test/harness/files/draw-frames.ts';
+import { readLabels } from '../../test/harness/files/read-labels.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { AMPLE } from '../../test/harness/files/video-limits.ts';
 import { giveToDecoder } from '../sandbox/scratch-dir.ts';
 import { encodeVideo } from './encode-video.ts';
 import { drawLabel, type LabelKind, labelScript, planLabels } from './frame-labels.ts';

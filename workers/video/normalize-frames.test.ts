@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { drawFrame } from '../../test/harness/draw-frames.ts';
+import { drawFrame } from '../../test/harness/files/draw-frames.ts';
 import { FrameValidator } from './frame-validator.ts';
 import { judgeFrame, readInfo } from './normalize-frames.ts';
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { drawFrames, readLocalFrames } from '../../test/harness/draw-frames.ts';
-import { makeTempDir } from '../../test/harness/temp-dir.ts';
-import { AMPLE } from '../../test/harness/video-limits.ts';
+import { drawFrames, readLocalFrames } from '../../test/harness/files/draw-frames.ts';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { AMPLE } from '../../test/harness/files/video-limits.ts';
 import { giveToDecoder } from '../sandbox/scratch-dir.ts';
 import { encodeVideo } from './encode-video.ts';
 import { makeStills } from './stills.ts';

@@ -5,7 +5,7 @@ import {
   type LyingProvider,
   makeSigner,
   startLyingProvider,
-} from '../../../test/harness/lying-provider.ts';
+} from '../../../test/harness/servers/lying-provider.ts';
 import { IdentityProvider } from './identity-provider.ts';
 
 const login = { state: 's', nonce: 'n', verifier: 'v'.repeat(43), target: '/' };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { describeStack } from '../../harness/forms.ts';
 import { missingPrograms } from '../../harness/skip.ts';
+import { describeStack } from '../../harness/stacks/forms.ts';
 import { ask, forNothing, prepare } from './ask.ts';
 import { ACTORS, type Actor, type Line, readExpected } from './expected.ts';
 import { logIn } from './log-in.ts';

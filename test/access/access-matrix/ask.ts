@@ -1,5 +1,5 @@
 import { newId } from '../../../shared/ids.ts';
-import { expectNoFrame } from '../../harness/no-frame.ts';
+import { expectNoFrame } from '../../harness/clients/no-frame.ts';
 import type { Line } from './expected.ts';
 import type { Sent } from './requests.ts';
 import type { World } from './world.ts';

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { launchAsync, openSession, waitForEnd } from '../../harness/remote.ts';
-import { makeArray, makeTable, parse, utf8 } from '../../harness/tables.ts';
-import { TusClient, tusMetadata } from '../../harness/tus.ts';
-import { beginUpload, partPath, putPart, someBytes } from '../../harness/uploads.ts';
+import { makeArray, makeTable, parse, utf8 } from '../../harness/clients/tables.ts';
+import { TusClient, tusMetadata } from '../../harness/clients/tus.ts';
+import { beginUpload, partPath, putPart, someBytes } from '../../harness/clients/uploads.ts';
+import { launchAsync, openSession, waitForEnd } from '../../harness/hosts/remote.ts';
 import type { Actor } from './expected.ts';
 import {
   cacheVideo,

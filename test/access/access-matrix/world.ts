@@ -1,21 +1,21 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from '../../../servers/api-client.ts';
-import { drawFrames } from '../../harness/draw-frames.ts';
-import type { Form } from '../../harness/forms.ts';
-import { addUsers } from '../../harness/projects.ts';
+import { addUsers } from '../../harness/clients/projects.ts';
+import { makeArray, makeTable, parse, utf8 } from '../../harness/clients/tables.ts';
+import { beginUpload } from '../../harness/clients/uploads.ts';
+import { drawFrames } from '../../harness/files/draw-frames.ts';
 import {
   addHost,
   connectClient,
   launchAsync,
   openSession,
   waitForEnd,
-} from '../../harness/remote.ts';
-import { startTestSshd, type TestSshd } from '../../harness/sshd.ts';
-import type { Stack } from '../../harness/stack.ts';
-import { makeArray, makeTable, parse, utf8 } from '../../harness/tables.ts';
-import { beginUpload } from '../../harness/uploads.ts';
-import { UNLIMITED } from '../../harness/use-stack.ts';
+} from '../../harness/hosts/remote.ts';
+import { startTestSshd, type TestSshd } from '../../harness/hosts/sshd.ts';
+import type { Form } from '../../harness/stacks/forms.ts';
+import type { Stack } from '../../harness/stacks/stack.ts';
+import { UNLIMITED } from '../../harness/stacks/use-stack.ts';
 import type { Actor } from './expected.ts';
 
 const PEOPLE = ['stranger', 'reader', 'writer', 'administrator', 'owner'] as const;

@@ -1,4 +1,4 @@
-import { isEnded, type Job } from '../../harness/remote.ts';
+import { isEnded, type Job } from '../../harness/hosts/remote.ts';
 import { waitFor } from '../../harness/wait-for.ts';
 import { type HintCase, read, send, type World } from './world.ts';
 

@@ -1,4 +1,4 @@
-import { finishUpload, partPath, putPart, sha256 } from '../../harness/uploads.ts';
+import { finishUpload, partPath, putPart, sha256 } from '../../harness/clients/uploads.ts';
 import { type HintCase, read, send, type World } from './world.ts';
 
 const BYTES = new TextEncoder().encode('twelve bytes');

@@ -1,7 +1,7 @@
 import type { Client } from '../../../servers/api-client.ts';
-import type { Problem } from '../../harness/problem.ts';
-import type { TestSshd } from '../../harness/sshd.ts';
-import type { Stack } from '../../harness/stack.ts';
+import type { Problem } from '../../harness/clients/problem.ts';
+import type { TestSshd } from '../../harness/hosts/sshd.ts';
+import type { Stack } from '../../harness/stacks/stack.ts';
 
 /** What the cases begin with. */
 export interface World {

@@ -1,8 +1,8 @@
 import type { Client } from '../../../servers/api-client.ts';
-import { addHost, openSession } from '../../harness/remote.ts';
-import type { TestSshd } from '../../harness/sshd.ts';
-import { makeArray } from '../../harness/tables.ts';
-import { beginUpload, finishUpload, partPath, putPart } from '../../harness/uploads.ts';
+import { makeArray } from '../../harness/clients/tables.ts';
+import { beginUpload, finishUpload, partPath, putPart } from '../../harness/clients/uploads.ts';
+import { addHost, openSession } from '../../harness/hosts/remote.ts';
+import type { TestSshd } from '../../harness/hosts/sshd.ts';
 
 /** Makes one thing of each kind; the names that stand for them in paths, for hooks.py. */
 export async function makeSeeds(

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { openStackDatabase } from '../../harness/database.ts';
+import { openStackDatabase } from '../../harness/databases/database.ts';
 import { type Row, row } from '../row.ts';
 import { basic } from '../send.ts';
 import { expectAnswer, expectError, type Tools } from '../tools.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
-import { tusMetadata } from '../../harness/tus.ts';
+import { tusMetadata } from '../../harness/clients/tus.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 

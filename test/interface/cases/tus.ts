@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { tusMetadata } from '../../harness/tus.ts';
+import { tusMetadata } from '../../harness/clients/tus.ts';
 import { type Row, row } from '../row.ts';
 import { expectAnswer, expectError } from '../tools.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { makeTempDir } from '../../../test/harness/temp-dir.ts';
+import { makeTempDir } from '../../../test/harness/files/temp-dir.ts';
 import { openDuckdb } from './duckdb.ts';
 import { findTop } from './top-values.ts';
 

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { S3Store } from '../../../shared/storage/s3-store.ts';
-import { missingMinio, startMinio } from '../../../test/harness/minio.ts';
+import { makeTempDir } from '../../../test/harness/files/temp-dir.ts';
+import { missingMinio, startMinio } from '../../../test/harness/servers/minio.ts';
+import { startTcpProxy } from '../../../test/harness/servers/tcp-proxy.ts';
 import { describeUnless } from '../../../test/harness/skip.ts';
-import { startTcpProxy } from '../../../test/harness/tcp-proxy.ts';
-import { makeTempDir } from '../../../test/harness/temp-dir.ts';
 import { fetchSegment } from './fetch-segment.ts';
 
 describeUnless(missingMinio(), 'a segment in an object store', () => {

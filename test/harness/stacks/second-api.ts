@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { findFreePort } from '../../../servers/free-port.ts';
+import { awaitExit, endWithThisProcess } from '../../../servers/processes.ts';
+import { readSettings } from '../databases/database.ts';
+import { waitFor } from '../wait-for.ts';
+import type { Stack } from './stack.ts';
+
+const API = fileURLToPath(new URL('../../../dist/api/main.js', import.meta.url));
+
+/** Another API process beside the embedded form's own: a fleet has two. */
+export interface SecondApi {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts one with the settings that the stack's own has now, or others. */
+export async function startSecondApi(
+  stack: Stack,
+  others: Record<string, string> = {},
+): Promise<SecondApi> {
+  const env = { ...(await readSettings(stack)), ...others, PORT: String(await findFreePort()) };
+  const child = spawn(process.execPath, [API], { env, stdio: 'ignore' });
+  endWithThisProcess(child);
+  const url = `http://127.0.0.1:${env.PORT}`;
+  await waitFor(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok, {
+    what: 'the second process',
+    timeoutMs: 30_000,
+  });
+  return {
+    url,
+    async stop() {
+      const ended = awaitExit(child);
+      child.kill();
+      await ended;
+    },
+  };
+}
