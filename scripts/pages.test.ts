@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { guide } from '../test/harness/files/guide.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -144,7 +145,7 @@ test.each<[file: string, limit: RegExp, words: (limit: string) => string]>([
   ['shared/jobs/payloads/video.ts', /width: .*max\((\d+)\)/, most => `2 to ${most} pixels`],
 ])('the guide has the limit that %s keeps: %s', (file, limit, words) => {
   const [, number = ''] = limit.exec(read(file)) ?? [];
-  expect(read('docs/guide.md')).toContain(words(number.replaceAll('_', ',')));
+  expect(guide).toContain(words(number.replaceAll('_', ',')));
 });
 
 test('every script first installs what is missing, but for one that needs no package', () => {

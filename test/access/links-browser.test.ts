@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -7,13 +7,13 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { drawFrames } from '../harness/files/draw-frames.ts';
+import { guide } from '../harness/files/guide.ts';
 import { addHost, connectClient, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-const guide = readFileSync(new URL('../../docs/guide.md', import.meta.url), 'utf8');
 const [, script = ''] = /```js\n(const authorization = [\s\S]*?)```/.exec(guide) ?? [];
 const FRAMES = 20;
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -8,6 +8,7 @@ import { findProgram } from '../../scripts/programs.ts';
 import { bundleForPage } from '../harness/browser/page-script.ts';
 import { makeModel } from '../harness/clients/uploads.ts';
 import { useLink } from '../harness/clients/windlass-client.ts';
+import { guide } from '../harness/files/guide.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
@@ -15,7 +16,6 @@ import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const CLIENT = fileURLToPath(new URL('../../clients/typescript/src/index.ts', import.meta.url));
-const guide = readFileSync(new URL('../../docs/guide.md', import.meta.url), 'utf8');
 const MB = 1 << 20;
 
 describeStack(missingPrograms('sshd', 'chromium'), '@windlass/client in a page', form => {

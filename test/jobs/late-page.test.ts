@@ -1,15 +1,15 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
+import { guide } from '../harness/files/guide.ts';
 import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-const guide = readFileSync(new URL('../../docs/guide.md', import.meta.url), 'utf8');
 const [, script = ''] =
   /```js\n(const events = new EventSource[^`]*`[^`]*`[\s\S]*?)```/.exec(guide) ?? [];
 

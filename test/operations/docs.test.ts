@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { guidePages } from '../harness/files/guide.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
@@ -66,7 +67,7 @@ describeUnless(missingPrograms('sshd', 'ssh', 'ffmpeg'), 'the commands of the gu
     writeFileSync(key, `${sshd.privateKey}\n`, { mode: 0o600 });
     // An HTTP error makes curl fail, in every command, without a word in the pages.
     writeFileSync(join(directory.path, '.curlrc'), 'fail-with-body\nmax-time = 30\n');
-    ran = await runBlocks(readBlocks('docs/guide.md'), {
+    ran = await runBlocks(guidePages.flatMap(readBlocks), {
       cwd: directory.path,
       env: {
         PATH: process.env.PATH,

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { bundleForPage } from '../harness/browser/page-script.ts';
 import { makeModel, readUpload } from '../harness/clients/uploads.ts';
+import { guide } from '../harness/files/guide.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -15,7 +16,6 @@ import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const CLIENTS = fileURLToPath(new URL('../harness/clients/tus-clients.mjs', import.meta.url));
-const guide = readFileSync(new URL('../../docs/guide.md', import.meta.url), 'utf8');
 /** The guide's script that begins so. */
 const scriptOf = (begin: string) =>
   guide

@@ -15,7 +15,7 @@ async function logIn({ ask, world }: Tools, more: object = {}) {
   return { answer, lines, headers: { Cookie, Origin: new URL(world.url).origin } };
 }
 
-/** How a request says whose it is: Basic, cookies and tokens (docs/guide.md, Logging in). */
+/** How a request says whose it is: Basic, cookies and tokens (docs/http/access.md). */
 export const AUTHENTICATION: Row[] = [
   row(
     'HTTP Basic: DELETE remote and PUT model parameter',

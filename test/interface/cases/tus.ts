@@ -6,7 +6,7 @@ import { expectAnswer, expectError } from '../tools.ts';
 const VERSION = { 'Tus-Resumable': '1.0.0' };
 const BYTES = { ...VERSION, 'Content-Type': 'application/offset+octet-stream' };
 
-/** Uploads by tus (docs/guide.md, Uploads). */
+/** Uploads by tus (docs/http/uploads.md). */
 export const TUS: Row[] = [
   row(
     'tus 1.0 at /tus: creation, creation-with-upload, termination, checksum, expiration',
