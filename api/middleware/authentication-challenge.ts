@@ -1,8 +1,15 @@
 import type { Request, Response } from 'express';
 import { isForeignPage } from './allow-origins.ts';
 
-/** The WWW-Authenticate of a 401 (RFC 9110, 15.5.2). For a page's script `Bearer`: browsers show no dialog for it. */
+/** As Fetch Metadata names what asks: pictures and videos of a page. */
+const MEDIA = new Set(['audio', 'image', 'track', 'video']);
+
+/**
+ * The WWW-Authenticate of a 401 (RFC 9110, 15.5.2). For a page's scripts, pictures and videos `Bearer`: browsers show no
+ * dialog for it, whose password would outlive the page's login.
+ */
 export function challengeFor(req: Request, res: Response): string {
   const isScript = req.get('X-Requested-With') !== undefined || isForeignPage(res);
-  return isScript ? 'Bearer' : 'Basic realm="Windlass", charset="UTF-8"';
+  const isMedia = MEDIA.has(req.get('Sec-Fetch-Dest') ?? '');
+  return isScript || isMedia ? 'Bearer' : 'Basic realm="Windlass", charset="UTF-8"';
 }

@@ -108,8 +108,13 @@ describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
       await expectProblem(response, 401, 'unauthorized');
       expect(response.headers.get('WWW-Authenticate')).toMatch(/^Basic realm=/);
     }
-    const scripted = await ask({ 'X-Requested-With': 'XMLHttpRequest' });
-    expect([scripted.status, scripted.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
+    for (const headers of [
+      { 'X-Requested-With': 'XMLHttpRequest' },
+      { 'Sec-Fetch-Dest': 'video' },
+    ] as Fields[]) {
+      const ofPage = await ask(headers);
+      expect([ofPage.status, ofPage.headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
+    }
     const lower = basic(`admin:${stack.password}`).replace('Basic', 'basic');
     expect((await ask({ Authorization: lower })).status).toBe(200);
   });
