@@ -72,7 +72,7 @@ async function visit({ before = () => {}, most = 0, isCancelled = false } = {}):
     flush: async () => {},
   };
   const context = {
-    ...{ job, signal, cleanupSignal, payload: { command: 'true' } },
+    ...{ job, sid: job.session, signal, cleanupSignal, payload: { command: 'true' } },
     worker: { config: { LIMIT_OUTPUT_BYTES: most }, database: given.database() },
     assertLeased: async () => {},
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
