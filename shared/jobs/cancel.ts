@@ -1,8 +1,9 @@
-import { and, asc, eq, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import type { Notifications } from '../database/notifications.ts';
 import { jobs } from '../database/schema.ts';
 import type { ErrorRecord } from '../errors/errors.ts';
+import { KINDS_WITH_OWN_STATE } from './catalog.ts';
 import { isNotEnded } from './job-conditions.ts';
 
 export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
@@ -23,8 +24,9 @@ async function cancelOpen(
   isOpen: SQL | undefined,
   told: { userCancelled?: true } = {},
 ): Promise<string[]> {
-  // A claimed one may be waiting again, in the batch system of its host.
-  const isUnclaimed = sql`${jobs.state} = 'queued' and num_nonnulls(${jobs.leaseToken}, ${jobs.runAt}) = 0`;
+  // A claimed one may be waiting again, in the batch system of its host. Others may have runAt of a request that they repeat.
+  const isClaimed = sql`${jobs.runAt} is not null and ${inArray(jobs.kind, [...KINDS_WITH_OWN_STATE])}`;
+  const isUnclaimed = sql`${jobs.state} = 'queued' and ${jobs.leaseToken} is null and not (${isClaimed})`;
   // Sorted to avoid deadlocks.
   const open = tx
     .select({ id: jobs.id })

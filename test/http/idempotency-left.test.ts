@@ -269,6 +269,11 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
         await untilEnded('cancelled');
         proxy.heal();
         expect((await send()).status).toBe(status);
+        const [repeat] = await database`select id from jobs order by created desc limit 1`;
+        const { items } = await client.get<{ items: { event: string }[] }>(
+          `/api/jobs/${repeat?.id}/history`,
+        );
+        expect(items[0]?.event).toBe('queued');
       } finally {
         proxy.heal();
         await database.end();

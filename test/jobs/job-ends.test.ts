@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
 import { removeUser } from '../../api/identity/remove-user.ts';
 import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
@@ -152,6 +152,16 @@ test('a job that a worker takes just then is asked to end, not ended under its h
   expect(await read(claim)).toMatchObject({
     ...{ state: 'running', finished: null, cancelRequested: expect.any(Date) },
   });
+});
+
+test('a repeat that no worker has claimed ends at once, whatever its first request has begun', async () => {
+  const { db } = database;
+  const held = { state: 'queued', leaseToken: null, runAt: new Date(0) } as const;
+  const repeat = await makeHeld({ ...held, kind: 'remove-file' });
+  const batch = await makeHeld({ ...held, kind: 'batch' });
+  await cancelJobs(db, inArray(jobs.id, [repeat.id, batch.id]));
+  expect(await read(repeat)).toMatchObject({ state: 'cancelled', finished: expect.any(Date) });
+  expect(await read(batch)).toMatchObject({ state: 'queued', finished: null });
 });
 
 test('what was asked to end promotes nothing, also where its worker has not heard of it', async () => {

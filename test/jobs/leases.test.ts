@@ -260,7 +260,9 @@ test.each<[JobKind, object, object]>([
     const change: Handler<JobKind> = async context => {
       expect(tokens.has(context.job.id)).toBe(false);
       tokens.set(context.job.id, context.token);
-      if (context.job.id === refused) throw new WindlassError('not_found');
+      // A host's words may have a NUL, which no text of PostgreSQL has.
+      if (context.job.id === refused)
+        throw new WindlassError('not_found', { detail: 'There is no \0.' });
       return changeHost({ runRemoved: true }, result)(context);
     };
     for (const id of [done, refused, unclaimed]) await run(id, change);

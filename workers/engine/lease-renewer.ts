@@ -137,11 +137,14 @@ export class LeaseRenewer {
         await this.#renew([...this.#leases.values()]);
         if (performance.now() - this.#lookedAt >= this.#lookMs) await this.#abandonStrays();
       }
-      for (const claim of this.#abandoned.values()) await this.#writeAbandoned(claim);
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
       this.#context.log.warn({ err: error }, 'leases could not be renewed');
     }
+    for (const claim of this.#abandoned.values())
+      await this.#writeAbandoned(claim).catch((error: unknown) =>
+        this.#context.log.warn({ err: error, job: claim.id }, 'a claim could not be abandoned'),
+      );
   }
 
   stop(): void {
@@ -191,11 +194,17 @@ export class LeaseRenewer {
     this.#strays = new Set(strays.map(({ token }) => token));
   }
 
-  async #writeAbandoned(claim: Claim & EndedJob & { until: number }): Promise<void> {
-    const { db } = this.#context.database;
-    const stillHolds = claim.ending
-      ? await endAgain(db, { claim, ending: claim.ending })
-      : await abandonClaim(db, claim, claim.run);
-    if (!stillHolds && performance.now() > claim.until) this.#abandoned.delete(claim.token);
+  async #writeAbandoned({
+    until,
+    ending,
+    run,
+    ...claim
+  }: Claim & EndedJob & { until: number }): Promise<void> {
+    const { database, notifications } = this.#context;
+    const stillHolds = ending
+      ? await endAgain(database.db, { claim, ending })
+      : await abandonClaim(database.db, claim, run);
+    if (ending) notifications.publish('job', claim.id);
+    if (!stillHolds && performance.now() > until) this.#abandoned.delete(claim.token);
   }
 }

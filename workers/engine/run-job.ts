@@ -43,7 +43,7 @@ export async function runJob(
   const claim: Claim = { id: entry.id, token: newId() };
   const asked = performance.now();
   const row = await worker.groups.claim(entry, claim.token).catch((error: unknown) => {
-    worker.leases.abandon(claim);
+    worker.leases.abandon(claim, worker.leases.findEnded(entry.id));
     // The dispatcher looks again in 15 s.
     worker.log.warn({ err: error, job: entry.id }, 'a job could not be claimed');
     return undefined;

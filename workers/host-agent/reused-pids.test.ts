@@ -24,16 +24,28 @@ const harness = new AgentHarness();
 afterEach(() => harness.close());
 afterAll(() => harness.clean());
 
+/** Another account than this process's, which is root. */
+const OTHER = 61_239;
 const SHELLS = FAMILY.map(name => findProgram(name)).filter(path => path !== undefined);
 
 /** A process of this account whose session's leader has ended. */
-function leaveSession(host: LocalExec) {
-  const script = "exec setsid --wait sh -c 'sleep 300 >/dev/null 2>&1 & echo $$ $!'";
-  const env = { ...host.account.env, HOME: host.account.home };
-  const [leader = 0, member = 0] = execFileSync('sh', ['-c', script], { env, encoding: 'utf8' })
-    .split(' ')
-    .map(Number);
+function leaveSession(host: LocalExec, beside = '') {
+  const script = `exec setsid --wait sh -c '${beside}sleep 300 >/dev/null 2>&1 & echo $$ $!'`;
+  const { home, env, uid } = host.account;
+  const given = { cwd: home, env: { ...env, HOME: home }, uid, gid: uid };
+  const told = execFileSync('sh', ['-c', script], { ...given, encoding: 'utf8' });
+  const [leader = 0, member = 0] = told.split(' ').map(Number);
   return { leader, member };
+}
+
+/** A program that this account may execute only: its descriptors cannot be read. */
+function makeSealed(host: LocalExec, name: string): void {
+  const { home, shell } = host.account;
+  host.account.uid = OTHER;
+  for (const path of [home, shell]) chmodSync(dirname(path), 0o711);
+  chownSync(home, OTHER, OTHER);
+  copyFileSync(findProgram('sleep') ?? '', join(home, name));
+  chmodSync(join(home, name), 0o711);
 }
 
 /** What a run leaves that lost all of its processes. */
@@ -44,6 +56,8 @@ function leaveRun(host: LocalExec, { supervisor, child }: { supervisor: string; 
   writeFileSync(join(directory, 'supervisor'), `${supervisor} ${2 ** 30} 1\n`);
   writeFileSync(join(directory, 'child'), `${child}\n`);
   writeFileSync(join(base, 'started/old'), 'one left\n');
+  const { uid } = host.account;
+  if (uid !== undefined) chownSync(directory, uid, uid);
   return directory;
 }
 
@@ -94,15 +108,8 @@ test.each(SHELLS)(
 test.skipIf(process.getuid?.() !== 0).each(SHELLS)(
   'a stop ends a program that its account may execute only, though its descriptors cannot be read, under %s',
   async shell => {
-    const uid = 61_239;
     const host = harness.makeHost(shell);
-    const { home } = host.account;
-    host.account.uid = uid;
-    for (const path of [home, host.account.shell]) chmodSync(dirname(path), 0o711);
-    chownSync(home, uid, uid);
-    const solver = join(home, 'solver');
-    copyFileSync(findProgram('sleep') ?? '', solver);
-    chmodSync(solver, 0o711);
+    makeSealed(host, 'solver');
     const client = await harness.connect(host);
     const events = client.run({ id: 'sealed', token: 'one', script: './solver 304 & sleep 0.2' });
     expect(await events.next()).toMatchObject({ value: { type: 'running' } });
@@ -133,5 +140,24 @@ test.each(SHELLS)(
     await waitFor(isAlone, { what: 'the end of the command alone' });
     expect(await client.stop('ended')).toEqual({ result: 'killed' });
     expect(left()).toEqual([]);
+  },
+);
+
+test.skipIf(process.getuid?.() !== 0).each(SHELLS)(
+  'a stop ends no other session for a program in it that the account may execute only, under %s',
+  async shell => {
+    const host = harness.makeHost(shell);
+    makeSealed(host, 'solver');
+    const client = await harness.connect(host);
+    const { leader } = leaveSession(host, './solver 300 >/dev/null 2>&1 & ');
+    const lives = () => processesOf(host).filter(line => / 300 $/.test(line));
+    try {
+      const { node, boot } = client.hello;
+      leaveRun(host, { supervisor: `${node} ${boot}`, child: `${leader} 1` });
+      await client.stop('old');
+      expect(lives()).toHaveLength(2);
+    } finally {
+      for (const line of lives()) process.kill(Number.parseInt(line, 10));
+    }
   },
 );

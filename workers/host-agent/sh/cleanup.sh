@@ -24,7 +24,7 @@ end_child() {
   waiter=''
   if has_waiter; then waiter=y; fi
   if { read -r its_node its_boot pid its_start <"$dir/supervisor"; } 2>/dev/null && is_alive "$pid" "$its_start"; then
-    if [ -n "$waiter" ]; then echo c 1<>"$dir/note"; else kill -TERM "$pid"; fi
+    if [ -z "$waiter" ]; then kill -TERM "$pid"; else { [ -p "$dir/note" ] && echo c 1<>"$dir/note"; } 2>/dev/null; fi
   fi
 }
 

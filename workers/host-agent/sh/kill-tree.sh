@@ -1,8 +1,8 @@
 # Part of agent.sh: kills the process tree of a run.
 # shellcheck shell=sh disable=SC2012,SC2013,SC2034,SC2046,SC2086,SC2154,SC3013,SC3044
 
-# holds_streams: whether a process of the run's session has a stream of the run in $dir open. Only the run has these. One
-# whose descriptors the account may not read, as of a program that it may execute only, counts as one that has.
+# holds_streams: whether a process of the run's session has a stream of the run in $dir open. Only the run has these. A
+# session of which the account may read no descriptors, as of a program that it may execute only, counts as one that has.
 holds_streams() {
   for pid in $(ls -ln /proc/[0-9]*/fd 2>/dev/null | LC_ALL=C awk -v run="${dir#"$base"}" '
     /^\/proc\// { pid = $0; gsub(/[^0-9]/, "", pid) }
@@ -12,12 +12,14 @@ holds_streams() {
     }'); do
     if read_process "$pid" && [ "$session" = "$leader" ]; then return 0; fi
   done
+  unreadable=''
   for file in /proc/[0-9]*/fd; do
-    if [ -r "$file" ]; then continue; fi
     pid=${file#/proc/}
-    if read_process "${pid%/fd}" && [ "$session" = "$leader" ]; then return 0; fi
+    if ! read_process "${pid%/fd}" || [ "$session" != "$leader" ]; then continue; fi
+    if [ -r "$file" ]; then return 1; fi
+    unreadable=y
   done
-  return 1
+  [ -n "$unreadable" ]
 }
 
 # find_run_processes: sets processes to the live ones of the run in $dir, as PID:START: those found before, those with

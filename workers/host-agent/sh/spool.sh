@@ -166,7 +166,12 @@ spool_streams() {
 # spool_attempt: the supervisor that the waiter starts.
 spool_attempt() {
   begin_spool
-  if spool_streams; then record_end; else rm -rf "$dir"; fi
+  if spool_streams; then
+    record_end
+  elif ! rm -rf "$dir" 2>/dev/null; then
+    sleep_fraction 1
+    rm -rf "$dir" # the waiter wrote to it meanwhile, which it does once
+  fi
 }
 
 # find_exit: sets code, the exit status of the command; false if the waiter has not recorded it.
