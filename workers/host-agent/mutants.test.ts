@@ -123,8 +123,8 @@ const mutants: Mutant[] = [
   },
   {
     what: "the boot id: after a reboot another process with the supervisor's PID is taken for it",
-    text: '  elif [ "$its_boot" = "$boot" ] && { is_alive "$pid" "$its_start" || has_waiter; }; then\n',
-    instead: '  elif is_alive "$pid" "$its_start" || has_waiter; then\n',
+    text: '  elif [ "$its_boot" = "$boot" ] && { is_alive "$pid" "$its_start" || has_waiter || has_heir; }; then\n',
+    instead: '  elif is_alive "$pid" "$its_start" || has_waiter || has_heir; then\n',
     async show(content) {
       const host = makeHostWith(content);
       const client = await connect(host);
