@@ -13,7 +13,7 @@ export const built: string = fileURLToPath(new URL('../../dist/cli', import.meta
 
 const PROGRAM = `
 const [base, given, systemDir] = process.argv.slice(2);
-const { chooseDataDir } = await import(base + '/choose-data-dir.js');
+const { chooseDataDir } = await import(base + '/data-dir/choose-data-dir.js');
 const { startPostgres } = await import(base + '/embedded-postgres/postgres.js');
 const say = value => process.stdout.write(JSON.stringify(value) + '\\n');
 const log = Object.fromEntries(['debug', 'info', 'warn', 'error'].map(level => [level, () => {}]));
