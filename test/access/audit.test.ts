@@ -340,8 +340,8 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     const login = await logIn(stack, { username, password: PASSWORD });
     const id = newId();
     // A worker had it, and no other takes it.
-    await database`insert into jobs (id, kind, queue, owner, payload, not_before, run_at)
-      values (${id}, 'command', 'remote', ${username}, '{}', 'infinity', now())`;
+    await database`insert into jobs (id, kind, queue, owner, payload, state, not_before, run_at)
+      values (${id}, 'command', 'remote', ${username}, '{}', 'running', 'infinity', now())`;
     for (let n = 0; n < 2; n++)
       expect((await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' })).status).toBe(202);
     await database`update jobs set state = 'cancelled', finished = now() where id = ${id}`;
