@@ -204,7 +204,6 @@ describe.each(mutants)('without $what', ({ text, instead, show, right, wrong }) 
   });
 });
 
-/** The child of the attempt that the first serve has prepared. */
 /** A run that a second client requests and sees ended, while the child that the first one's request went to is stopped. */
 async function runTwice(content: string) {
   const host = makeHostWith(content);
@@ -220,6 +219,7 @@ async function runTwice(content: string) {
   return { host, first, second, child, held };
 }
 
+/** The child of the attempt that the first serve has prepared. */
 function findPreparedChild(host: LocalExec): number | undefined {
   const runs = join(host.account.home, '.windlass/runs');
   const name = readdirSync(runs).find(run => run.includes(`-${host.pids[0]}-`));

@@ -1,16 +1,13 @@
 import type { JobRow } from '../../shared/database/schema.ts';
 import { isUnanswered } from '../host-agent/no-answer.ts';
 
-/** For so long a connection is tried, from the first try or from its loss. */
+/** How long a connection is tried, from the first try or from its loss. */
 const CONNECT_FOR_MS = 60_000;
-/**
- * After so long without a connection a job yields its slot between tries, so that one absent host does not fill all
- * slots.
- */
+/** How long a job without a connection keeps its slot between tries: one absent host must not fill all slots. */
 const KEEP_SLOT_MS = 4_000;
-/** After a connection that lasted this long, work has the full time again to reconnect. */
+/** How long a connection must last for its work to have the full time again to reconnect. */
 const STABLE_MS = 5_000;
-/** And that of a host which was away before and does not answer now: longer than any wait for an answer. */
+/** The same for a host that stopped answering before: longer than any answer time-out. */
 const ANSWERED_MS = 200_000;
 const LONGEST_PAUSE_MS = 4_000;
 

@@ -7,7 +7,7 @@ import { Outage } from './outage.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { placeOfLogin } from './session-logins.ts';
 
-/** A job waits for so long until its user has logged in again. */
+/** How long a job waits for its user to log in again. */
 const RECONNECT_FOR_MS = 600_000;
 
 interface SessionOptions {
