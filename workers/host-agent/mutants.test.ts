@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { findMarked, makeMark } from '../../test/faults/stubborn-processes.ts';
@@ -198,7 +199,10 @@ describe.each(mutants)('without $what', ({ text, instead, show, right, wrong }) 
     ['the agent prevents it', real, right],
     ['the agent without it does not', real.replace(text, () => instead), wrong],
   ])('%s', async (_, content, seen) => {
-    const shown = await show(content);
+    let shown = await show(content);
+    // Which process comes first is chance: what a mutant breaks must show in one of three tries.
+    for (let n = 0; n < 2 && content !== real && !isDeepStrictEqual(shown, seen); n++)
+      shown = await show(content);
     if (shown === undefined) return expect(process.getuid?.(), NEEDS_MOUNT).not.toBe(0);
     expect(shown).toEqual(seen);
   });
