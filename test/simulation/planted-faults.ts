@@ -73,8 +73,8 @@ export const PLANTED_FAULTS: PlantedFault[] = [
     where: /"cancel_requested" = coalesce/,
     change: [
       [
-        /"jobs"\."state" = 'queued' and num_nonnulls\("jobs"\."lease_token", "jobs"\."run_at"\) = 0/g,
-        `"jobs"."state" <> 'ended'`,
+        /"jobs"\."state" = 'queued' and "jobs"\."lease_token" is null and not \(/g,
+        `"jobs"."state" <> 'ended' and not (false and `,
       ],
     ],
   },
