@@ -10,6 +10,7 @@ import {
   users,
 } from '../../shared/database/schema.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
+import { isOpen } from '../../shared/jobs/job-conditions.ts';
 import type { WriteAudit } from './audit.ts';
 import { disownJobs, nobodyAfter } from './disown-jobs.ts';
 import { type EndedAccess, endAccess } from './end-access.ts';
@@ -44,7 +45,10 @@ export async function removeUser(
     .where(eq(uploads.owner, username));
   const cancelled = await cancelJobs(
     tx,
-    or(eq(jobs.owner, username), isAmong(jobs.project, emptied)),
+    or(
+      and(eq(jobs.owner, username), isOpen),
+      and(isAmong(jobs.project, emptied), isNull(jobs.finished)),
+    ),
   );
   // Ended sessions keep their owner: the sealed credential is bound to that name, and clean-up on the host needs it.
   await disownJobs(tx, { username, nobody });

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
+import { hasSlot } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { isUnderstoodInQueue, readUnderstoodByQueue } from '../../shared/jobs/payload-versions.ts';
 
@@ -41,13 +42,13 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
       from (
         select case when ${isForWorkers} then greatest(created, not_before) end as since from jobs
         where jobs.queue = q.queue and finished is null and lease_token is null
-        order by id limit ${MAX_COUNTED}
+        order by id limit ${sql.raw(String(MAX_COUNTED))}
       ) waiting
     ) w
     left join (
       select queue, jsonb_object_agg(kind, n) as running from (
         select queue, kind, count(*) as n from jobs
-        where finished is null and lease_token is not null
+        where ${hasSlot} and num_nonnulls(lease_token) = 1
         group by queue, kind
       ) held group by queue
     ) r on r.queue = q.queue`);

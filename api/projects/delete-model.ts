@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
+import { cancelJobsOf, publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
 import { lockModel, needRole } from './access.ts';
@@ -20,7 +20,7 @@ export async function deleteModel(
     const { model } = await lockModel(tx, mid, needRole(res, 'writer'));
     checkIfMatch(req, modelTag(model, await readParseStates(tx, mid)));
     await moveToDeletedProject(tx, model);
-    return cancelJobs(tx, eq(jobs.model, mid));
+    return cancelJobsOf(tx, eq(jobs.model, mid));
   });
   publishCancelled(api, cancelled);
 }

@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import type { Tx } from '../../shared/database/connect.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh/keys.ts';
 import { isAuthority, isFor, keyLineIn, readPin } from '../../shared/ssh/pins.ts';
 import { invalidInput } from '../http/validate.ts';
-import { refuseOlderWorkers } from './older-workers.ts';
 
 const MAX_PINS = 20;
 
@@ -32,8 +30,8 @@ interface Pinned {
   keys: string[];
 }
 
-/** Throws `invalid_input` where an authority is for other hosts, and `conflict` while a worker is alive that knows none. */
-export async function checkAuthorities(tx: Tx, { keys, ...at }: Pinned): Promise<void> {
+/** Throws `invalid_input` where an authority is for other hosts. */
+export function checkAuthorities({ keys, ...at }: Pinned): void {
   if (!keys.some(isAuthority)) return;
   const problems = keys.flatMap((line, index) =>
     isAuthority(line) && !isFor(line, at)
@@ -50,7 +48,6 @@ export async function checkAuthorities(tx: Tx, { keys, ...at }: Pinned): Promise
       problems,
       'Give patterns that fit the address of the host, such as *.example.org.',
     );
-  await refuseOlderWorkers(tx, 'host certificates');
 }
 
 /** The authorities stay where the keys that a host shows are pinned. */

@@ -5,7 +5,6 @@ import { hosts } from '../../shared/database/schema.ts';
 import { conflict, type WindlassError } from '../../shared/errors/errors.ts';
 import { MAX_JUMPS } from '../../shared/ssh/hops.ts';
 import { invalidInput } from '../http/validate.ts';
-import { refuseOlderWorkers } from './older-workers.ts';
 
 /**
  * Locks the ways to all hosts until the end of the transaction, in which a host gets this jump host. Throws
@@ -17,7 +16,6 @@ export async function lockJump(
   { name, jump }: { name: string; jump: string | null },
 ): Promise<void> {
   if (jump === null) return;
-  await refuseOlderWorkers(tx, 'jump hosts');
   await tx.execute(sql`select pg_advisory_xact_lock(${ADVISORY_LOCKS.jumps})`);
   const rows = await tx
     .select({ name: hosts.name, jump: hosts.jump })

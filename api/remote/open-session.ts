@@ -57,7 +57,7 @@ export async function openSession(
   await identifyAfterWait(api, req, res);
   const hops = await findHost(api, given, owner);
   checkJumps(given, hops);
-  const queue = await requireWorker(api, 'connect');
+  await requireWorker(api, 'connect');
   const session = await sealSession(api, { owner, given, hops, credential });
   const { sid, hostname } = session;
   const place = destinationDigest(hops);
@@ -69,7 +69,7 @@ export async function openSession(
       await tx.insert(sessions).values(session);
       const label = `${given.username}@${hostname}`;
       const payload = { address: clientAddress(req) };
-      return { kind: 'connect', queue, payload, session: sid, label, name: given.name };
+      return { kind: 'connect', payload, session: sid, label, name: given.name };
     });
   return awaitJob(api, res, start);
 }

@@ -26,14 +26,14 @@ export async function scanHost(
   req: Request,
   res: Response,
 ): Promise<{ keys: string[]; isRepeat: boolean } | undefined> {
-  const queue = await requireWorker(api, 'scan-host');
+  await requireWorker(api, 'scan-host');
   const payload = { address, port, private: isPrivate };
   let isRepeat = true;
   const start = () =>
     startRequestedJob(api, req, res, async tx => {
       await lockAdministrator(tx, currentUser(res));
       isRepeat = false;
-      return { kind: 'scan-host', queue, payload };
+      return { kind: 'scan-host', payload };
     });
   const ended = await awaitJob(api, res, start);
   return ended && { keys: (ended.result as Result<'scan-host'>).keys, isRepeat };

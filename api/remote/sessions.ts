@@ -15,7 +15,7 @@ import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import { cancelJobs } from '../../shared/jobs/cancel.ts';
+import { cancelJobsOf } from '../../shared/jobs/cancel.ts';
 import { HOST_CHANGED, hostChanged } from '../../shared/ssh/host-place.ts';
 
 /** A session of this owner; `idleSeconds` is SESSION_IDLE_TIMEOUT. */
@@ -211,5 +211,5 @@ export async function endSessions(
       ),
     );
   await tx.update(leftoverRuns).set({ mayKeepRunning: false }).where(isAmong(leftoverRuns.session));
-  return { jobs: await cancelJobs(tx, isAmong(jobs.session)), sessions: sids, opened };
+  return { jobs: await cancelJobsOf(tx, isAmong(jobs.session)), sessions: sids, opened };
 }

@@ -168,7 +168,7 @@ export default routes('json-body', (router, api) => {
         const added = await db.transaction(async tx => {
           await lockAdministrator(tx, currentUser(res));
           await lockJump(tx, host);
-          await checkAuthorities(tx, host);
+          checkAuthorities(host);
           const [row] = await tx.insert(hosts).values(host).onConflictDoNothing().returning();
           if (row) await auditOf(req, res)(tx, 'host.create', row.name);
           return row;
@@ -246,7 +246,7 @@ export default routes('json-body', (router, api) => {
           await lockAdministrator(tx, currentUser(res));
           if (given.jump) await lockJump(tx, { name: row.name, jump: given.jump });
           if (trust ?? given.keys ?? given.address ?? given.port)
-            await checkAuthorities(tx, { address, port, keys });
+            checkAuthorities({ address, port, keys });
           const open = await listOpenSessions(tx, row.name);
           // A trigger of the table ends them where address, port, keys or jump host change.
           const [written] = await tx

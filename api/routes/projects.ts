@@ -9,7 +9,7 @@ import {
   type Role,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
+import { cancelJobsOf, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -228,7 +228,7 @@ export default routes('json-body', (router, api) => {
             .set({ deleted: sql`now()`, version: sql`${projects.version} + 1` })
             .where(eq(projects.pid, pid));
           await auditOf(req, res)(tx, 'project.delete', pid);
-          return cancelJobs(tx, eq(jobs.project, pid));
+          return cancelJobsOf(tx, eq(jobs.project, pid));
         });
         publishCancelled(api, cancelled);
         res.statusMessage = 'Project deleted.';

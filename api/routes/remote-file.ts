@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import type { QueueName, Result } from '../../shared/jobs/catalog.ts';
+import type { Result } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { readRange } from '../http/byte-range.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -116,7 +116,7 @@ export default routes('raw-body', (router, api) => {
         };
         const key = { ...readSessionKey(req, res), idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
         // Before the bytes are taken.
-        const { queue, refusal } = await admit(req, res, key);
+        const { refusal } = await admit(req, res, key);
         const id = newId();
         const { object, size, digest } = await store(req, { id, owner: key.owner });
         // An Idempotency-Key is bound to these.
@@ -128,7 +128,7 @@ export default routes('raw-body', (router, api) => {
               if (refusal) throw refusal;
               await lockSession(tx, key);
               const payload = { path, object, size, digest, ...options };
-              return { kind: 'write-file', id, queue, session: key.sid, payload };
+              return { kind: 'write-file', id, session: key.sid, payload };
             });
           return awaitJob(api, res, start);
         });
@@ -169,10 +169,11 @@ export default routes('raw-body', (router, api) => {
     req: Request,
     res: Response,
     key: SessionKey,
-  ): Promise<{ queue?: QueueName; refusal?: unknown }> {
+  ): Promise<{ refusal?: unknown }> {
     try {
       await findSession(api.database.db, key);
-      return { queue: await requireWorker(api, 'write-file') };
+      await requireWorker(api, 'write-file');
+      return {};
     } catch (refusal) {
       if (await isRepeat(api, req, res)) return { refusal };
       throw refusal;

@@ -69,7 +69,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const key = keyOf(req, res);
         const given = body();
-        const queue = await requireWorker(api, 'answer');
+        await requireWorker(api, 'answer');
         const { hostname } = await findSession(api.database.db, key).catch(async error => {
           throw (await hasMissedChallenge(api.database.db, key)) ? challengeExpired() : error;
         });
@@ -86,7 +86,7 @@ export default routes('json-body', (router, api) => {
             if (!challengeExpires || challengeExpires < new Date()) throw challengeExpired();
             await tx.update(sessions).set({ answers: sealed }).where(eq(sessions.sid, sid));
             const payload = { challenge: given.challenge, address: clientAddress(req) };
-            return { kind: 'answer', queue, payload, session: sid, name: given.name };
+            return { kind: 'answer', payload, session: sid, name: given.name };
           });
         const ended = await awaitJob(api, res, start);
         if (ended) sendLogin(res, ended);
@@ -111,7 +111,7 @@ export default routes('json-body', (router, api) => {
         const given = body();
         const secret = await readCredential(keys, { owner, given });
         await identifyAfterWait(api, req, res);
-        const queue = await requireWorker(api, 'connect');
+        await requireWorker(api, 'connect');
         const { hostname } = await findSession(api.database.db, key);
         const hops = await readHops(hostname, owner);
         checkJumps(given, hops);
@@ -131,7 +131,7 @@ export default routes('json-body', (router, api) => {
               );
             await tx.update(sessions).set({ sealed }).where(eq(sessions.sid, sid));
             const payload = { address: clientAddress(req) };
-            return { kind: 'connect', queue, payload, session: sid, name: given.name };
+            return { kind: 'connect', payload, session: sid, name: given.name };
           });
         const ended = await awaitJob(api, res, start);
         if (ended) sendLogin(res, ended);

@@ -12,12 +12,12 @@ export async function endOpenWork(client: pg.Client, taken: string): Promise<num
   });
   const { rowCount } = await client.query(
     `update jobs set state = 'failed', error = $1::jsonb, finished = now(), lease_token = null,
-      lease_expires = null, run_removed = true, version = version + 1
+      run_removed = true, version = version + 1
     where finished is null and kind not in ('parse', 'view')`,
     [error],
   );
   await client.query(`
-    update jobs set lease_token = null, lease_expires = null, dispatched = null, version = version + 1
+    update jobs set lease_token = null, dispatched = null, version = version + 1
     where finished is null`);
   await client.query(`
     update sessions set ended = coalesce(ended, now()), sealed = null, answers = null, holder = null,

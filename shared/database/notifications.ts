@@ -14,14 +14,6 @@ export type Topic = (typeof TOPICS)[number];
 
 /** Each topic has a channel of its own, so that a process is told only what it listens to. */
 export const channelOf = (topic: string) => `windlass_${topic}`;
-/**
- * The channel of all topics in the previous release. Its programs send something every 5 s; while they do, they are
- * told everything too. Not needed by the next release.
- */
-const OLD_CHANNEL = 'windlass';
-const OLD_HEARD_MS = 15_000;
-/** Begins what this release sends there: its own programs have it already. */
-const SENT_TWICE = 'twice:';
 /** Rate limit: one NOTIFY in so many milliseconds. One per commit halves the throughput of 32 writers (a single lock). */
 const WINDOW_MS = 20;
 /** publishSoon() waits so long for others: most short commands have ended by then. */
@@ -52,14 +44,6 @@ export class Notifications {
       },
     ]),
   ) as Record<Topic, Listener>;
-  readonly #receiveOld = (payload: string) => {
-    if (payload.startsWith(SENT_TWICE)) return;
-    this.#oldHeard = performance.now();
-    for (const entry of payload.split(',')) {
-      const colon = entry.indexOf(':');
-      this.#tell(entry.slice(0, colon), entry.slice(colon + 1));
-    }
-  };
   readonly #pending = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   /** When #timer fires: performance.now(). */
@@ -69,8 +53,6 @@ export class Notifications {
   /** withCommit() lets nobody notify: performance.now(). */
   #slowUntil = 0;
   #isListening = false;
-  /** performance.now() when a program of the previous release was last heard. */
-  #oldHeard = Number.NEGATIVE_INFINITY;
 
   constructor(database: Database, log: Logger) {
     this.#database = database;
@@ -81,7 +63,6 @@ export class Notifications {
   async listen(): Promise<void> {
     this.#isListening = true;
     const topics = TOPICS.filter(topic => this.#listeners.get(topic)?.size);
-    await this.#database.direct.listen(OLD_CHANNEL, this.#receiveOld);
     await Promise.all(topics.map(topic => this.#listenTo(topic)));
   }
 
@@ -121,12 +102,11 @@ export class Notifications {
 
   /**
    * For a transaction that can notify itself, which saves another one. `commit` is told whether to: not where this
-   * process has just notified, where such commits are slow, or where the previous release listens.
+   * process has just notified, or such commits are slow.
    */
   async withCommit<T>(commit: (notifies: boolean) => Promise<T>): Promise<T> {
     const began = performance.now();
-    if (began < Math.max(this.#sentUntil, this.#slowUntil) || this.#isOldThere())
-      return commit(false);
+    if (began < Math.max(this.#sentUntil, this.#slowUntil)) return commit(false);
     this.#sentUntil = began + WINDOW_MS;
     try {
       return await commit(true);
@@ -163,8 +143,7 @@ export class Notifications {
     clearTimeout(this.#timer);
     this.#due = Number.POSITIVE_INFINITY;
     if (this.#pending.size === 0) return;
-    const isOldThere = this.#isOldThere();
-    const payloads: Record<string, string> = isOldThere ? { [OLD_CHANNEL]: SENT_TWICE } : {};
+    const payloads: Record<string, string> = {};
     let length = 0;
     for (const entry of this.#pending) {
       length += entry.length + 1;
@@ -172,7 +151,6 @@ export class Notifications {
       const [topic = ''] = entry.split(':', 1);
       const channel = channelOf(topic);
       payloads[channel] = `${payloads[channel] ?? ''},${entry.slice(topic.length + 1)}`;
-      if (isOldThere) payloads[OLD_CHANNEL] += `,${entry}`;
       this.#pending.delete(entry);
     }
     this.#sentUntil = Math.max(this.#sentUntil, performance.now()) + WINDOW_MS;
@@ -186,10 +164,6 @@ export class Notifications {
     } catch (error) {
       this.#log.debug({ err: error }, 'a notification was lost');
     }
-  }
-
-  #isOldThere(): boolean {
-    return performance.now() - this.#oldHeard < OLD_HEARD_MS;
   }
 
   #tell(topic: string, id: string): void {

@@ -9,13 +9,17 @@ import { isNotEnded } from './job-conditions.ts';
 export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
 
 /**
- * Cancels the open jobs that `which` selects, and returns their ids. Jobs that no worker ever claimed end at once;
+ * Cancels these jobs, and returns the ids of those that were open. Jobs that no worker ever claimed end at once;
  * workers end the others. The rows of the jobs' parents are locked before the jobs, as everywhere.
  */
 export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
+  cancelOpen(tx, and(which, isNotEnded));
+
+/** Those of a session, a project, a model or an upload, by its index of jobs. */
+export const cancelJobsOf = (tx: Tx, which: SQL | undefined) =>
   cancelOpen(tx, and(which, isNull(jobs.finished)));
 
-/** The row is found by its id, in whatever state the statistics of the table are. `byUser`: not as a client left. */
+/** `byUser`: not as a client left. */
 export const cancelJob = (tx: Tx, id: string, { byUser }: { byUser: boolean }) =>
   cancelOpen(tx, and(eq(jobs.id, id), isNotEnded), byUser ? { userCancelled: true } : {});
 

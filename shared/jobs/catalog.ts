@@ -31,12 +31,6 @@ interface Definition {
    * A job waits for a worker that understands its version.
    */
   version?: number;
-  /**
-   * The same in a session that the previous release would use wrongly: with a jump host or an authority, variables of its
-   * own, or start-up files that each command reads. Every kind with a session has it, until the previous release knows
-   * these.
-   */
-  versionInNewerSessions?: number;
   result: z.ZodType;
   /**
    * The job needs a session: it `uses` the session's connection, so it goes to the worker that has one, or `opens` the
@@ -70,9 +64,7 @@ export const JOBS = {
     means: 'Logs in to the host and opens the session, up to what the host asks its user.',
     queue: 'interactive',
     session: 'opens',
-    // A worker without 2 would ask the user nothing, one without 4 write no entry of the audit.
-    version: 4,
-    versionInNewerSessions: 5,
+    version: 5,
     payload: z.object({ address: clientAddress }),
     result: loginResult,
     endsWithClient: true,
@@ -81,9 +73,7 @@ export const JOBS = {
     means: 'Goes on with a login, by what the user has answered.',
     queue: 'interactive',
     session: 'opens',
-    // A worker without 3 would write no entry of the audit.
-    version: 3,
-    versionInNewerSessions: 4,
+    version: 4,
     payload: z.object({ challenge: z.string(), address: clientAddress }),
     result: loginResult,
     endsWithClient: true,
@@ -100,9 +90,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
-    // A worker without 2 would run the command without what else is given for it.
-    version: 2,
-    versionInNewerSessions: 3,
+    version: 3,
     payload: z.object({ command: commandText, ...launchOptions }),
     result: z.object({ returncode: z.number().int() }),
     retry: true,
@@ -112,7 +100,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
-    versionInNewerSessions: 2,
+    version: 2,
     payload: batchRequest,
     result: z.object({ returncode: z.number().int() }),
     ownState: true,
@@ -121,9 +109,7 @@ export const JOBS = {
   video: {
     means: 'Makes a video of frames on the host.',
     queue: 'video',
-    // A worker without 2 would look for no pattern, leave no frame out, and choose codec and background; without 3 draw no labels.
-    version: 3,
-    versionInNewerSessions: 4,
+    version: 4,
     session: 'uses',
     parent: 'project',
     objects: 'videos',
@@ -137,7 +123,7 @@ export const JOBS = {
     session: 'uses',
     /** For each group of entries four lines of JSON, one a column. */
     output: 'streamed',
-    versionInNewerSessions: 2,
+    version: 2,
     payload: z.object({ path: absolutePath }),
     result: z.object({ entries: z.number().int() }),
     endsWithClient: true,
@@ -148,7 +134,7 @@ export const JOBS = {
     session: 'uses',
     /** One line of JSON about the file, then its bytes. */
     output: 'streamed',
-    versionInNewerSessions: 2,
+    version: 2,
     payload: z.object({
       path: absolutePath,
       /** No bytes, only what is said of the file. */
@@ -172,9 +158,7 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     objects: 'files',
-    // A worker without 3 would not look at ifMatch.
-    version: 3,
-    versionInNewerSessions: 4,
+    version: 4,
     payload: z.object({
       path: absolutePath,
       /** The bytes, which the request has stored. */
@@ -197,9 +181,7 @@ export const JOBS = {
     means: 'Removes a file on the host.',
     queue: 'interactive',
     session: 'uses',
-    // A worker without 3 would not look at ifMatch.
-    version: 3,
-    versionInNewerSessions: 4,
+    version: 4,
     payload: z.object({ path: absolutePath, ifMatch }),
     result: z.object({}),
     endsWithClient: true,
@@ -211,7 +193,7 @@ export const JOBS = {
     session: 'uses',
     parent: 'upload',
     objects: 'uploads',
-    versionInNewerSessions: 2,
+    version: 2,
     payload: z.object({
       upload: z.string(),
       file: z.number().int(),
@@ -225,7 +207,6 @@ export const JOBS = {
     queue: 'parse',
     parent: 'upload',
     objects: 'artifacts',
-    // A worker without 2 would not check every value of a table, one without 3 pass over parameters of parsers.
     version: 3,
     payload: z.object({ upload: z.string() }),
     result: z.object({
@@ -258,7 +239,6 @@ export const JOBS = {
     queue: 'parse',
     parent: 'model',
     objects: 'views',
-    // A worker without 2 would not look at `groups`.
     version: 2,
     payload: z.object({
       view: z.string(),

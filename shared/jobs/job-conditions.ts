@@ -8,6 +8,11 @@ import { sql } from 'drizzle-orm';
 
 /** Has not ended: for statements that name the rows by their ids. */
 const NOT_ENDED = 'num_nonnulls(finished) = 0';
+/**
+ * The same, for all of an owner, or of everybody. The index is jobs_open. Jobs of a session, a project, a model or an upload
+ * are found by `finished is null`, which their indexes have.
+ */
+export const IS_OPEN = 'num_nonnulls(finished) < 1';
 /** Waits to be dispatched, now or when its `not_before` comes. The index is jobs_waiting_by_owner. */
 export const IS_WAITING = 'num_nonnulls(finished, lease_token, dispatched) = 0';
 /** 1: its host was away when it was last tried; else 0. */
@@ -24,6 +29,7 @@ const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
 const HAS_ENDED = 'num_nonnulls(finished) = 1';
 
 export const isNotEnded = sql.raw(NOT_ENDED);
+export const isOpen = sql.raw(IS_OPEN);
 export const hasEnded = sql.raw(HAS_ENDED);
 export const isWaiting = sql.raw(IS_WAITING);
 export const hasSlot = sql.raw(HAS_SLOT);

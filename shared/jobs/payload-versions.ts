@@ -1,6 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
-import { sessions } from '../database/schema.ts';
 import { JOB_KINDS, type JobKind, jobDefinition } from './catalog.ts';
 import { IS_WAITING } from './job-conditions.ts';
 import { IS_ALIVE } from './lease.ts';
@@ -8,29 +7,13 @@ import { IS_ALIVE } from './lease.ts';
 /** By kind of job: the newest version of its payload that a program understands, and with it all versions before. */
 export type Understood = Record<string, number>;
 
-/** The versions that the jobs of a kind have: usually, and in a session that the previous release would use wrongly. */
-export function versionsOf(kind: JobKind): { usual: number; newer: number } {
-  const { version: usual = 1, versionInNewerSessions: newer = usual } = jobDefinition(kind);
-  return { usual, newer };
-}
-
-/** SQL: the previous release would use a row of `sessions` wrongly. */
-export const IS_NEWER_SESSION = `(sessions.startup <> 'once' or sessions.env_names is not null
-  or exists (select from hosts where hosts.name = sessions.hostname
-    and (hosts.jump is not null or exists (select from unnest(hosts.keys) as pin where pin like '@%'))))`;
-
-/** Which of them a job in this session has. */
-export function versionIn(kind: JobKind, sid: string): SQL<number> {
-  const { usual, newer } = versionsOf(kind);
-  return sql<number>`(case when exists (select from ${sessions} where ${sessions.sid} = ${sid} and ${sql.raw(IS_NEWER_SESSION)}) then ${newer}::int else ${usual}::int end)`;
-}
+/** The version of the payloads that this program writes. */
+export const versionOf = (kind: JobKind): number => jobDefinition(kind).version ?? 1;
 
 /** What this program understands. */
 export const UNDERSTOOD: Understood = Object.fromEntries(
-  JOB_KINDS.map(kind => [kind, Math.max(...Object.values(versionsOf(kind)))]),
+  JOB_KINDS.map(kind => [kind, versionOf(kind)]),
 );
-/** A worker of the previous release does not say what it understands: it has the same kinds, in their first version. */
-const UNDERSTOOD_BEFORE = JSON.stringify(Object.fromEntries(JOB_KINDS.map(kind => [kind, 1])));
 
 /** Waiting jobs that are looked at, at most. */
 const MAX_READ = 50_000;
@@ -54,7 +37,7 @@ export async function readUnderstoodByQueue(db: Db): Promise<UnderstoodByQueue |
         from workers,
           lateral (select '' as queue union all
             select key from jsonb_each_text(slots) where not draining and value::int > 0) taken,
-          jsonb_each_text(coalesce(understands, ${UNDERSTOOD_BEFORE}::jsonb)) as u(kind, version)
+          jsonb_each_text(understands) as u(kind, version)
         where ${sql.raw(IS_ALIVE)}
         group by queue, kind
       ) newest group by queue

@@ -3,9 +3,10 @@ import { newId } from '../ids.ts';
 import { auditOf } from './audited-starts.ts';
 import { jobDefinition, type Payload, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
+import { IS_OPEN } from './job-conditions.ts';
 import type { JobSummary } from './job-view.ts';
 import { labelOf } from './labels.ts';
-import { IS_NEWER_SESSION, versionsOf } from './payload-versions.ts';
+import { versionOf } from './payload-versions.ts';
 import type { JobRequest } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
@@ -24,7 +25,6 @@ const NEW_JOB = {
   version: 0,
   notBefore: null,
   leaseToken: null,
-  leaseExpires: null,
   worker: null,
   consecutiveLosses: 0,
   cancelRequested: null,
@@ -50,9 +50,8 @@ export async function startJobInSession<K extends SessionKind>(
   idleSeconds: number,
 ): Promise<JobSummary | undefined> {
   const { kind, owner, session, limit, onCount, share, requestId = null, name = null } = request;
-  const { payload, output, ...definition } = jobDefinition(kind);
-  const { usual, newer } = versionsOf(kind);
-  const queue = request.queue ?? definition.queue;
+  const { payload, output, queue } = jobDefinition(kind);
+  const payloadVersion = versionOf(kind);
   const outputStreamed = output === 'streamed';
   const given = payload.parse(request.payload);
   const label = labelOf(kind, given as Payload<K>);
@@ -64,11 +63,10 @@ export async function startJobInSession<K extends SessionKind>(
     : sql`select`;
   // The session is locked: a transaction that ends it waits for this one, and then cancels the new job too.
   const [row] = await sql<
-    { created: string; dispatched: string | null; open: number; host: string; version: number }[]
+    { created: string; dispatched: string | null; open: number; host: string }[]
   >`
     with session as (
-      select hostname, ${sql.unsafe(IS_NEWER_SESSION)} as is_newer
-      from sessions
+      select hostname from sessions
       where sid = ${session} and owner = ${owner} and opened is not null and ended is null
         and accessed > now() - interval '1 minute' and accessed > now() - make_interval(secs => ${idleSeconds})
       for share
@@ -76,17 +74,17 @@ export async function startJobInSession<K extends SessionKind>(
       select ${owner}::text as owner
     ), open as (
       select count(*)::int as n
-      from (select from jobs where owner = ${owner} and finished is null limit ${limit}::int) counted
+      from (select from jobs where owner = ${owner} and ${sql.unsafe(IS_OPEN)} limit ${limit}::int) counted
     ), started as (
     insert into jobs (id, kind, queue, owner, session, host, label, name, request_id, payload, payload_version, output_streamed, epoch, dispatched)
     select ${id}, ${kind}, ${queue}, ${owner}, ${session}, session.hostname, ${label}, ${name}, ${requestId}, ${JSON.stringify(given)}::jsonb,
-      case when session.is_newer then ${newer}::int else ${usual}::int end, ${outputStreamed},
+      ${payloadVersion}, ${outputStreamed},
       1, ${sql.unsafe(dispatchedAtOnce(queue, share))}
     from session, asked, open
     where ${limit}::int = 0 or open.n < ${limit}::int
-    returning created, dispatched, host, payload_version, (select n from open) as open
+    returning created, dispatched, host, (select n from open) as open
     ), audit as (${audit})
-    select created, dispatched, host, payload_version as version, open from started`;
+    select created, dispatched, host, open from started`;
   if (!row) return undefined;
   if (limit > 0) onCount?.(row.open);
   const created = new Date(row.created);
@@ -102,7 +100,7 @@ export async function startJobInSession<K extends SessionKind>(
     label,
     name,
     requestId,
-    payloadVersion: row.version,
+    payloadVersion,
     outputStreamed,
     epoch: 1,
     created,

@@ -5,17 +5,16 @@ import { jobs, sessions } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
 import { auditOf } from './audited-starts.ts';
-import { type JobKind, jobDefinition, type Payload, type QueueName } from './catalog.ts';
+import { type JobKind, jobDefinition, type Payload } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
+import { isOpen } from './job-conditions.ts';
 import { type JobSummary, summaryColumns } from './job-view.ts';
 import { labelOf, oneLine } from './labels.ts';
 import { payloadBytes } from './payload-bytes.ts';
-import { versionIn, versionsOf } from './payload-versions.ts';
+import { versionOf } from './payload-versions.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
-  /** Default: the kind's. */
-  queue?: QueueName;
   payload: Payload<K>;
   owner: string;
   /** Given where other rows of the same transaction refer to the job. */
@@ -53,8 +52,7 @@ export async function startJob<K extends JobKind>(
 ): Promise<JobSummary> {
   const { limit, onCount, share, address: _, ...columns } = request;
   if (limit > 0) await refuseTooMany(tx, request);
-  const { payload, output, ...definition } = jobDefinition(request.kind);
-  const queue = columns.queue ?? definition.queue;
+  const { payload, output, queue } = jobDefinition(request.kind);
   const given = payload.parse(request.payload);
   const [row] = await tx
     .insert(jobs)
@@ -66,9 +64,7 @@ export async function startJob<K extends JobKind>(
       payloadBytes: payloadBytes(given),
       label: columns.label ? oneLine(columns.label) : labelOf(request.kind, given as Payload<K>),
       host: columns.session && hostOf(columns.session),
-      payloadVersion: columns.session
-        ? versionIn(request.kind, columns.session)
-        : versionsOf(request.kind).usual,
+      payloadVersion: versionOf(request.kind),
       outputStreamed: output === 'streamed',
       runRemoved: columns.runAt !== undefined,
       epoch: 1,
@@ -86,7 +82,7 @@ const hostOf = (session: string) =>
 
 async function refuseTooMany(tx: Tx, { owner, limit, onCount }: JobRequest): Promise<void> {
   const [open] = await tx.execute<{ n: number }>(
-    sql`select count(*)::int as n from (select 1 from ${jobs} where ${jobs.owner} = ${owner} and finished is null limit ${limit}) open`,
+    sql`select count(*)::int as n from (select 1 from ${jobs} where ${jobs.owner} = ${owner} and ${isOpen} limit ${limit}) open`,
   );
   if ((open?.n ?? 0) < limit) return onCount?.(open?.n ?? 0);
   throw new WindlassError('too_many_requests', {

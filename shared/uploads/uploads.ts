@@ -2,7 +2,7 @@ import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { jobs, members, models, parts, projects, uploads } from '../database/schema.ts';
 import { conflict, forbidden, notFound, WindlassError } from '../errors/errors.ts';
-import { cancelJobs } from '../jobs/cancel.ts';
+import { cancelJobsOf } from '../jobs/cancel.ts';
 import { chargeStorage, type StorageLimits } from '../quotas/storage-limits.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
 
@@ -137,7 +137,7 @@ export async function removeParts(tx: Tx, uids: string[]): Promise<void> {
 export async function removeUpload(tx: Tx, uid: string): Promise<string[]> {
   await removeParts(tx, [uid]);
   await tx.delete(uploads).where(eq(uploads.uid, uid));
-  return cancelJobs(tx, eq(jobs.upload, uid));
+  return cancelJobsOf(tx, eq(jobs.upload, uid));
 }
 
 export const unknownUpload = () =>

@@ -88,13 +88,13 @@ describeStack(missingPrograms('sshd'), 'answers that are open for long', form =>
     },
   );
 
-  /** A job that a worker holds for ever: nothing changes it. */
+  /** A job that waits for ever: nothing changes it. */
   async function addStillJob(): Promise<string> {
     const id = newId();
     const database = openStackDatabase(stack);
     try {
-      await database`insert into jobs (id, kind, queue, owner, payload, state, lease_token, lease_expires)
-        values (${id}, 'video', 'video', ${stack.username}, '{}', 'running', 'held', 'infinity')`;
+      await database`insert into jobs (id, kind, queue, owner, payload, state, not_before)
+        values (${id}, 'video', 'video', ${stack.username}, '{}', 'running', 'infinity')`;
     } finally {
       await database.end();
     }

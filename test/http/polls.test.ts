@@ -17,7 +17,7 @@ describeStack(undefined, 'polls that wait', form => {
 
   beforeAll(async () => {
     database = openStackDatabase(stack);
-    // A video that a worker holds for ever: nothing but these tests changes it.
+    // A video that waits for ever: nothing but these tests changes it.
     await database`insert into sessions (sid, owner, hostname, username, agent, opened)
       values (${sid}, ${stack.username}, 'host', 'user', true, now())`;
   });
@@ -25,8 +25,8 @@ describeStack(undefined, 'polls that wait', form => {
 
   const begin = async () => {
     id = newId();
-    await database`insert into jobs (id, kind, queue, owner, session, payload, state, lease_token, lease_expires)
-      values (${id}, 'video', 'video', ${stack.username}, ${sid}, '{}', 'running', 'held', 'infinity')`;
+    await database`insert into jobs (id, kind, queue, owner, session, payload, state, not_before)
+      values (${id}, 'video', 'video', ${stack.username}, ${sid}, '{}', 'running', 'infinity')`;
   };
   const change = (to = 'running') => database`update jobs set version = version + 1,
       progress = least(1, version / 100.0), state = ${to},

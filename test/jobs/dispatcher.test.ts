@@ -41,8 +41,8 @@ afterAll(async () => {
 const insertExpired = async () => {
   const id = newId();
   await database.sql`
-    insert into jobs (id, kind, queue, owner, payload, state, dispatched, lease_token, lease_expires)
-    values (${id}, 'command', 'remote', 'alice', '{}', 'running', now(), 'held', now() - interval '1 second')`;
+    insert into jobs (id, kind, queue, owner, payload, state, dispatched, lease_token)
+    values (${id}, 'command', 'remote', 'alice', '{}', 'running', now(), 'held')`;
   return id;
 };
 

@@ -1,11 +1,16 @@
+import { eq } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OpenJobCounts } from '../../api/jobs/requests/open-job-counts.ts';
+import { findSession } from '../../api/remote/sessions.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
+import { jobs } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { cancelJob } from '../../shared/jobs/cancel.ts';
+import { cancelJob, cancelJobsOf } from '../../shared/jobs/cancel.ts';
 import { HAS_SLOT } from '../../shared/jobs/job-conditions.ts';
+import { newObjectKey } from '../../shared/jobs/object-keys.ts';
+import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
@@ -18,6 +23,8 @@ import type { Claim } from '../../workers/engine/fencing-token.ts';
 import { releaseJob, updateLeased } from '../../workers/engine/leased-updates.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import { findClaimedByOpenJobs } from '../../workers/upkeep/object-references.ts';
+import { cancelJobsOfEndedSessions, endIdleSessions } from '../../workers/upkeep/sessions.ts';
 import { claimJob } from '../harness/claim-job.ts';
 import { startTestPostgres, type TestPostgres } from '../harness/databases/postgres-server.ts';
 
@@ -42,6 +49,8 @@ describe('on a table that has grown, after statistics that are older', () => {
   let filler: postgres.Sql;
   let context: Parameters<typeof dispatchWaiting>[0] & Parameters<typeof reclaimLeases>[0];
   const session = newId();
+  /** Last used long ago. */
+  const other = newId();
   const log = createLog({ level: 'silent', name: 'test', secrets: [] });
 
   beforeAll(async () => {
@@ -55,8 +64,10 @@ describe('on a table that has grown, after statistics that are older', () => {
     await sql`select pg_reload_conf()`;
     await sql`insert into sessions (sid, owner, hostname, username, agent, opened)
       values (${session}, 'carol', 'host', 'user', true, now())`;
-    await sql`insert into workers (id, host, pid, slots, seen)
-      values ('w', 'host', 1, ${JSON.stringify({ remote: SLOTS })}::jsonb, 'infinity')`;
+    await sql`insert into sessions (sid, owner, hostname, username, agent, opened, accessed)
+      values (${other}, 'carol', 'host', 'user', true, now(), now() - interval '1 day')`;
+    await sql`insert into workers (id, host, pid, slots, understands, seen)
+      values ('w', 'host', 1, ${JSON.stringify({ remote: SLOTS })}::jsonb, ${JSON.stringify(UNDERSTOOD)}::jsonb, 'infinity')`;
     await sql`analyze`;
     context = {
       config: readConfig({}),
@@ -190,6 +201,28 @@ describe('on a table that has grown, after statistics that are older', () => {
         );
         return () => dispatchWaiting(context, { queue: 'remote', last: '' });
       },
+    ],
+    [
+      "cancel a session's",
+      FEW,
+      async () => () => cancelJobsOf(database.db, eq(jobs.session, other)),
+    ],
+    [
+      'find a session that is long unused',
+      FEW,
+      async () => () =>
+        findSession(database.db, { sid: other, owner: 'carol', idleSeconds: 900 }).catch(() => {}),
+    ],
+    [
+      'end idle sessions',
+      SOME,
+      async () => () => endIdleSessions({ ...context, config: { SESSION_IDLE_TIMEOUT: 900 } }),
+    ],
+    ["cancel ended sessions'", SOME, async () => () => cancelJobsOfEndedSessions(context)],
+    [
+      'ask who may refer to an object',
+      FEW,
+      async () => () => findClaimedByOpenJobs(database.db, [newObjectKey('videos', newId())]),
     ],
     ['look for lost entries', SOME, async () => () => redispatchUnclaimed(context, 'remote')],
     [

@@ -35,8 +35,8 @@ describe('what a poll costs', () => {
     database = openStackDatabase(stack);
     await database`insert into sessions (sid, owner, hostname, username, agent, opened)
       values (${sid}, ${stack.username}, 'host', 'user', true, now())`;
-    await database`insert into jobs (id, kind, queue, owner, session, payload, state, lease_token, lease_expires)
-      values (${id}, 'video', 'video', ${stack.username}, ${sid}, '{}', 'running', 'held', 'infinity')`;
+    await database`insert into jobs (id, kind, queue, owner, session, payload, state, not_before)
+      values (${id}, 'video', 'video', ${stack.username}, ${sid}, '{}', 'running', 'infinity')`;
   });
   afterAll(async () => {
     await database?.end();

@@ -167,7 +167,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'a job whose record is removed'
     const fence = join(sshd.home, '.windlass/started', id);
     proxy.blackhole();
     // As after half a day: nobody could say how it ended, and it may still run.
-    await sql`update jobs set state = 'failed', finished = now(), lease_token = null, lease_expires = null, version = version + 1,
+    await sql`update jobs set state = 'failed', finished = now(), lease_token = null, version = version + 1,
       error = ${sql.json({ code: 'outcome_unknown', detail: 'Its host was away for too long.' })} where id = ${id}`;
     expect((await remove(id)).status).toBe(204);
     const [leftover] = await sql`select may_keep_running from leftover_runs where id = ${id}`;

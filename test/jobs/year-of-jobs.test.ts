@@ -46,11 +46,11 @@ async function addDay(day: number, daysAgo: number): Promise<void> {
   const time = sql`now() - make_interval(days => ${daysAgo})`;
   await run(sql`insert into jobs (id, kind, queue, owner, session, payload, created)
     select ${idOf(sql`n`)}, 'command', 'remote', 'u', 's' || n / 20, '{"command": "make all"}', ${time} from ${n}`);
-  await run(sql`update jobs set lease_token = 't' || id, lease_expires = now(), state = 'running', started = ${time},
+  await run(sql`update jobs set lease_token = 't' || id, state = 'running', started = ${time},
     run_at = ${time}, worker = 'w', epoch = 1, version = version + 1 where ${mine}`);
   await run(sql`insert into job_chunks (job, seq, stream, start, bytes)
     select ${idOf(sql`n`)}, 1, 1, 0, convert_to(repeat('output ', 40), 'utf8') from ${n}`);
-  await run(sql`update jobs set lease_token = null, lease_expires = null, state = 'succeeded', finished = ${time},
+  await run(sql`update jobs set lease_token = null, state = 'succeeded', finished = ${time},
     run_removed = true, stdout_bytes = 280, version = version + 1, result = '{"returncode": 0}' where ${mine}`);
   await run(sql`insert into sessions (sid, owner, hostname, username, agent, opened, ended)
     select distinct 's' || n / 20, 'u', 'h', 'u', true, ${time}, ${time} from ${n} on conflict do nothing`);

@@ -152,31 +152,3 @@ test('a silent connection is noticed, and what was listened to is heard again', 
   await tell('after');
   expect(missed).toBe(1);
 });
-
-test('programs of the previous release are heard, and told while they are there', async () => {
-  const heard: string[] = [];
-  const present = await join(given.url, notifications => {
-    notifications.on('job', id => heard.push(id));
-  });
-  const told: string[] = [];
-  const old = openDatabase(given.url);
-  ends.push(() => old.close());
-  await old.direct.listen('windlass', payload => told.push(payload));
-  const sendAsOld = (payload: string) => old.sql`select pg_notify('windlass', ${payload})`;
-
-  present.notifications.publish('job', 'unheard');
-  await waitFor(() => heard.includes('unheard'), { what: 'its own notification' });
-  expect(told).toEqual([]);
-
-  await sendAsOld('');
-  await sendAsOld('job:old1,user:alice');
-  await waitFor(() => heard.includes('old1'), { what: 'a notification of the previous release' });
-  await waitFor(() => told.length === 2, { what: 'both of its notifications' });
-  told.length = 0;
-  heard.length = 0;
-  present.notifications.publish('job', 'new1');
-  await waitFor(() => told.length > 0, { what: 'a notification for the previous release' });
-  expect(told).toEqual(['twice:,job:new1']);
-  await waitFor(() => heard.length > 0, { what: 'its own notification' });
-  expect(heard).toEqual(['new1']);
-});

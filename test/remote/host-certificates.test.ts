@@ -151,20 +151,4 @@ describeStack(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', for
     const moved = await send('PUT', '/api/hosts/both', { address: 'node.example.org' });
     expect((await expectProblem(moved, 400, 'invalid_input')).detail).toContain('keys.0: ');
   });
-
-  test('a host gets no authority while a worker is there that would not know it', async () => {
-    const id = 'older-2';
-    await sql`insert into workers (id, host, pid, slots, understands, seen)
-      values (${id}, 'x', 1, '{}', '{"connect": 2}', now() + interval '1 hour')`;
-    try {
-      const answer = await send('PUT', '/api/hosts/certified', { keys: [pin(other)] });
-      const problem = await expectProblem(answer, 409, 'conflict');
-      expect(problem.detail).toContain(
-        `the worker ${id} is of a release that knows no host certificates`,
-      );
-      expect((await send('PUT', '/api/hosts/certified', { users: '*' })).status).toBe(200);
-    } finally {
-      await sql`delete from workers where id = ${id}`;
-    }
-  });
 });

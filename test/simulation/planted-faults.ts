@@ -18,7 +18,7 @@ const HAS_TOKEN = new RegExp(`"jobs"\\."lease_token" = ${OF_GIVEN} ->> 'token'`)
 const ABANDON = /^update "jobs" set "state" = case when \("jobs"\."consecutive_losses"/;
 const STORE = /^update "jobs" set .*"stdout_bytes" = \$2/;
 const RECLAIM = /^with "seen".* "expired" as/;
-const LOOK_AT_LEASES = /as lease\s+from "jobs"/;
+const LOOK_AT_LEASES = /as version\s+from "jobs"/;
 const IS_AS_SEEN = /version = "leases"\.xmin::text/;
 
 export const PLANTED_FAULTS: PlantedFault[] = [
@@ -82,7 +82,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
     name: 'a claim is abandoned without a look at the token',
     seed: 113,
     where: ABANDON,
-    change: [[/"jobs"\."lease_token" = \$10/, '$10::text is not null']],
+    change: [[/"jobs"\."lease_token" = (\$\d+)/, '$1::text is not null']],
   },
   {
     name: 'a command starts before its promise is kept',

@@ -7,7 +7,7 @@ import { isNotLeased } from '../../shared/jobs/job-conditions.ts';
 import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/payload-versions.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { anyId, argumentsOf, givenText, setsLockTimeout, withGiven } from './group-statement.ts';
-import { leaseEnd, renewedLease } from './leases.ts';
+import { renewedLease } from './leases.ts';
 
 /** A job just claimed. `ranSeconds` ago, by the database's clock, it was claimed for the first time: 0 is just now. */
 export type ClaimedRow = JobRow & { ranSeconds: number };
@@ -51,7 +51,6 @@ const writeClaims = prepareOnce(tx => {
     .update(jobs)
     .set({
       leaseToken: givenText('token'),
-      leaseExpires: leaseEnd,
       worker: sql`${sql.placeholder('worker')}`,
       state: sql`case when ${hasOwnState} then ${jobs.state} else 'running' end`,
       started: sql`case when ${hasOwnState} then ${jobs.started} else coalesce(${jobs.started}, now()) end`,

@@ -106,7 +106,6 @@ const writeEnds = prepareOnce(tx =>
       progress: sql`case when ${givenText('state')} = 'succeeded' then 1 else ${jobs.progress} end`,
       finished: sql`now()`,
       leaseToken: null,
-      leaseExpires: null,
       version: sql`${jobs.version} + 1`,
     })
     .where(

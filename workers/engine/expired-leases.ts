@@ -11,18 +11,12 @@ type Context = Pick<WorkerContext, 'database' | 'notifications' | 'log' | 'metri
 /** The dispatcher looks once a second, so this many looks are as long as a lease. */
 export const SILENT_TICKS = LEASE_SECONDS;
 
-/** By the id of the worker. */
-export interface SeenLease extends Versioned {
-  /** The latest `lease_expires` of the jobs of a worker of the previous release, which has no lease row. */
-  until: string | null;
-}
-
 /** Another one after each statement: a long transaction that goes on is not stuck. */
 const transactionVersion = sql`concat(xact_start, ' ', query_start, ' ', state_change)`;
 
 /** What the dispatcher reclaims from silent workers. */
 export class SilentWorkers {
-  readonly #leases: Unchanged<SeenLease>;
+  readonly #leases: Unchanged<Versioned>;
   readonly #transactions: Unchanged<Versioned>;
 
   constructor(looks = SILENT_TICKS) {
@@ -62,32 +56,29 @@ export class SilentWorkers {
 }
 
 const isLeased = and(hasSlot, isNotNull(jobs.leaseToken));
-/** A claim by a worker of the previous release, which has no lease row and renews `lease_expires` of each job. */
-const isOlder = sql`not exists (select from ${leases} where ${leases.worker} = ${jobs.worker})`;
+/** Of a claim without a lease, as a release before 0.2 made it. Nobody renews it. */
+const NO_LEASE = 'none';
 /** Each renewal changes xmin, whatever the clock says. */
 const leaseVersion = sql`${leases}.xmin::text`;
 
-/** The leases of workers that have jobs. */
-export async function readLeases({ database }: Pick<Context, 'database'>): Promise<SeenLease[]> {
-  const rows = await database.db.execute<SeenLease & Record<string, unknown>>(sql`
-    select id, coalesce(lease, until) as version, case when lease is null then until end as until
-    from (
-      select coalesce(${jobs.worker}, '') as id, max(${jobs.leaseExpires})::text as until, (
-        select ${leaseVersion} from ${leases} where ${leases.worker} = ${jobs.worker}) as lease
-      from ${jobs} where ${isLeased} group by ${jobs.worker}
-    ) held where coalesce(lease, until) is not null order by id`);
+/** The leases of workers that have jobs, by the id of the worker. */
+export async function readLeases({ database }: Pick<Context, 'database'>): Promise<Versioned[]> {
+  const rows = await database.db.execute<Versioned & Record<string, unknown>>(sql`
+    select coalesce(${jobs.worker}, '') as id, coalesce((
+      select ${leaseVersion} from ${leases} where ${leases.worker} = ${jobs.worker}), ${NO_LEASE}) as version
+    from ${jobs} where ${isLeased} group by ${jobs.worker} order by id`);
   return [...rows];
 }
 
 /**
  * Reclaims the jobs whose lease is still as it was seen: each waits longer after each loss, and fails after 20 in a row.
  */
-export async function reclaimLeases(context: Context, seen: SeenLease[]): Promise<void> {
+export async function reclaimLeases(context: Context, seen: Versioned[]): Promise<void> {
   const { db } = context.database;
   const given = db
-    .$with('seen', { id: sql`id`, version: sql`version`, until: sql`until` })
+    .$with('seen', { id: sql`id`, version: sql`version` })
     .as(
-      sql`select * from json_to_recordset(${JSON.stringify(seen)}::json) as seen(id text, version text, until timestamptz)`,
+      sql`select * from json_to_recordset(${JSON.stringify(seen)}::json) as seen(id text, version text)`,
     );
   // Locked: a renewal at the same time either comes first, or finds its jobs reclaimed.
   const expired = db
@@ -102,8 +93,8 @@ export async function reclaimLeases(context: Context, seen: SeenLease[]): Promis
         .for('update', { skipLocked: true }),
     );
   const hasExpired = sql`(${jobs.worker} in (select worker from expired)
-    or ${isOlder} and ${jobs.leaseExpires} < clock()
-      and exists (select from seen where id = coalesce(${jobs.worker}, '') and until >= ${jobs.leaseExpires}))`;
+    or exists (select from seen where id = coalesce(${jobs.worker}, '') and version = ${NO_LEASE})
+      and not exists (select from ${leases} where ${leases.worker} = ${jobs.worker}))`;
   // Skips a row that its worker has locked and is about to write; the next round checks it again.
   const lost = db
     .select({ id: jobs.id })

@@ -42,7 +42,6 @@ export async function releaseJob(
     .set({
       ...set,
       leaseToken: null,
-      leaseExpires: null,
       dispatched: null,
       // Set without a delay, too: the job has waited since then.
       // What was cancelled meanwhile is due at once.

@@ -1,13 +1,13 @@
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
-import { jobs, leases, workers } from '../../shared/database/schema.ts';
+import { jobs, leases } from '../../shared/database/schema.ts';
 import { anyOf, hasSlot, isNotEnded } from '../../shared/jobs/job-conditions.ts';
-import { IS_ALIVE, LEASE_SECONDS } from '../../shared/jobs/lease.ts';
+import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { Claim } from './fencing-token.ts';
 
-/** For dispatchers of the previous release, by the database's function clock(), which tests move. */
-export const leaseEnd = sql.raw(`clock() + interval '${LEASE_SECONDS} seconds'`);
+/** By the database's function clock(), which tests move: no lease is reclaimed by it. */
+const leaseEnd = sql.raw(`clock() + interval '${LEASE_SECONDS} seconds'`);
 
 /** Creates or renews the worker's lease. Reclaiming locks the row, so the first of the two wins. */
 const writeLease = (db: Db, where: SQL = sql`select`) =>
@@ -25,16 +25,7 @@ const writeLease = (db: Db, where: SQL = sql`select`) =>
 export const renewedLease = (db: Db, where: SQL) =>
   db.$with('lease').as(writeLease(db, where).returning({ worker: leases.worker }));
 
-/** A worker of the previous release has no lease row; it reclaims by `lease_expires` of each job. */
-const olderIsAlive = sql<boolean>`exists (
-  select from ${workers} where ${sql.raw(IS_ALIVE)}
-    and not exists (select from ${leases} l where l.worker = ${workers.id}))`;
-
-const renew = prepareOnce(db =>
-  writeLease(db as Db)
-    .returning({ olderIsAlive })
-    .prepare('renew_lease'),
-);
+const renew = prepareOnce(db => writeLease(db as Db).prepare('renew_lease'));
 
 /**
  * Renews the worker's lease, then reads which of these claims still hold, and whether the job of each is to be
@@ -45,7 +36,7 @@ export async function renewLease(
   worker: string,
   claims: Claim[],
 ): Promise<Map<string, boolean>> {
-  const [lease] = await renew(db).execute({ worker });
+  await renew(db).execute({ worker });
   if (claims.length === 0) return new Map();
   const isOurs = and(
     sql`${jobs.id} = ${anyOf(claims.map(({ id }) => id))}`,
@@ -56,17 +47,6 @@ export async function renewLease(
     .select({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` })
     .from(jobs)
     .where(isOurs);
-  if (lease?.olderIsAlive) {
-    const free = db
-      .select({ id: jobs.id })
-      .from(jobs)
-      .where(isOurs)
-      .for('update', { skipLocked: true });
-    await db
-      .update(jobs)
-      .set({ leaseExpires: leaseEnd })
-      .where(sql`${jobs.id} = any(array(${free}))`);
-  }
   return new Map(rows.map(row => [row.id, row.cancel]));
 }
 

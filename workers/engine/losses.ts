@@ -18,7 +18,6 @@ const backoff = sql.raw(`(array[${LOSS_BACKOFF_SECONDS.join(',')}])`);
 /** The changes to a job whose attempt was lost: it waits longer after each loss, and fails after 20 in a row. */
 export const LOSS = {
   leaseToken: null,
-  leaseExpires: null,
   dispatched: null,
   consecutiveLosses: losses,
   notBefore: sql`now() + make_interval(secs => ${backoff}[least(${losses}, ${LOSS_BACKOFF_SECONDS.length})])`,

@@ -88,8 +88,7 @@ export class SessionAffinity {
   }
 
   #onOffer(offer: string): void {
-    // The previous release offers without a queue: it has one for all.
-    const [session = '', id = '', epoch = '', queue = 'remote'] = offer.split('/');
+    const [session = '', id = '', epoch = '', queue = ''] = offer.split('/');
     if (queue !== this.#queue) return;
     const { sessions, stopping } = this.#worker;
     const onEcho = this.#onEcho.get(id);

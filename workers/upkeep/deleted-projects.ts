@@ -23,7 +23,7 @@ import {
   uploads,
   views,
 } from '../../shared/database/schema.ts';
-import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
+import { cancelJobsOf, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -69,12 +69,11 @@ const uploadsOf = (tx: Tx, pid: string) =>
 /** Cancels jobs that were started during the deletion, which cancelled the others itself. */
 async function cancelOpenJobs(context: Context, pid: string): Promise<void> {
   const { db } = context.database;
-  publishCancelled(context, await cancelJobs(db, openJobs(db, pid)));
+  publishCancelled(context, await cancelJobsOf(db, openJobs(db, pid)));
 }
 
 const openJobs = (tx: Tx, pid: string) =>
   and(
-    isNull(jobs.finished),
     isNull(jobs.cancelRequested),
     or(eq(jobs.project, pid), inArray(jobs.model, modelsOf(tx, pid))),
   );

@@ -2,7 +2,7 @@ import { lt, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobStatistics } from '../../shared/database/schema.ts';
 import { histogramOf } from '../../shared/jobs/duration-histogram.ts';
-import { hasEnded } from '../../shared/jobs/job-conditions.ts';
+import { hasEnded, hasSlot } from '../../shared/jobs/job-conditions.ts';
 import type { WorkerContext } from '../context.ts';
 
 /** Longer than any transaction that ends a job, so a minute is counted after all its ends are committed. */
@@ -87,10 +87,10 @@ async function lookAtDepth(tx: Tx): Promise<void> {
     insert into job_statistics as known (minute, kind, waiting, running)
     select ${minuteOf(sql`now()`)}, kind, sum(waiting), sum(running) from (
       select kind, count(*) as waiting, 0 as running from (
-        select kind from jobs where finished is null and lease_token is null limit ${MOST_WAITING}
+        select kind from jobs where finished is null and lease_token is null limit ${sql.raw(String(MOST_WAITING))}
       ) due group by kind
       union all
-      select kind, 0, count(*) from jobs where finished is null and lease_token is not null group by kind
+      select kind, 0, count(*) from jobs where ${hasSlot} and num_nonnulls(lease_token) = 1 group by kind
     ) open group by kind
     on conflict (minute, kind) do update set waiting = excluded.waiting, running = excluded.running`);
   await tx.execute(sql`update job_statistics_progress set sampled = now()`);

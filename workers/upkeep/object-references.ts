@@ -9,6 +9,7 @@ import {
   segments,
   views,
 } from '../../shared/database/schema.ts';
+import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
 import { resultObjects } from '../../shared/jobs/result-objects.ts';
 import { RESULT_KEPT } from '../../shared/jobs/result-retention.ts';
 
@@ -47,20 +48,21 @@ export async function findReferenced(db: Db, keys: string[]): Promise<Set<string
  */
 export async function findClaimedByOpenJobs(db: Db, keys: string[]): Promise<Set<string>> {
   const ids = [...new Set(keys.map(idInKey))];
-  const find = (id: PgColumn) =>
+  const find = (id: PgColumn, isOpen: SQL) =>
     db
       .select({ id: sql<string | null>`${id}` })
       .from(jobs)
-      .where(and(inArray(id, ids), isNull(jobs.finished)));
+      .where(and(inArray(id, ids), isOpen));
+  const isOpenOf = isNull(jobs.finished);
   const open = [
-    await find(jobs.id),
-    await find(jobs.model),
-    await find(jobs.upload),
+    await find(jobs.id, isNotEnded),
+    await find(jobs.model, isOpenOf),
+    await find(jobs.upload, isOpenOf),
     await db
       .select({ id: views.id })
       .from(views)
       .innerJoin(jobs, eq(jobs.id, views.job))
-      .where(and(inArray(views.id, ids), isNull(jobs.finished))),
+      .where(and(inArray(views.id, ids), isNotEnded)),
   ];
   const claimed = new Set(open.flat().map(row => row.id));
   return new Set(keys.filter(key => claimed.has(idInKey(key))));

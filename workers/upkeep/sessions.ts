@@ -2,7 +2,7 @@ import { and, eq, isNotNull, isNull, notExists, or, type SQL, sql } from 'drizzl
 import { recordAudit } from '../../shared/audit/audit.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
-import { CLEAN_UP } from '../../shared/jobs/job-conditions.ts';
+import { CLEAN_UP, isOpen } from '../../shared/jobs/job-conditions.ts';
 import type { WorkerContext } from '../context.ts';
 
 type CancelContext = Pick<WorkerContext, 'database' | 'notifications'>;
@@ -82,7 +82,7 @@ export async function cancelJobsOfEndedSessions(context: CancelContext): Promise
 /** The same for all sessions, for the time without upkeep. Reads all open jobs. */
 export async function cancelJobsOfSessionsEndedBefore(context: CancelContext): Promise<void> {
   const isOfEnded = sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${wasEnded})`;
-  await cancelAndTell(context, and(isNull(jobs.cancelRequested), isOfEnded));
+  await cancelAndTell(context, and(isOpen, isNull(jobs.cancelRequested), isOfEnded));
 }
 
 async function cancelAndTell(context: CancelContext, which: SQL | undefined): Promise<void> {

@@ -109,7 +109,7 @@ export async function startSessionJob<K extends SessionKind>(
   request: { kind: K; payload: Payload<K>; session: string },
 ): Promise<StartedJob> {
   const { session: sid, kind } = request;
-  const queue = isAwaitedKind(kind) ? await requireWorker(api, kind) : undefined;
+  if (isAwaitedKind(kind)) await requireWorker(api, kind);
   const owner = currentUser(res).username;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const isUsual = parseIdempotencyKey(req) === undefined && payloadBytes(request.payload) === null;
@@ -117,7 +117,7 @@ export async function startSessionJob<K extends SessionKind>(
     await api.freeSpace.assertFree();
     const { requestId } = res.locals;
     const address = clientAddress(req);
-    const all = { ...request, queue, owner, requestId, address, ...limitsOf(api, owner) };
+    const all = { ...request, owner, requestId, address, ...limitsOf(api, owner) };
     const job = await startJobInSession(api.database, all, idleSeconds);
     if (job) {
       enqueue(api, job);
@@ -127,7 +127,7 @@ export async function startSessionJob<K extends SessionKind>(
   let session: SessionRecord | undefined;
   const job = await startRequestedJob(api, req, res, async tx => {
     session = await lockSession(tx, { sid, owner, idleSeconds });
-    return { ...request, queue } as RequestedJob;
+    return request as RequestedJob;
   });
   if (session) await touchSession(api.database.db, session);
   return job;

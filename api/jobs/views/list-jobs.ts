@@ -5,6 +5,7 @@ import { jobs } from '../../../shared/database/schema.ts';
 import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
 import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
+import { isOpen } from '../../../shared/jobs/job-conditions.ts';
 import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
 import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
 import { limitPageBytes, pageQuery, toPage } from '../../http/pagination.ts';
@@ -81,8 +82,8 @@ export async function listJobs(
     since === undefined ? undefined : gte(jobs.id, firstIdOf(since, -CLOCK_ERROR_MS)),
     until === undefined ? undefined : lt(jobs.id, firstIdOf(until, CLOCK_ERROR_MS)),
   );
-  const isOpen = query.state?.every(state => state === 'queued' || state === 'running') ?? false;
-  const looked = isOpen ? openJobs(db, range) : undefined;
+  const asksOpen = query.state?.every(state => state === 'queued' || state === 'running') ?? false;
+  const looked = asksOpen ? openJobs(db, range) : undefined;
   const find = (count: number, columns = wholeColumns) => {
     const inWindow = db
       .select(columns)
@@ -109,15 +110,12 @@ export async function listJobs(
   }
   const page = toPage(rows as JobSummary[], limit, ({ id }) => id);
   if (page.next !== null || !matches) return page;
-  return { ...page, next: await endOfWindow(db, range, isOpen) };
+  return { ...page, next: await endOfWindow(db, range, asksOpen) };
 }
 
 /** The ids in a subquery: otherwise the planner prefers an index that is in order to the index of open jobs. */
 function openJobs(db: Db, range: SQL | undefined): SQL {
-  const open = db
-    .select({ id: jobs.id })
-    .from(jobs)
-    .where(and(range, sql`${jobs.finished} is null`));
+  const open = db.select({ id: jobs.id }).from(jobs).where(and(range, isOpen));
   return sql`with open as materialized (${open}) select id from open order by id desc limit ${sql.raw(String(WINDOW))}`;
 }
 
@@ -125,11 +123,11 @@ function openJobs(db: Db, range: SQL | undefined): SQL {
 async function endOfWindow(
   db: Db,
   range: SQL | undefined,
-  isOpen: boolean,
+  asksOpen: boolean,
 ): Promise<string | null> {
   const rest = sql.raw(`offset ${WINDOW - 1} limit 1`);
   const [last] = await db.execute<{ id: string }>(
-    isOpen
+    asksOpen
       ? sql`select id from (${openJobs(db, range)}) looked order by id desc ${rest}`
       : sql`select id from ${jobs} where ${range ?? sql`true`} order by id desc ${rest}`,
   );

@@ -11,7 +11,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
-import { hasEnded, hasSlot, IS_AWAY, isWaiting } from '../../jobs/job-conditions.ts';
+import { hasEnded, hasSlot, IS_AWAY, isOpen, isWaiting } from '../../jobs/job-conditions.ts';
 import type { JobState } from '../../jobs/job-states.ts';
 import type { BatchState } from '../../jobs/payloads/batch.ts';
 import { bytea, count, time } from './columns.ts';
@@ -30,7 +30,7 @@ export const jobs = pgTable(
     session: text(),
     /** The session's host, or null. It stays when the session's row goes. */
     host: text(),
-    /** See labels.ts; null from an API of the previous release. */
+    /** See labels.ts; null in rows of 0.1.0. */
     label: text(),
     /** The client's own. */
     name: text(),
@@ -43,7 +43,7 @@ export const jobs = pgTable(
     payload: jsonb().$type<unknown>().notNull(),
     /** The catalog's, when the job was started: see payload-versions.ts. */
     payloadVersion: smallint().notNull().default(1),
-    /** What it counts for its user: see payload-bytes.ts. Null where it is small, and from an API of the previous release. */
+    /** What it counts for its user: see payload-bytes.ts. Null where it is small. */
     payloadBytes: integer(),
     state: text().$type<JobState>().notNull().default('queued'),
     progress: real(),
@@ -63,7 +63,7 @@ export const jobs = pgTable(
     notBefore: time(),
     /** The fencing token of the leased attempt; null without a lease. */
     leaseToken: text(),
-    /** Written by the previous release, whose claims have leases of their own; see the table of leases. */
+    /** Unused; the next release drops it. */
     leaseExpires: time(),
     worker: text(),
     /** Leases lost in a row without progress in between. */
@@ -102,15 +102,8 @@ export const jobs = pgTable(
     index('jobs_due')
       .on(table.queue, table.id)
       .where(sql`finished is null and lease_token is null`),
-    // This one and jobs_leased serve programs of the previous release, until the next one.
-    index('jobs_dispatched')
-      .on(table.queue)
-      .where(sql`finished is null and lease_token is null and dispatched is not null`),
-    index('jobs_leased')
-      .on(table.leaseExpires)
-      .where(sql`finished is null and lease_token is not null`),
     index('jobs_owner').on(table.owner, table.id),
-    index('jobs_open_owner').on(table.owner).where(sql`finished is null`),
+    index('jobs_open').on(table.owner).where(isOpen).concurrently(),
     index('jobs_session').on(table.session, table.finished),
     // Retention removes the oldest ends first.
     index('jobs_retention').on(table.finished).where(hasEnded).concurrently(),
@@ -223,7 +216,7 @@ export const chunks = pgTable(
     stream: smallint().notNull(),
     start: bigint({ mode: 'number' }).notNull(),
     bytes: bytea().notNull(),
-    /** Null in rows of the previous release. */
+    /** Null in rows of 0.1.0. */
     at: time().defaultNow(),
   },
   table => [
@@ -241,7 +234,7 @@ export const segments = pgTable(
     start: bigint({ mode: 'number' }).notNull(),
     length: bigint({ mode: 'number' }).notNull(),
     object: text().notNull(),
-    /** When its bytes were stored, see output-times.ts; null from a worker of the previous release. */
+    /** When its bytes were stored, see output-times.ts; null in rows of 0.1.0. */
     times: jsonb().$type<StoredTimes>(),
   },
   table => [primaryKey({ columns: [table.job, table.stream, table.start] })],
@@ -266,8 +259,8 @@ export const idempotencyKeys = pgTable(
 
 /**
  * The lease of all claims of a worker (decision 31). The row is narrow, in pages with room for its next version, so
- * that a renewal every 3 s changes no index and no job. `expires`, by clock(), is for dispatchers of the release
- * before: see workers/engine/expired-leases.ts.
+ * that a renewal every 3 s changes no index and no job. No lease is reclaimed by `expires`: see
+ * workers/engine/expired-leases.ts.
  */
 export const leases = pgTable('leases', {
   worker: text().primaryKey(),
@@ -280,13 +273,13 @@ export const workers = pgTable('workers', {
   host: text().notNull(),
   pid: integer().notNull(),
   slots: jsonb().$type<Record<string, number>>().notNull(),
-  /** See payload-versions.ts; null from a worker of the previous release. */
+  /** See payload-versions.ts. */
   understands: jsonb().$type<Record<string, number>>(),
   /** An administrator's wish: it takes no more jobs. */
   draining: boolean().notNull().default(false),
-  /** Of its program; null from the previous release. */
+  /** Of its program. */
   release: text(),
-  /** Ids of the keys that it opens credentials with; null where it opens none, and from a worker of the previous release. */
+  /** Ids of the keys that it opens credentials with; null where it opens none. */
   sealKeys: text().array(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),
