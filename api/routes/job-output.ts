@@ -68,7 +68,7 @@ export default routes('json-body', (router, api) => {
       topic: 'jobs',
       summary: 'See when the output of a command came',
       details:
-        'Of each second in which output was stored: the time, and the offset of the first byte. What an older release stored is left out.',
+        'Of each second in which output was stored: the time, and the offset of the first byte. What 0.1.0 stored is left out.',
       query: z.strictObject({ stream: outputStream }),
       answers: { 200: { means: 'Streamed, the oldest first.', json: z.array(outputTime) } },
       errors: ['not_found'],

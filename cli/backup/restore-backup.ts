@@ -47,7 +47,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       hint: `Restore with Windlass ${manifest.release}.`,
     });
   await verify(manifest, options);
-  await requireOwnStore(manifest, options);
+  await requireOwnStore(options);
   await migrateDatabase(url, { upTo: migration.when, signal });
   const client = await openConnection(url, 'windlass restore');
   try {
@@ -85,16 +85,14 @@ async function verify(
 }
 
 /** Before anything is put where another installation would remove it. */
-async function requireOwnStore({ tables }: Manifest, { folder, objects }: RestoreOptions) {
+async function requireOwnStore({ folder, objects }: RestoreOptions) {
   // Makes a bucket that is not there.
   await objects.check();
   const marker = await readMarker(objects);
   if (marker === undefined) return requireKnownObjects(folder, objects);
-  const name = getTableName(installation);
-  // A release that knew no markers made the backup.
-  const hasOwn = tables.some(table => table.name === name);
-  const own = hasOwn && gunzipSync(await readFile(join(folder, tableFile(name)))).toString();
-  if (own !== `${marker}\n`) throw new CommandError(OF_ANOTHER.problem, OF_ANOTHER);
+  const own = await readFile(join(folder, tableFile(getTableName(installation))));
+  if (gunzipSync(own).toString() !== `${marker}\n`)
+    throw new CommandError(OF_ANOTHER.problem, OF_ANOTHER);
 }
 
 /** A store without a marker may hold what an interrupted restore has put there, and nothing else. */
@@ -163,9 +161,8 @@ async function copyTables(
   }
 }
 
-/** Readers of the audit see where an older state begins. A backup from before the audit has no such entry. */
-async function recordRestore(client: pg.Client, { tables, taken }: Manifest): Promise<void> {
-  if (!tables.some(({ name }) => name === 'audit_pending')) return;
+/** Readers of the audit see where an older state begins. */
+async function recordRestore(client: pg.Client, { taken }: Manifest): Promise<void> {
   await client.query("insert into audit_pending (action, target) values ('restore', $1)", [taken]);
 }
 

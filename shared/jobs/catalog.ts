@@ -214,24 +214,22 @@ export const JOBS = {
       artifacts: z.array(
         z.object({ aid: z.string(), kind: z.enum(ARTIFACT_KINDS), size: z.number().int() }),
       ),
-      /** Of all artifacts. A worker of the previous release lists them all, and does not tell. */
-      count: z.number().int().optional(),
-      /** What was sent. A worker of the previous release does not tell. */
-      files: z
-        .array(
-          z.object({
-            size: z.number().int(),
-            parts: z
-              .object({
-                /** So many parts of so many bytes follow one another. */
-                sizes: z.array(z.tuple([z.number().int(), z.number().int()])),
-                /** SHA-256 of the parts' SHA-256s, in base64. */
-                digest: z.string(),
-              })
-              .optional(),
-          }),
-        )
-        .optional(),
+      /** Of all artifacts. */
+      count: z.number().int(),
+      /** What was sent. */
+      files: z.array(
+        z.object({
+          size: z.number().int(),
+          parts: z
+            .object({
+              /** So many parts of so many bytes follow one another. */
+              sizes: z.array(z.tuple([z.number().int(), z.number().int()])),
+              /** SHA-256 of the parts' SHA-256s, in base64. */
+              digest: z.string(),
+            })
+            .optional(),
+        }),
+      ),
     }),
   },
   view: {

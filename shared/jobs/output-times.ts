@@ -23,7 +23,7 @@ export const storedTimes = (rows: SQL | undefined, direct: number | undefined): 
     ) stored order by ms / 1000, start
   ) firsts)`;
 
-/** When the stored bytes of one stream were stored, in batches; what an older release stored is left out. */
+/** When the stored bytes of one stream were stored, in batches; what 0.1.0 stored is left out. */
 export async function* readOutputTimes(
   db: Db,
   job: string,

@@ -13,7 +13,7 @@ export interface OutputPiece {
   /** Offset of the first byte in its stream. */
   offset: number;
   bytes: Buffer;
-  /** When the first of them was stored, to the second; undefined where an older release stored them. */
+  /** When the first of them was stored, to the second; undefined where 0.1.0 stored them. */
   time?: Date;
 }
 

@@ -85,9 +85,8 @@ async function replaceCacheEntry(tx: Tx, given: CacheReference): Promise<Stored 
 
 const aboutOf = ({ object, frames }: CacheReference) => ({ object, frames });
 
-/** Null where it is not known. */
-export const framesOfEntry = sql<number | null>`case
-  when ${cacheEntries.about} ->> 'object' = ${cacheEntries.object} then (${cacheEntries.about} ->> 'frames')::int end`;
+/** Null for entries of 0.1.0. */
+export const framesOfEntry = sql<number | null>`(${cacheEntries.about} ->> 'frames')::int`;
 
 /** Whether the use of an entry is to be recorded: one write an hour for many requests. */
 export const isCacheUseDue = sql<boolean>`${cacheEntries.used} < now() - interval '1 hour'`;

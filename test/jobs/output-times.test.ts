@@ -87,7 +87,7 @@ test('bytes that come by the MiB have the time at which they were stored', async
   expect(found[1]?.time.getTime()).toBeGreaterThan(before - 5_000);
 });
 
-test('many rows of one second count once; what an older release stored has no time', async () => {
+test('many rows of one second count once; what 0.1.0 stored has no time', async () => {
   const { db } = database;
   const job = newId();
   const row = (start: number, at: Date | null) => ({ job, seq: start, stream: 1, start, at });

@@ -47,7 +47,7 @@ const CONNECTION_MS = 20_000;
 const promoting: Handler<'parse'> = async ({ job, assertLeased }) => {
   await assertLeased();
   return {
-    result: { artifacts: [] },
+    result: { artifacts: [], count: 0, files: [] },
     promote: async tx => {
       await tx.execute(sql`insert into sim.promoted values (${job.id})`);
     },

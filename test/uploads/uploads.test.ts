@@ -94,7 +94,7 @@ describeStack(undefined, 'uploads', form => {
     await expectProblem(await finishUpload(client, id, [1]), 404, 'not_found');
   });
 
-  test('an upload that an earlier release took with longer names in "types" is parsed', async () => {
+  test('an upload that the previous release took with longer names in "types" is parsed', async () => {
     const names = Array.from({ length: 80 }, (_, n) => `c${n}`.padEnd(1_000, 'x'));
     const types = Object.fromEntries(names.map(name => [name, 'text']));
     const uid = newId();

@@ -12,7 +12,7 @@ interface ReadFile {
   hash: Hash;
 }
 
-export type SentFile = NonNullable<Result<'parse'>['files']>[number];
+export type SentFile = Result<'parse'>['files'][number];
 
 const PAGE = 5_000;
 /** Limit of runs of all files together, which bounds the job's record. Our clients' files have parts of few sizes. */

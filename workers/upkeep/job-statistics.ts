@@ -7,7 +7,7 @@ import type { WorkerContext } from '../context.ts';
 
 /** Longer than any transaction that ends a job, so a minute is counted after all its ends are committed. */
 const SETTLED = sql`interval '1 minute'`;
-/** Minutes in one statement, for a database that is older than these statistics. */
+/** Minutes in one statement: after an upgrade from 0.1.0, or a time without upkeep, there are many. */
 const SPAN = sql`interval '6 hours'`;
 /** Ends in one statement, which may take 10 s; more if they fall into one minute. */
 const MOST_ENDS = 50_000;

@@ -80,6 +80,7 @@ async function countUser(tx: Tx, owner: string, stopping: AbortSignal): Promise<
   if (!(await mayCount(tx))) return false;
   await tx.delete(storageChanges).where(eq(storageChanges.owner, owner));
   let bytes = await countRows(tx, owner);
+  // Results of 0.1.0 have no `stored`.
   for (let after = ''; ; ) {
     stopping.throwIfAborted();
     const page = sql`select id, kind, result, finished, stdout_bytes + stderr_bytes + coalesce(payload_bytes, 0) as bytes

@@ -6,7 +6,6 @@ import type { JobContext } from '../context.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { withScratch, writeScratch } from '../sandbox/scratch-dir.ts';
 import { withSession } from '../ssh/reconnect.ts';
-import { DEFAULT_FPS } from './ffmpeg-arguments.ts';
 import type { Size } from './frame-info.ts';
 import { dropErrors } from './frame-stream.ts';
 import { HOST_STILLS, HOST_VIDEO } from './host-encode-script.ts';
@@ -46,7 +45,7 @@ export function fetchVideo(
   if (sizes.some(bytes => bytes > fileBytes)) throw fileTooLarge(fileBytes);
   const files = names.map(name => `${output.directory}/${name}`);
   const bytes = sizes.reduce((sum, part) => sum + part, 0);
-  const { tiles } = planTiles(size, { frames, fps: payload.fps ?? DEFAULT_FPS });
+  const { tiles } = planTiles(size, { frames, fps: payload.fps });
   return withScratch('video', async directory => {
     const path = join(directory, 'video');
     await limitInspection(context, limited => copyFromHost(limited, path, { files, bytes }));

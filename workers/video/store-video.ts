@@ -6,7 +6,6 @@ import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { JobContext } from '../context.ts';
 import { OBJECT_STORE, retry } from '../engine/retry.ts';
 import { type ScratchFile, storeScratch } from '../sandbox/scratch-dir.ts';
-import { DEFAULT_FPS } from './ffmpeg-arguments.ts';
 import { findFfmpeg } from './find-ffmpeg.ts';
 import type { Size } from './frame-info.ts';
 import { makeStills } from './stills.ts';
@@ -85,7 +84,7 @@ async function makeMissing(
     type: payload.type,
     size,
     frames,
-    fps: payload.fps ?? DEFAULT_FPS,
+    fps: payload.fps,
     limits: videoLimits(worker.config),
     signal,
   });

@@ -16,9 +16,7 @@ const output = z
     time: z.iso
       .datetime()
       .optional()
-      .describe(
-        'When its first byte was stored, to the second; not told of what an older release stored.',
-      ),
+      .describe('When its first byte was stored, to the second; not told of what 0.1.0 stored.'),
     text: z.string().optional(),
     base64: z.string().optional().describe('Instead of `text`, where the bytes are not UTF-8.'),
   })

@@ -6,7 +6,7 @@ export interface Chunk {
   /** Of its first byte, in its stream. */
   offset: number;
   bytes: Uint8Array;
-  /** When it was stored, to the second; an older release did not keep it. */
+  /** When it was stored, to the second; 0.1.0 did not keep it. */
   time?: string;
 }
 

@@ -391,7 +391,7 @@ export interface paths {
         };
         /**
          * See when the output of a command came
-         * @description Of each second in which output was stored: the time, and the offset of the first byte. What an older release stored is left out.
+         * @description Of each second in which output was stored: the time, and the offset of the first byte. What 0.1.0 stored is left out.
          */
         get: operations["fetchJobOutputTimes"];
         put?: never;
@@ -2391,7 +2391,7 @@ export interface components {
             offset: number;
             /**
              * Format: date-time
-             * @description When its first byte was stored, to the second; not told of what an older release stored.
+             * @description When its first byte was stored, to the second; not told of what 0.1.0 stored.
              */
             time?: string;
             text?: string;

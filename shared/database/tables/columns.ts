@@ -3,7 +3,5 @@ import { bigint, customType, text, timestamp } from 'drizzle-orm/pg-core';
 export const bytea = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 export const time = () => timestamp({ withTimezone: true, mode: 'date' });
 export const count = () => bigint({ mode: 'number' }).notNull().default(0);
-/**
- * The user for whom these bytes count; null where that is unknown: for rows of the previous release and of removed users.
- */
+/** The user for whom these bytes count; null where that is unknown: for rows of 0.1.0 and of removed users. */
 export const storedBy = () => text();

@@ -146,7 +146,7 @@ export const cacheEntries = pgTable(
     object: text().notNull(),
     type: text().notNull(),
     size: count(),
-    /** What is known of the object that it names: the previous release replaces the entry's object, and leaves this. */
+    /** What is known of its object, whose key the previous release compares; null in rows of 0.1.0. */
     about: jsonb().$type<{ object: string; frames: number }>(),
     storedBy: storedBy(),
     created: time().notNull().defaultNow(),
@@ -174,7 +174,7 @@ export const bookmarks = pgTable(
     /** SHA-256 of the content. */
     hash: text().notNull(),
     content: text().notNull(),
-    /** Of the content, in bytes; 0 in rows of the previous release. */
+    /** Of the content, in bytes; 0 in rows of 0.1.0. */
     size: count(),
     storedBy: storedBy(),
     created: time().notNull().defaultNow(),

@@ -46,7 +46,7 @@ export const uploads = pgTable(
     input: boolean().notNull(),
     /** Sum of its parts' sizes. */
     bytes: count(),
-    /** Number of its parts, so that none has to count the others. Programs of the previous release leave theirs out. */
+    /** Number of its parts, so that none has to count the others; parts that 0.1.0 stored are left out. */
     parts: integer().notNull().default(0),
     /** Increments with changes of the record and its parts. */
     version: integer().notNull().default(1),

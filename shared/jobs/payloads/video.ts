@@ -60,8 +60,8 @@ export const videoResult = z.object({
   object: z.string(),
   type: z.enum(['video/mp4', 'video/webm']),
   bytes: z.number().int(),
-  /** What it and its stills have together. A worker of the previous release does not tell. */
-  stored: z.number().int().optional(),
+  /** What it and its stills have together. */
+  stored: z.number().int(),
   frames: z.number().int(),
   encoded: z.enum(['host', 'worker']),
   /** The first hundred that were left out, and how many all were. */

@@ -4,7 +4,6 @@ import { jobs, videoSegments } from '../../../shared/database/schema.ts';
 import { newId } from '../../../shared/ids.ts';
 import { isUnderstood, UNDERSTOOD } from '../../../shared/jobs/payload-versions.ts';
 import { scheduleDeletion } from '../../../shared/storage/pending-deletions.ts';
-import { DEFAULT_FPS } from '../ffmpeg-arguments.ts';
 import { keyFrameEvery } from '../plan-stills.ts';
 import { chooseSplit } from './choose-split.ts';
 
@@ -176,7 +175,7 @@ async function splitSegment(tx: Tx, options: TakeOptions): Promise<TakenSegment 
   const left = sql`(s.until - greatest(s.sure, s.start + s.done))`;
   const helpers = sql`(select count(*) from video_segments o join jobs p on p.id = o.job
     where p.owner = j.owner and o.token is not null and o.finished is null)`;
-  const [found] = await tx.execute<{ id: string; fps: number | null }>(sql`
+  const [found] = await tx.execute<{ id: string; fps: number }>(sql`
     select s.id, (j.payload ->> 'fps')::float8 as fps ${takable(options)}
       and s.token is not null and s.seen >= now() - ${SILENT} and s.done > 0
       and ${left} * extract(epoch from s.seen - s.began) / s.done >= ${seconds}
@@ -184,7 +183,7 @@ async function splitSegment(tx: Tx, options: TakeOptions): Promise<TakenSegment 
   if (!found) return undefined;
   const [row] = await tx.select().from(videoSegments).where(eq(videoSegments.id, found.id));
   if (!row) return undefined;
-  const start = chooseSplit(row, keyFrameEvery(found.fps ?? DEFAULT_FPS));
+  const start = chooseSplit(row, keyFrameEvery(found.fps));
   if (start === undefined) return undefined;
   await tx.update(videoSegments).set({ until: start }).where(eq(videoSegments.id, row.id));
   const { job, attempt, until } = row;

@@ -9,7 +9,6 @@ import { AutoResetEvent } from '../../engine/auto-reset-event.ts';
 import { DATABASE, retry } from '../../engine/retry.ts';
 import { withSession } from '../../ssh/reconnect.ts';
 import type { EncodedVideo } from '../encode-video.ts';
-import { DEFAULT_FPS } from '../ffmpeg-arguments.ts';
 import { describeEncoding } from '../ffmpeg-progress.ts';
 import { findFfmpeg, findFfmpegVersion } from '../find-ffmpeg.ts';
 import type { Size } from '../frame-info.ts';
@@ -250,7 +249,7 @@ class SharedVideo {
       ffmpeg: await findFfmpeg(),
       ...{ directory, name: VIDEO },
       segments: rows.map(({ id, start, until }) => ({ name: id, start, until })),
-      ...{ type: payload.type, fps: payload.fps ?? DEFAULT_FPS },
+      ...{ type: payload.type, fps: payload.fps },
       limits: videoLimits(worker.config),
       signal: this.#signal,
     });
