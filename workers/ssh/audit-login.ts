@@ -3,7 +3,6 @@ import { type AuditEvent, recordAudit } from '../../shared/audit/audit.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
-import { versionsOf } from '../../shared/jobs/payload-versions.ts';
 import type { JobContext } from '../context.ts';
 
 type LoginContext = JobContext<'connect' | 'answer'>;
@@ -17,7 +16,7 @@ export async function auditFirstLogin(context: LoginContext, tx: Tx): Promise<vo
     .select({ opened: sessions.opened })
     .from(sessions)
     .where(eq(sessions.sid, context.sid));
-  if (row?.opened === null && isToldHere(context)) await recordAudit(tx, eventOf(context));
+  if (row?.opened === null) await recordAudit(tx, eventOf(context));
 }
 
 /** Calls `login`; if the host refuses it, the entry is written with the job's end. */
@@ -26,15 +25,11 @@ export async function auditRefusal<T>(context: LoginContext, login: () => Promis
     return await login();
   } catch (error) {
     const isRefused = error instanceof WindlassError && REFUSALS.includes(error.code);
-    if (isRefused && isToldHere(context))
+    if (isRefused)
       context.withFailure(tx => recordAudit(tx, { ...eventOf(context), outcome: 'refused' }));
     throw error;
   }
 }
-
-/** The API of the previous release has told it when the job began. */
-const isToldHere = ({ job }: LoginContext) =>
-  job.payloadVersion >= versionsOf(job.kind as 'connect' | 'answer').usual;
 
 function eventOf({ job, sid, payload }: LoginContext): AuditEvent {
   const { owner: user, requestId } = job;
