@@ -214,35 +214,4 @@ describeStack(missingPrograms('sshd'), 'hosts behind jump hosts', form => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 400]);
     for (const name of ['left', 'right']) await put(`${name}`, { jump: null });
   });
-
-  test('a host gets no jump host while a worker is there that would not know it', async () => {
-    const id = 'older-1';
-    await sql`insert into workers (id, host, pid, slots, understands, seen)
-      values (${id}, 'x', 1, '{}', '{"connect": 2}', now() + interval '1 hour')`;
-    try {
-      const answer = await send('PUT', '/api/hosts/host', { jump: 'outer' });
-      const problem = await expectProblem(answer, 409, 'conflict');
-      expect(problem.detail).toContain(`the worker ${id} is of a release that knows no jump hosts`);
-    } finally {
-      await sql`delete from workers where id = ${id}`;
-    }
-  });
-
-  test('its jobs wait for a worker that knows jump hosts', async () => {
-    const sid = await sidOf(await open('near', loginOf(outer)));
-    const direct = await sidOf(await open('host'));
-    for (const [session, version] of [
-      [sid, 3],
-      [direct, 2],
-    ] as const) {
-      const jobs = [await launchAsync(client, session, 'true')];
-      const stdin = { sid: session, command: 'cat', stdin: 'x' };
-      jobs.push(await client.post<Job>('/api/remotes/launch', stdin, { Prefer: 'respond-async' }));
-      for (const { id } of jobs) {
-        const [row] = await sql`select payload_version from jobs where id = ${id}`;
-        expect(row?.payload_version).toBe(version);
-        await waitForEnd(client, id);
-      }
-    }
-  });
 });
