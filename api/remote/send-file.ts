@@ -2,7 +2,6 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
-import { readRange } from '../http/byte-range.ts';
 import { contentPolicy } from '../http/content-policy.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
 import type { HostReading } from './read-from-host.ts';
@@ -12,10 +11,10 @@ interface FileHead {
   size: number;
   start: number;
   end: number;
-  /** The tag of the file's state; a worker of the previous release tells none. */
+  /** The tag of the file's state, where its host tells one. */
   tag?: string;
-  /** All of the file; a worker of the previous release does not say it. */
-  whole?: boolean;
+  /** All of the file. */
+  whole: boolean;
 }
 
 interface Sending extends HostReading {
@@ -41,7 +40,7 @@ export async function sendFile(
     await output.return(undefined);
     return void res.set('Content-Length', String(head.size)).end();
   }
-  if (readRange(req) && !head.whole)
+  if (!head.whole)
     res.status(206).set('Content-Range', `bytes ${head.start}-${head.end - 1}/${head.size}`);
   const length = head.end - head.start;
   res.set('Content-Length', String(length));

@@ -25,7 +25,7 @@ const LOCK_TIMEOUT = '10s';
 
 /**
  * Creates the roles in the database at `url`, whose role is its superuser, and gives the owner what the superuser owns: all,
- * in a database of the previous release. Safe to repeat, also beside running programs.
+ * in a database of 0.1.0. Safe to repeat, also beside running programs.
  */
 export async function prepareRoles(url: string): Promise<RoleUrls> {
   const superuser = withScram(url);

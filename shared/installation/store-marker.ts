@@ -26,8 +26,8 @@ const confirmed = new WeakSet<ObjectStore>();
 
 /**
  * The problem, and a hint, where the store is not that of this database: an unmounted disk and a wrong bucket look
- * empty, and upkeep removes what no row refers to. A store without a marker (new, copied, or of 0.1.0) gets
- * one unless most objects of the database are missing.
+ * empty, and upkeep removes what no row refers to. A store without a marker (new, copied, or of 0.1.0) gets one
+ * unless most objects of the database are missing.
  */
 export async function findForeignStore(
   db: Db,

@@ -1,20 +1,15 @@
 import { and, eq, isNotNull } from 'drizzle-orm';
 import type { Database } from '../database/connect.ts';
 import { type SessionRow, sessions } from '../database/schema.ts';
-import { readHopsTo } from '../ssh/hops.ts';
-import { destinationDigest } from '../ssh/host-place.ts';
 import { isSealedWith, publicKeyOf, seal, unseal } from './secrets.ts';
 
 export interface Resealed {
   resealed: number;
-  /** Those sealed with a missing key, or damaged: their sessions cannot be used anyway. */
+  /** Those sealed with a missing key or by 0.1.0, or damaged: their sessions cannot be used anyway. */
   unreadable: number;
 }
 
-/**
- * Seals anew every credential that is not sealed with the first private key, except of sessions that change meanwhile.
- * What the previous release sealed names no place: it gets the present one of its host's entry (decision 35).
- */
+/** Seals anew every credential that is not sealed with the first private key, except of sessions that change meanwhile. */
 export async function resealSessions({ db }: Database, privateKeys: string): Promise<Resealed> {
   const publicKey = publicKeyOf(privateKeys);
   const sealed = await db
@@ -24,9 +19,8 @@ export async function resealSessions({ db }: Database, privateKeys: string): Pro
   const counts = { resealed: 0, unreadable: 0 };
   for (const { sid } of sealed) {
     const [session] = await db.select().from(sessions).where(eq(sessions.sid, sid));
-    const hops = session && (await readHopsTo(db, session.hostname));
     const before = session?.sealed;
-    if (!hops || !before) continue;
+    if (!before) continue;
     const isDone = [before, session.sealedEnv].every(
       bytes => bytes === null || isSealedWith(publicKey, bytes),
     );
@@ -36,11 +30,10 @@ export async function resealSessions({ db }: Database, privateKeys: string): Pro
       counts.unreadable++;
       continue;
     }
-    const { place = destinationDigest(hops), secret } = opened;
     const written = await db
       .update(sessions)
       .set({
-        sealed: await seal(publicKey, session, { place, secret }),
+        sealed: await seal(publicKey, session, opened),
         ...(await resealEnv(privateKeys, session)),
       })
       .where(and(eq(sessions.sid, sid), eq(sessions.sealed, before)))
@@ -59,7 +52,5 @@ async function resealEnv(
   const context = { ...session, of: 'env' } as const;
   const opened = await unseal(privateKeys, context, session.sealedEnv).catch(() => undefined);
   if (!opened) return undefined;
-  const publicKey = publicKeyOf(privateKeys);
-  const { place = '', secret } = opened;
-  return { sealedEnv: await seal(publicKey, context, { place, secret }) };
+  return { sealedEnv: await seal(publicKeyOf(privateKeys), context, opened) };
 }

@@ -8,12 +8,10 @@ const suite = new CipherSuite({
   kdf: new HkdfSha256(),
   aead: new Aes256Gcm(),
 });
-/**
- * Version 2 has the secret and the place that it may be sent to. Version 1, of the previous release, has the secret
- * alone: this release opens it for the sessions that are open when it is installed (decision 35).
- */
+/** Has the secret and the place that it may be sent to (decision 35). */
 const VERSION = 2;
-type Version = 1 | typeof VERSION;
+/** Of 0.1.0, the secret alone: nobody opens it any more. */
+const PLACELESS_VERSION = 1;
 const ID_BYTES = 4;
 
 /** A key in the form `id.base64url`; sealed bytes name the id of their key. */
@@ -83,20 +81,21 @@ interface WebhookContext {
   owner: string;
 }
 
-/** What was sealed: the place, as destinationDigest() has it, is unknown in version 1. */
+/** What is sealed. */
 export interface Sealed<T> {
-  place?: string;
+  /** Of a credential, the only one that it may be sent to, as destinationDigest() has it. */
+  place: string;
   secret: T;
 }
 
-// Differs by version: bytes of one version cannot be passed off as another's.
-const info = (version: Version, context: SealContext | EnvContext | WebhookContext) => {
-  const words = 'webhook' in context ? wordsOfWebhook(context) : wordsOfSession(version, context);
+const info = (context: SealContext | EnvContext | WebhookContext) => {
+  const words = 'webhook' in context ? wordsOfWebhook(context) : wordsOfSession(context);
   return new TextEncoder().encode(JSON.stringify(words));
 };
 const wordsOfWebhook = ({ webhook, owner }: WebhookContext) => ['windlass webhook', webhook, owner];
-const wordsOfSession = (version: Version, context: SealContext | EnvContext) => [
-  version === 1 ? 'windlass session' : `windlass session ${version}`,
+// With the version: bytes of one cannot be passed off as another's.
+const wordsOfSession = (context: SealContext | EnvContext) => [
+  `windlass session ${VERSION}`,
   context.sid,
   context.owner,
   context.hostname,
@@ -107,12 +106,12 @@ const wordsOfSession = (version: Version, context: SealContext | EnvContext) => 
 export async function seal(
   publicKey: string,
   context: SealContext | EnvContext | WebhookContext,
-  given: Required<Sealed<unknown>>,
+  given: Sealed<unknown>,
 ): Promise<Buffer> {
   const key = parseKey(publicKey, 'SEAL_PUBLIC_KEY');
   const sender = await suite.createSenderContext({
     recipientPublicKey: await suite.kem.deserializePublicKey(arrayBuffer(key.bytes)),
-    info: arrayBuffer(info(VERSION, context)),
+    info: arrayBuffer(info(context)),
   });
   const sealed = await sender.seal(arrayBuffer(Buffer.from(JSON.stringify(given))));
   const head = Buffer.concat([
@@ -124,8 +123,8 @@ export async function seal(
 }
 
 /**
- * Decrypts a credential with the key that it names. Throws `remote_authentication_failed` when that key was removed, and an
- * error of the library when the bytes or the context differ from what was sealed.
+ * Decrypts a credential with the key that it names. Throws `remote_authentication_failed` when that key was removed or
+ * 0.1.0 sealed it, and an error of the library when the bytes or the context differ from what was sealed.
  */
 export async function unseal<T>(
   privateKeys: string,
@@ -133,28 +132,31 @@ export async function unseal<T>(
   sealed: Buffer,
 ): Promise<Sealed<T>> {
   const [version] = sealed;
-  if (version !== 1 && version !== VERSION) throw new Error('sealed in an unknown version');
+  if (version === PLACELESS_VERSION)
+    throw cannotDecrypt('0.1.0 sealed them, without the place that they may be sent to');
+  if (version !== VERSION) throw new Error('sealed in an unknown version');
   const id = sealed.subarray(1, 1 + ID_BYTES).toString('hex');
   const key = privateKeys
     .split(',')
     .map(text => parseKey(text, 'SEAL_PRIVATE_KEYS'))
     .find(candidate => candidate.id === id);
-  if (!key)
-    throw new WindlassError('remote_authentication_failed', {
-      detail: `The session's credentials cannot be decrypted: SEAL_PRIVATE_KEYS has no key ${id} any more.`,
-      hint: 'Open a new session.',
-    });
+  if (!key) throw cannotDecrypt(`SEAL_PRIVATE_KEYS has no key ${id} any more`);
   const encStart = 2 + ID_BYTES;
   const encEnd = encStart + (sealed[1 + ID_BYTES] ?? 0);
   const recipient = await suite.createRecipientContext({
     recipientKey: await suite.kem.deserializePrivateKey(arrayBuffer(key.bytes)),
     enc: arrayBuffer(sealed.subarray(encStart, encEnd)),
-    info: arrayBuffer(info(version, context)),
+    info: arrayBuffer(info(context)),
   });
   const opened = await recipient.open(arrayBuffer(sealed.subarray(encEnd)));
-  const found: unknown = JSON.parse(Buffer.from(opened).toString());
-  return version === 1 ? { secret: found as T } : (found as Sealed<T>);
+  return JSON.parse(Buffer.from(opened).toString()) as Sealed<T>;
 }
+
+const cannotDecrypt = (why: string) =>
+  new WindlassError('remote_authentication_failed', {
+    detail: `The session's credentials cannot be decrypted: ${why}.`,
+    hint: 'Open a new session.',
+  });
 
 /** A keyed hash for comparing requests that may hold passwords, without storing them. */
 export function hmac(secretKey: string, ...parts: string[]): string {

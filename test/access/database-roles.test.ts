@@ -192,7 +192,7 @@ describe('the roles of the embedded database', () => {
   });
 });
 
-describe('a database of the previous release, where all belongs to the superuser', () => {
+describe('a database of 0.1.0, where all belongs to the superuser', () => {
   let server: TestPostgres;
 
   beforeAll(async () => {

@@ -118,12 +118,18 @@ describeStack(missingPrograms('sshd'), 'a host that is changed while sessions ar
     expect(thief.connections).toBe(0);
   });
 
-  test('nor does what was sealed for this host, said to be of the older kind that names no place', async () => {
-    const sid = await openOn('relabelled');
+  test('what 0.1.0 sealed, which names no place, is sent nowhere, and its user is told to open a session', async () => {
+    const sid = await openOn('placeless');
     real.hangUp();
     await sql`update sessions set sealed = set_byte(sealed, 0, 1) where sid = ${sid}`;
-    await waitFor(async () => (await launch(alice, sid)).status === 409, { what: 'a refusal' });
-    await expectChanged(await alice.fetch(`/api/remotes/${sid}`));
+    await waitFor(async () => !(await launch(alice, sid)).ok, { what: 'a refusal' });
+    const before = real.connections;
+    const answer = await launch(alice, sid);
+    const problem = await expectProblem(answer, 403, 'remote_authentication_failed');
+    expect(problem.detail).toContain('0.1.0 sealed them');
+    expect(problem.hint).toBe('Open a new session.');
+    expect(real.connections).toBe(before);
+    expect((await alice.fetch(`/api/remotes/${sid}`, { method: 'DELETE' })).ok).toBe(true);
   });
 
   test.each([

@@ -13,7 +13,6 @@ import {
   waitForEnd,
 } from '../harness/hosts/remote.ts';
 import { startProgram } from '../harness/run-program.ts';
-import { sealAsBefore } from '../harness/seal-as-before.ts';
 import { startReceiver, type WebhookReceiver } from '../harness/servers/webhook-receiver.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { startStack } from '../harness/stacks/stack.ts';
@@ -127,19 +126,6 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
       timeoutMs: 60_000,
     });
     expect(receiver.refused).toEqual([]);
-  });
-
-  test('a credential of the previous release gets the place that its host has now', async () => {
-    const [session] = await sql<{ owner: string; hostname: string }[]>`
-      select owner, hostname from sessions where sid = ${sid}`;
-    const { SEAL_PUBLIC_KEY = '' } = readStored();
-    const context = { sid, owner: session?.owner ?? '', hostname: session?.hostname ?? '' };
-    const sealed = await sealAsBefore(SEAL_PUBLIC_KEY, context, { privateKey: sshd.privateKey });
-    await sql`update sessions set sealed = ${sealed} where sid = ${sid}`;
-    expect(await rotate()).toMatchObject({ code: 0 });
-    expect(await sealedWith(sid)).toMatchObject({ version: 2 });
-    await restartWorkers();
-    expect((await launch('echo placed')).output).toBe('placed\n');
   });
 
   test('one that was ended while it waited goes on with its keys, and keeps those in use', async () => {

@@ -3,7 +3,6 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { type Account, makeAccount, type ShellName } from '../harness/clients/accounts.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { addHost } from '../harness/hosts/remote.ts';
@@ -174,23 +173,6 @@ describeStack(skip, 'how the commands of a session are run', form => {
         },
         { what: 'the credential to be erased', timeoutMs: 30_000 },
       );
-    });
-
-    test('a worker of the previous release runs nothing of such a session', async () => {
-      for (const [more, isNewer] of [
-        [{ env: {}, startup: 'once' }, false],
-        [{ startup: 'each' }, true],
-        [{ env: { A: 'b' } }, true],
-      ] as const) {
-        const sid = await on.open(more);
-        await launch(sid, 'true');
-        await client.post(`/api/remotes/${sid}/browse/`, {});
-        const rows = await sql<{ kind: string; payload_version: number }[]>`
-          select kind, payload_version from jobs where session = ${sid}`;
-        expect(rows.map(({ kind }) => kind).sort()).toEqual(['browse', 'command', 'connect']);
-        for (const { kind, payload_version } of rows)
-          expect([kind, payload_version === UNDERSTOOD[kind]]).toEqual([kind, isNewer]);
-      }
     });
 
     test('what is no variable or no such time is named', async () => {

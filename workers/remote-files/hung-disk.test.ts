@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
+import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 import { makeHungDisk } from '../../test/harness/hosts/hung-disk.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { connect } from '../ssh/connect.ts';
 import { RemoteSession, type SessionSettings } from '../ssh/remote-session.ts';
 import { listDirectory } from './list-directory.ts';
 import { openSftp } from './sftp-requests.ts';
@@ -30,7 +30,7 @@ describeUnless(missingPrograms('sshd'), 'a host whose disk does not answer', () 
     const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
     const login = { hops: [host as HostRow] as Hops, username, credential: { privateKey } };
     const given = { spoolLimitBytes: 2 ** 30, shell: undefined, ...settings };
-    return new RemoteSession(await connect(login, patient), given);
+    return new RemoteSession(await connectHere(login, patient), given);
   }
 
   /** Gives a listing up that waits for the disk; what it ends with. */

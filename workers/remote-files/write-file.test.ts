@@ -7,10 +7,10 @@ import { findSftpServer } from '../../servers/sshd.ts';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
-import { connect } from '../ssh/connect.ts';
 import { RemoteSession } from '../ssh/remote-session.ts';
 import { type WriteFileOptions, writeRemoteFile } from './write-file.ts';
 
@@ -48,7 +48,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
     const login = { hops: [host as HostRow] as Hops, username, credential: { privateKey } };
     const settings = { spoolLimitBytes: 2 ** 30, shell: undefined };
-    return new RemoteSession(await connect(login, patient), settings);
+    return new RemoteSession(await connectHere(login, patient), settings);
   }
   const write = (path: string, text: string, options: Partial<WriteFileOptions> = {}) =>
     writeOn(session, path, text, options);

@@ -3,9 +3,9 @@ import { type AddressInfo, connect as connectTcp, createServer } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { destinationDigest } from '../../shared/ssh/host-place.ts';
 import { fingerprint, keyBytes } from '../../shared/ssh/keys.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
+import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 import {
   certifiedHost,
   certify,
@@ -17,7 +17,7 @@ import {
 import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
 import { startTcpProxy, type TcpProxy } from '../../test/harness/servers/tcp-proxy.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { connect, type Target } from './connect.ts';
+import type { Target } from './connect.ts';
 import { SeenCertificates } from './trusted-keys.ts';
 
 const patient = new AbortController().signal;
@@ -66,12 +66,12 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
   };
   const entry = (port: number, keys: string[]) =>
     ({ name: 'node', address: 'localhost', port, keys, private: true }) as HostRow;
-  const target = (keys: string[], more: Partial<Target> = {}, port = proxy.port): Target => {
+  const target = (keys: string[], more: Partial<Target> = {}, port = proxy.port) => {
     const { username, privateKey } = sshd;
-    return { hops: [entry(port, keys)], username, credential: { privateKey }, ...more };
+    return { hops: [entry(port, keys)] as Hops, username, credential: { privateKey }, ...more };
   };
   const logIn = async (...given: Parameters<typeof target>) => {
-    const { client } = await connect(target(...given), patient);
+    const { client } = await connectHere(target(...given), patient);
     const closed = once(client, 'close');
     client.end();
     await closed;
@@ -92,7 +92,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     const seen = new SeenCertificates();
     const keys = [pin(authority)];
     for (const connections of [2, 3, 4]) {
-      await logIn(keys, { seen, destination: destinationDigest([entry(proxy.port, keys)]) });
+      await logIn(keys, { seen });
       expect(proxy.connections.total - before).toBe(connections);
     }
     // Other hops are asked anew.
@@ -272,7 +272,7 @@ describeUnless(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', ()
     const seen = new SeenCertificates();
     const before = proxy.connections.total;
     for (const connections of [2, 3]) {
-      await logIn([], { hops, username, credential, seen, destination: destinationDigest(hops) });
+      await logIn([], { hops, username, credential, seen });
       expect(proxy.connections.total - before).toBe(connections);
     }
     sign('elsewhere');

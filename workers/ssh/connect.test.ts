@@ -8,6 +8,7 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import { CURRENT_ALGORITHMS } from '../../shared/ssh/algorithms.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { destinationDigest } from '../../shared/ssh/host-place.ts';
+import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import type { Round } from './authentication.ts';
 import { connect } from './connect.ts';
@@ -29,7 +30,7 @@ const hostAt = (port: number) =>
   ({ name: 'host', address: '127.0.0.1', port, keys: [hostKey.public], private: true }) as HostRow;
 
 const logIn = (port: number, credential: { password: string }, loginMs = 10_000) =>
-  connect(
+  connectHere(
     { hops: [hostAt(port)], username: 'me', credential, limits: { ...LIMITS, loginMs } },
     patient,
   );
@@ -135,7 +136,7 @@ test('attempts that failed leave nothing on their signal', async () => {
   const refusing = await serveSsh(client => client.on('authentication', login => login.reject()));
   for (const port of [silent, refusing])
     for (const limits of [LIMITS, LIMITS])
-      await connect(
+      await connectHere(
         { hops: [hostAt(port)], username: 'me', credential: { password: 'x' }, limits },
         signal,
       ).catch(() => {});
@@ -208,16 +209,16 @@ test('a host that has old algorithms alone is connected to where the setting nam
   const algorithms = only as unknown as ssh2.Algorithms;
   const port = await serveSsh(letIn, { algorithms });
   const target = { hops: [hostAt(port)] as Hops, username: 'me', credential: { password: 'x' } };
-  await expect(connect(target, patient)).rejects.toMatchObject({
+  await expect(connectHere(target, patient)).rejects.toMatchObject({
     code: 'remote_connection_failed',
     message: expect.stringContaining('no matching key exchange algorithm'),
     hint: expect.stringContaining('SSH_ALGORITHMS'),
   });
   for (const kind of ['kex', 'cipher', 'hmac'] as const) {
     const lacking = { ...only, [kind]: CURRENT_ALGORITHMS[kind] };
-    await expect(connect({ ...target, algorithms: lacking }, patient)).rejects.toThrow();
+    await expect(connectHere({ ...target, algorithms: lacking }, patient)).rejects.toThrow();
   }
-  (await connect({ ...target, algorithms: only }, patient)).client.end();
+  (await connectHere({ ...target, algorithms: only }, patient)).client.end();
 });
 
 test('a password is sent once, also where the server takes it in two ways', async () => {
@@ -259,7 +260,7 @@ test('a server that asks for the password by a dialogue is told it once, and not
     credential: { password: 'sesame' },
   };
   const ask = async ({ prompts }: Round) => prompts.map(() => 'code');
-  (await connect({ ...target, ask }, patient)).client.end();
+  (await connectHere({ ...target, ask }, patient)).client.end();
   expect(told).toEqual(['sesame', 'code']);
 });
 
@@ -293,7 +294,7 @@ test('a key may be followed by a password and by a code, each sent once', async 
     username: 'me',
     credential: { privateKey: key.private },
   };
-  (await connect({ ...target, ask }, patient)).client.end();
+  (await connectHere({ ...target, ask }, patient)).client.end();
   expect(asked).toEqual(['Password: ', 'Code: ']);
   expect(tried).toEqual([
     ...['publickey', 'publickey', 'password', 'keyboard-interactive'],

@@ -24,8 +24,8 @@ export interface Target {
   hops: Hops;
   username: string;
   credential: Credential;
-  /** Where the credential may be sent; undefined where it was sealed by the previous release. */
-  destination?: string;
+  /** Where the credential may be sent. */
+  destination: string;
   /** Answers what a host asks for besides the credential. */
   ask?: Ask;
   attempt?: Attempt;
@@ -45,8 +45,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
   const { seen = new SeenCertificates() } = given;
   // A copy: what is checked is what is connected to.
   const hops = structuredClone(target.hops);
-  if (given.destination !== undefined && given.destination !== destinationDigest(hops))
-    throw hostChanged(hostOf(hops).name);
+  if (given.destination !== destinationDigest(hops)) throw hostChanged(hostOf(hops).name);
   const opened: Connection[] = [];
   try {
     for (const [index, login] of loginsFor(hops, given).entries()) {

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { connect } from './connect.ts';
+import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 
 const ANY_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl';
 const patient = new AbortController().signal;
@@ -41,7 +41,7 @@ test.each([
     words === undefined ? socket.end() : socket.write(words, 'latin1'),
   );
   const limits = { connectMs: 10_000, loginMs: 300 };
-  await expect(connect({ ...target, limits }, patient)).rejects.toMatchObject({
+  await expect(connectHere({ ...target, limits }, patient)).rejects.toMatchObject({
     code: 'remote_connection_failed',
     message: expect.stringMatching(problem),
   });
@@ -49,13 +49,13 @@ test.each([
 
 test('a host that hangs up before it shows its certificate may be asked again', async () => {
   const { target } = await serve(socket => socket.end());
-  await expect(connect(target, patient)).rejects.toMatchObject({ cause: { isUnseen: true } });
+  await expect(connectHere(target, patient)).rejects.toMatchObject({ cause: { isUnseen: true } });
 });
 
 test('an abort ends the wait for a certificate', async () => {
   const leaving = new AbortController();
   const { target } = await serve(() => leaving.abort(new Error('left')));
-  await expect(connect(target, leaving.signal)).rejects.toThrow('left');
+  await expect(connectHere(target, leaving.signal)).rejects.toThrow('left');
 });
 
 /** SSH_MSG_IGNORE (RFC 4253, 6 and 11.2), with 4 bytes of padding and a string of 32,754. */
@@ -76,7 +76,7 @@ test.each([
     socket.on('drain', fill).write(first);
     fill();
   });
-  await expect(connect(target, patient)).rejects.toMatchObject({
+  await expect(connectHere(target, patient)).rejects.toMatchObject({
     code: 'remote_connection_failed',
     message: expect.stringContaining('more than 1 MB before the login'),
   });

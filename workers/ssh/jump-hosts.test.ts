@@ -9,6 +9,7 @@ import { abortable } from '../../shared/process/abort.ts';
 import type { JumpCredential } from '../../shared/secrets/secrets.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
 import { destinationDigest } from '../../shared/ssh/host-place.ts';
+import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
@@ -36,6 +37,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   afterAll(() => Promise.all(Object.values(machines).map(sshd => sshd.stop())));
 
   type Name = keyof typeof machines;
+  type Login = Omit<Target, 'destination'>;
   /** A worker may not connect to a private address itself; behind a jump host it is another machine's. */
   const entry = (name: Name, index: number, keys = [machines[name].hostKey]) =>
     ({
@@ -50,15 +52,15 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
     return { username, privateKey };
   };
   /** Every hop with a credential of its own. */
-  const through = (names: Name[], changes: Partial<Record<Name, string[]>> = {}): Target => {
+  const through = (names: Name[], changes: Partial<Record<Name, string[]>> = {}): Login => {
     const hops = names.map((name, i) => entry(name, i, changes[name])) as Hops;
     const logins = names.map(loginOf);
     const { username, ...credential } = logins.reduce((jump, login) => ({ ...login, jump }));
     return { hops, username, credential };
   };
   const connections = (name: Name) => machines[name].log().match(/^Connection from/gm)?.length ?? 0;
-  const open = async (target: Target) =>
-    new RemoteSession(await connect(target, patient), {
+  const open = async (target: Login) =>
+    new RemoteSession(await connectHere(target, patient), {
       spoolLimitBytes: 2 ** 30,
       shell: undefined,
     });
@@ -71,8 +73,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   test.each([[['outer', 'node']], [['outer', 'inner', 'node']]] as [Name[]][])(
     'a login through %j is one at each with its own key, and ends as one',
     async names => {
-      const hops = through(names).hops;
-      const session = await open({ ...through(names), destination: destinationDigest(hops) });
+      const session = await open(through(names));
       const home = machines.node.home;
       expect(await run(session, 'echo "$HOME"')).toBe(`${home}\n`);
       expect(await run(session, 'head -c 3000000 /dev/zero | tr "\\0" x')).toHaveLength(3_000_000);
@@ -102,7 +103,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
       const names: Name[] = ['outer', 'inner', 'node'];
       const before = names.map(connections);
       const target = through(names, { [name]: [stranger.public] });
-      await expect(connect(target, patient)).rejects.toMatchObject({
+      await expect(connectHere(target, patient)).rejects.toMatchObject({
         code: 'host_key_changed',
         message: expect.stringContaining(`Host key changed: ${name} shows SHA256:`),
       });
@@ -136,16 +137,20 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
     const { hops, username, credential } = through(['outer', 'node']);
     const { privateKey } = machines.inner;
     const refused = { ...credential, jump: { username, privateKey } };
-    await expect(connect({ hops, username, credential: refused }, patient)).rejects.toMatchObject({
+    await expect(
+      connectHere({ hops, username, credential: refused }, patient),
+    ).rejects.toMatchObject({
       code: 'remote_authentication_failed',
       message: expect.stringMatching(/^Remote authentication failed: at the jump host outer: /),
     });
     const wrong = { privateKey, jump: credential.jump };
-    await expect(connect({ hops, username, credential: wrong }, patient)).rejects.toMatchObject({
-      code: 'remote_authentication_failed',
-      message: expect.stringMatching(/^Remote authentication failed: at node: /),
-    });
-    await expect(connect(through(['closed', 'node']), patient)).rejects.toMatchObject({
+    await expect(connectHere({ hops, username, credential: wrong }, patient)).rejects.toMatchObject(
+      {
+        code: 'remote_authentication_failed',
+        message: expect.stringMatching(/^Remote authentication failed: at node: /),
+      },
+    );
+    await expect(connectHere(through(['closed', 'node']), patient)).rejects.toMatchObject({
       code: 'remote_connection_failed',
       message: expect.stringMatching(/at node: .* closed lets this account connect to no further/),
       hint: expect.stringContaining('AllowTcpForwarding'),
@@ -155,11 +160,11 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   test('a host that is away behind its jump host is named, and so is a jump host that is away', async () => {
     await machines.inner.down();
     try {
-      await expect(connect(through(['outer', 'inner']), patient)).rejects.toMatchObject({
+      await expect(connectHere(through(['outer', 'inner']), patient)).rejects.toMatchObject({
         code: 'remote_connection_failed',
         message: expect.stringMatching(/at inner: localhost:\d+: the jump host outer could not/),
       });
-      await expect(connect(through(['inner', 'node']), patient)).rejects.toMatchObject({
+      await expect(connectHere(through(['inner', 'node']), patient)).rejects.toMatchObject({
         code: 'remote_connection_failed',
         message: expect.stringMatching(/at the jump host inner: .*ECONNREFUSED/),
       });
@@ -171,7 +176,7 @@ describeUnless(missingPrograms('sshd'), 'jump hosts', () => {
   test('each hop is attempted under its own limit', async () => {
     const attempts: string[] = [];
     const target = through(['outer', 'inner', 'node']);
-    const { client } = await connect(
+    const { client } = await connectHere(
       {
         ...target,
         attempt: (hops, run) => {
@@ -215,7 +220,7 @@ IGNORE.writeUInt32BE(32_754, 6);
 const throughTo = async (gate: HostRow, limits: { connectMs: number; loginMs: number }) => {
   const node = { name: 'node', address: 'node', port: 22, keys: [stranger.public] } as HostRow;
   const target = { hops: [gate, node] as Hops, username: 'me', credential: { password: 'x' } };
-  return connect({ ...target, limits }, patient);
+  return connectHere({ ...target, limits }, patient);
 };
 
 test('what a host sends before the login is limited behind a jump host, too, and so is its silence', async () => {
@@ -259,7 +264,7 @@ test('a jump host that does not say whether it connects is given up, and an abor
   });
   const node = { name: 'node', address: 'node', port: 22, keys: [stranger.public] } as HostRow;
   const target = { hops: [gate, node] as Hops, username: 'me', credential: { password: 'x' } };
-  const connecting = connect(target, leaving.signal);
+  const connecting = connectHere(target, leaving.signal);
   await isAsked;
   leaving.abort(new Error('left'));
   await expect(connecting).rejects.toThrow('left');
@@ -268,7 +273,10 @@ test('a jump host that does not say whether it connects is given up, and an abor
 test('where the time for all hops is over, the one that it ended at is named', async () => {
   const limits = { connectMs: 10_000, loginMs: 10_000 };
   const node = { name: 'node', address: 'node', port: 22, keys: [stranger.public] } as HostRow;
-  const through = (gate: HostRow) => ({ hops: [gate, node] as Hops, username: 'me', limits });
+  const through = (gate: HostRow) => {
+    const hops: Hops = [gate, node];
+    return { hops, username: 'me', limits, destination: destinationDigest(hops) };
+  };
   const late = (gate: HostRow) =>
     connectWithin(300, { ...through(gate), credential: { password: 'x' } }, (_, run) => run());
   const mute = createServer(() => {});
@@ -314,8 +322,8 @@ test('each of the hops may ask its user, who is told which one asks', async () =
     return prompts.map(() => 'right');
   };
   const target = { hops: [gate, node] as Hops, username: 'me', credential: {} };
-  (await connect({ ...target, ask }, patient)).client.end();
+  (await connectHere({ ...target, ask }, patient)).client.end();
   expect(asked).toEqual(['gate asks:', 'node asks:']);
-  (await connect({ ...target, hops: [node], ask }, patient)).client.end();
+  (await connectHere({ ...target, hops: [node], ask }, patient)).client.end();
   expect(asked).toEqual(['gate asks:', 'node asks:', '']);
 });

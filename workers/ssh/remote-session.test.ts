@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
+import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
-import { connect } from './connect.ts';
 import { RemoteSession, type SessionSettings } from './remote-session.ts';
 
 const patient = new AbortController().signal;
@@ -17,7 +17,7 @@ describeUnless(missingPrograms('sshd'), 'a server with MaxSessions 1', () => {
   async function open(settings: Partial<SessionSettings> = {}): Promise<RemoteSession> {
     const { port, hostKey, username, privateKey } = sshd;
     const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
-    const client = await connect(
+    const client = await connectHere(
       { hops: [host as HostRow], username, credential: { privateKey } },
       patient,
     );

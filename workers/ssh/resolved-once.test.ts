@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { HostRow } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
-import { connect } from './connect.ts';
+import { connectHere } from '../../test/harness/hosts/connect-here.ts';
 import { scanHostKeys } from './scan-host-keys.ts';
 
 const patient = new AbortController().signal;
@@ -81,7 +81,7 @@ const target = (port: number, granted: boolean) => ({
 test('the address that was checked is the one that is connected to, whatever the name says next', async () => {
   const { port, met } = await listen(['127.0.0.1', '127.0.0.2']);
   const server = rebind(['127.0.0.1', '127.0.0.2']);
-  await expect(connect(target(port, true), patient)).rejects.toMatchObject({
+  await expect(connectHere(target(port, true), patient)).rejects.toMatchObject({
     code: 'remote_connection_failed',
   });
   expect([met, server.asked()]).toEqual([['127.0.0.1'], 1]);
@@ -91,11 +91,11 @@ test('a name that turns to an inner address once it was checked reaches nothing 
   const { port, met } = await listen(['127.0.0.1']);
   // TEST-NET-1 (RFC 5737): nobody's.
   const server = rebind(['192.0.2.1', '127.0.0.1']);
-  await expect(connect(target(port, false), patient)).rejects.toMatchObject({
+  await expect(connectHere(target(port, false), patient)).rejects.toMatchObject({
     code: 'remote_connection_failed',
   });
   expect([met, server.asked()]).toEqual([[], 1]);
-  await expect(connect(target(port, false), patient)).rejects.toMatchObject({
+  await expect(connectHere(target(port, false), patient)).rejects.toMatchObject({
     code: 'host_not_allowed',
   });
   expect([met, server.asked()]).toEqual([[], 2]);

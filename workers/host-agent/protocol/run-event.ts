@@ -67,17 +67,14 @@ export function toEvent(verb: string, rest: string[]): RunEvent {
   }
 }
 
-/**
- * `unsure-CODE-OUT-ERR` or `unsure-CODE-OUT-ERR-cut`, and the bytes of both streams; CODE may be a hyphen itself. A record of
- * the previous release says `-cut` nowhere.
- */
+/** `unsure-CODE-OUT-ERR` or `unsure-CODE-OUT-ERR-cut`, and the bytes of both streams; CODE may be a hyphen itself. */
 function toUnsureEnd([code = '', stdoutBytes, stderrBytes]: string[]): RunEvent {
   const [, status, stdout, stderr, cut] =
     /^unsure-(-|\d+|full)-(\d+)-(\d+)(-cut)?$/.exec(code) ?? [];
   const unsure: UnsureEnd = {
     stdout: Number(stdout),
     stderr: Number(stderr),
-    isCut: cut !== undefined || stdout !== stdoutBytes || stderr !== stderrBytes,
+    isCut: cut !== undefined,
     stdoutBytes: Number(stdoutBytes),
     stderrBytes: Number(stderrBytes),
   };

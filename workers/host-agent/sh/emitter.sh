@@ -117,7 +117,6 @@ check_run() {
 # keep_supervised: makes the supervisor of the run in $dir, attempt $attempt, check its dds; replaces a supervisor that
 # was killed. After the command's end the waiter does that.
 keep_supervised() {
-  if [ ! -p "$dir/note" ]; then return; fi # of the previous release
   if ! find_heir; then return; fi
   if is_alive "$pid" "$its_start"; then
     { echo x 1<>"$dir/note"; } 2>/dev/null
