@@ -19,14 +19,25 @@ import {
   TABLE_PATH,
 } from '../tables/table-requests.ts';
 
+const COLUMN_TYPES = ['boolean', 'integer', 'number', 'date', 'time', 'timestamp', 'text'] as const;
 const columnItem = z
   .object({
     name: z.string(),
-    type: z.enum(['boolean', 'integer', 'number', 'date', 'time', 'timestamp', 'text']),
+    type: z.enum(COLUMN_TYPES),
     min: cellValue,
     max: cellValue,
     nulls: z.number().int(),
     unit: z.string().optional().describe('As the file names it.'),
+    nearly: z
+      .object({
+        type: z.enum(COLUMN_TYPES).describe('Of nearly all values.'),
+        others: z.number().int().describe('How many values are not of it.'),
+        first: z
+          .object({ row: z.number().int(), value: z.string() })
+          .describe('The first of these; rows count from 0.'),
+      })
+      .optional()
+      .describe('Why the column of a CSV file is text: a few values are of no other type.'),
     exact: z
       .literal(true)
       .optional()
@@ -131,11 +142,11 @@ function metadataText(
   columns: ColumnStatistics[],
 ): string {
   const items = columns.map(column => {
-    const { name, type, min, max, nulls, unit } = column;
+    const { name, type, min, max, nulls, unit, nearly } = column;
     const exact = isExact(column);
     const write = (value: unknown) =>
       type === 'integer' && value !== null && !exact ? String(value) : JSON.stringify(value);
-    return `{"name":${JSON.stringify(name)},"type":"${type}","min":${write(min)},"max":${write(max)},"nulls":${nulls}${unit ? `,"unit":${JSON.stringify(unit)}` : ''}${exact ? ',"exact":true' : ''}}`;
+    return `{"name":${JSON.stringify(name)},"type":"${type}","min":${write(min)},"max":${write(max)},"nulls":${nulls}${unit ? `,"unit":${JSON.stringify(unit)}` : ''}${nearly ? `,"nearly":${JSON.stringify(nearly)}` : ''}${exact ? ',"exact":true' : ''}}`;
   });
   const end = dialect ? `,"dialect":${JSON.stringify(dialect)}` : '';
   return `{"rows":${rows},"columns":[${items.join(',')}]${end}}`;

@@ -24,6 +24,52 @@ async function look(content: string | Uint8Array, given: object = {}) {
 const utf16 = (text: string) => Buffer.from(text, 'utf16le');
 const PRICES = 'Straße;Preis\nÄ;1,5\nZoë;-2,25e3\n';
 
+test('a column that is text for a few values only tells these', async () => {
+  const numbers = Array.from({ length: 1_000 }, (_, i) => `${i * 10}`);
+  const csv = (columns: string[][]) =>
+    columns[0]?.map((_, row) => columns.map(column => column[row]).join(',')).join('\n') ?? '';
+  const withOdd = (name: string, values: string[], odd: Record<number, string>) => [
+    name,
+    ...values.map((value, i) => odd[i] ?? value),
+  ];
+  const { columns } = await read(
+    csv([
+      withOdd('v', numbers, { 500: 'n.a.', 700: '?' }),
+      withOdd('whole', numbers, {}),
+      withOdd(
+        'name',
+        numbers.map(value => `station ${value}`),
+        { 3: '7' },
+      ),
+      withOdd(
+        'half',
+        numbers,
+        Object.fromEntries(numbers.slice(0, 500).map((_, i) => [i * 2, 'x'])),
+      ),
+      withOdd(
+        'file_row_number',
+        numbers.map(() => '2026-03-28'),
+        { 999: '29.3.2026' },
+      ),
+      withOdd('id', numbers, { 0: '007' }),
+    ]),
+  );
+  expect(columns.map(({ name, type, nearly }) => [name, type, nearly])).toEqual([
+    ['v', 'text', { type: 'integer', others: 2, first: { row: 500, value: 'n.a.' } }],
+    ['whole', 'integer', undefined],
+    ['name', 'text', undefined],
+    ['half', 'text', undefined],
+    [
+      'file_row_number',
+      'text',
+      { type: 'date', others: 1, first: { row: 999, value: '29.3.2026' } },
+    ],
+    ['id', 'text', { type: 'integer', others: 1, first: { row: 0, value: '007' } }],
+  ]);
+  const asked = await read(csv([withOdd('v', numbers, { 5: 'x' })]), { types: { v: 'text' } });
+  expect(asked.columns[0]?.nearly).toBeUndefined();
+});
+
 test('encodings are found by their mark, or named', async () => {
   const expected = ['Straße text "Ä" "Zoë"', 'Preis number 1.5 -2250'];
   const given = { decimal: ',' };

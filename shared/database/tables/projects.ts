@@ -78,6 +78,15 @@ export const ofModel = () =>
     .notNull()
     .references(() => models.mid, { onDelete: 'cascade' });
 
+/** Values for which alone a column of a CSV file is text. */
+export interface OddValues {
+  /** Of all other values. */
+  type: ColumnStatistics['type'];
+  others: number;
+  /** The row is counted from 0; the value may be cut. */
+  first: { row: number; value: string };
+}
+
 /** What the table parsers found out about a column; `top` are the commonest values of a text column. */
 export interface ColumnStatistics {
   name: string;
@@ -87,6 +96,7 @@ export interface ColumnStatistics {
   nulls: number;
   /** As the file names it. */
   unit?: string;
+  nearly?: OddValues;
   top?: { value: string; count: number }[];
 }
 

@@ -117,6 +117,9 @@ export function narrowest(set: TypeSet): SqlType {
   return SQL_TYPES.find((_type, i) => set & (1 << i)) ?? 'VARCHAR';
 }
 
+/** The types of a set, from the narrowest to the widest. */
+export const typesIn = (set: TypeSet): SqlType[] => SQL_TYPES.filter((_type, i) => set & (1 << i));
+
 /** SQL expressions by type: each is true for all texts of the type and few others, and cheaper than their pattern. */
 const MAY_HOLD: Partial<Record<SqlType, (value: string) => string>> = {
   DATE: value => `${value}[5] = '-'`,
@@ -156,6 +159,29 @@ export async function findTypes(
     for (const { i, types } of found) sets.set(Number(i), Number(types));
   }
   return sets;
+}
+
+/** Of each of these columns, how many values have the same set of types that hold them. Missing values are not counted. */
+export async function countByTypes(
+  connection: DuckDBConnection,
+  { relation, columns, numerals }: { relation: string; columns: number[]; numerals: Numerals },
+): Promise<Map<number, { types: TypeSet; count: number }[]>> {
+  const counts = new Map<number, { types: TypeSet; count: number }[]>();
+  for (let from = 0; from < columns.length; from += BATCH) {
+    const batch = columns.slice(from, from + BATCH);
+    const found = await query(
+      connection,
+      `SELECT i, ${typesHolding('value', numerals)} AS types, count(*) AS n
+        FROM (SELECT unnest([${batch.join(', ')}]) AS i, unnest([${batch.map(i => `c${i}`).join(', ')}]) AS value FROM ${relation})
+        WHERE value IS NOT NULL GROUP BY ALL ORDER BY types`,
+    );
+    for (const { i, types, n } of found)
+      counts.set(Number(i), [
+        ...(counts.get(Number(i)) ?? []),
+        { types: Number(types), count: Number(n) },
+      ]);
+  }
+  return counts;
 }
 
 /** The types that hold each value of the first record. */

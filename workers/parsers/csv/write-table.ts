@@ -11,6 +11,7 @@ import {
   type SAMPLE,
   type TypedColumn,
 } from './guess-columns.ts';
+import { findOddValues } from './odd-values.ts';
 import { type CsvTable, readCsv } from './read-csv.ts';
 import { findTypeErrors } from './type-errors.ts';
 
@@ -65,10 +66,15 @@ export async function writeTable(
     });
   }
   const rows = await countRows(connection, readParquet(request.output));
-  const columns = await computeColumnStatistics(connection, {
+  const statistics = await computeColumnStatistics(connection, {
     table: request.output,
     columns: final.columns,
     onProgress: share => onProgress(WRITTEN_AGAIN + share * (1 - WRITTEN_AGAIN)),
+  });
+  const odd = await findOddValues(connection, { table: request.output, ...final });
+  const columns = statistics.map((column, i) => {
+    const nearly = odd.get(i);
+    return nearly ? { ...column, nearly } : column;
   });
   return { rows, columns, hasHeader };
 }

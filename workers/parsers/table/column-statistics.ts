@@ -10,7 +10,8 @@ const MIN_CHARACTERS = 16;
 /** Columns in one query, whose plan grows with them. */
 const BATCH = 200;
 
-const TYPES: Record<string, ColumnStatistics['type']> = {
+/** By DuckDB's names. */
+export const COLUMN_TYPES = {
   BOOLEAN: 'boolean',
   BIGINT: 'integer',
   DOUBLE: 'number',
@@ -19,7 +20,9 @@ const TYPES: Record<string, ColumnStatistics['type']> = {
   TIMESTAMP: 'timestamp',
   TIMESTAMPTZ: 'timestamp',
   VARCHAR: 'text',
-};
+} as const satisfies Record<string, ColumnStatistics['type']>;
+const kindOf = (type: string): ColumnStatistics['type'] =>
+  type in COLUMN_TYPES ? COLUMN_TYPES[type as keyof typeof COLUMN_TYPES] : 'text';
 
 interface Column {
   name: string;
@@ -50,7 +53,7 @@ export async function computeColumnStatistics(
   const statistics: ColumnStatistics[] = [];
   for (const column of columns) {
     const { name, type } = column;
-    const kind = TYPES[type] ?? 'text';
+    const kind = kindOf(type);
     const { min, max, nulls, bytes } = ranges.get(column) ?? NO_RANGE;
     statistics.push({
       name,

@@ -1,0 +1,70 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import type { OddValues } from '../../../shared/database/schema.ts';
+import { COLUMN_TYPES } from '../table/column-statistics.ts';
+import { query, quoteName, readParquet } from '../table/duckdb.ts';
+import { countByTypes, holds, type Numerals, type SqlType, typesIn } from './column-types.ts';
+import type { TypedColumn } from './guess-columns.ts';
+
+/** Looked at first: most columns of text are plainly texts, and are not read again. */
+const SAMPLE = { rows: 10_000, cells: 500_000, least: 1_000 };
+/** From this share of its values on, a column seems to be of a type. */
+const NEARLY_ALL = 0.9;
+const MAX_CHARACTERS = 60;
+
+interface Table {
+  /** The Parquet file. */
+  table: string;
+  columns: TypedColumn[];
+  numerals: Numerals;
+}
+
+/**
+ * Of the columns that are text only because of a few values: these values, by the column's index. A column that was asked to
+ * be text is passed over.
+ */
+export async function findOddValues(
+  connection: DuckDBConnection,
+  { table, columns, numerals }: Table,
+): Promise<Map<number, OddValues>> {
+  const texts = columns.flatMap(({ type, asked }, i) =>
+    type === 'VARCHAR' && asked === undefined ? [i] : [],
+  );
+  const file = readParquet(table);
+  const rows = Math.max(
+    SAMPLE.least,
+    Math.min(SAMPLE.rows, Math.floor(SAMPLE.cells / columns.length)),
+  );
+  const named = texts.map(i => `${quoteName(columns[i]?.name ?? '')} AS c${i}`).join(', ');
+  const relation = `(SELECT ${named} FROM ${file} LIMIT ${rows})`;
+  const counts = await countByTypes(connection, { relation, columns: texts, numerals });
+  const found = new Map<number, OddValues>();
+  for (const [i, sets] of counts) {
+    const type = seemingType(sets);
+    if (type === undefined) continue;
+    // The reader preserves the order of the file, so row_number() counts its rows.
+    const [row] = await query(
+      connection,
+      `SELECT count(*) AS others, min(n) AS "row", left(arg_min(value, n), ${MAX_CHARACTERS}) AS value
+        FROM (SELECT row_number() OVER () - 1 AS n, ${quoteName(columns[i]?.name ?? '')} AS value FROM ${file})
+        WHERE value IS NOT NULL AND ${holds(type, 'value', numerals)} IS NOT TRUE`,
+    );
+    if (row && Number(row.others) > 0)
+      found.set(i, {
+        type: COLUMN_TYPES[type],
+        others: Number(row.others),
+        first: { row: Number(row.row), value: String(row.value) },
+      });
+  }
+  return found;
+}
+
+/** The narrowest type that holds nearly all values, if any does. */
+function seemingType(sets: { types: number; count: number }[]): SqlType | undefined {
+  const total = sets.reduce((sum, { count }) => sum + count, 0);
+  const shares = new Map<SqlType, number>();
+  for (const { types, count } of sets)
+    for (const type of typesIn(types)) shares.set(type, (shares.get(type) ?? 0) + count / total);
+  shares.delete('VARCHAR');
+  const most = Math.max(0, ...shares.values());
+  return most < NEARLY_ALL ? undefined : [...shares].find(([, share]) => share === most)?.[0];
+}
