@@ -1933,6 +1933,21 @@ export interface components {
             nulls: number;
             /** @description As the file names it. */
             unit?: string;
+            /** @description Why the column of a CSV file is text: a few values are of no other type. */
+            nearly?: {
+                /**
+                 * @description Of nearly all values.
+                 * @enum {string}
+                 */
+                type: "boolean" | "integer" | "number" | "date" | "time" | "timestamp" | "text";
+                /** @description How many values are not of it. */
+                others: number;
+                /** @description The first of these; rows count from 0. */
+                first: {
+                    row: number;
+                    value: string;
+                };
+            };
             /**
              * @description Integers pass 2^53: values, `min`, `max` and bins are texts.
              * @constant

@@ -19,7 +19,7 @@ interface ColumnPanelProps {
 
 /** A column: what is in it, and a filter by it. */
 export function ColumnPanel({ table, column, rows, filter, onFilter, onClose }: ColumnPanelProps) {
-  const { name, type, unit, min, max, nulls } = column;
+  const { name, type, unit, nearly, min, max, nulls } = column;
   return (
     <section class="card column-panel" aria-label={`About ${name}`}>
       <div class="card-head">
@@ -40,12 +40,16 @@ export function ColumnPanel({ table, column, rows, filter, onFilter, onClose }: 
             {nulls === 0 ? 'none' : `${nulls.toLocaleString()} of ${rows.toLocaleString()}`}
           </Fact>
         </dl>
+        {nearly && <p>{tellOdd(nearly)}</p>}
         <ColumnHistogram table={table} column={column} filter={filter} onFilter={onFilter} />
         <FilterForm key={name} name={name} onFilter={onFilter} />
       </div>
     </section>
   );
 }
+
+const tellOdd = ({ type, others, first }: NonNullable<Column['nearly']>) =>
+  `Sorted and compared as text: row ${first.row.toLocaleString()} has "${first.value}"${others > 1 ? `, and ${(others - 1).toLocaleString()} more have something else` : ''} than ${type === 'integer' ? 'an' : 'a'} ${type}.`;
 
 const tell = (value: unknown) => (value === null ? 'none' : String(value));
 
