@@ -254,7 +254,7 @@ describeStack(skip, 'one-time codes', form => {
       const challenge = await expectChallenge(await post('', body));
       const { sid } = challenge;
       expect((await answer(challenge, nextCode())).status).toBe(200);
-      const images = drawFilm(join(account.home, 'film'));
+      const images = drawFilm(join(account.home, 'film'), 3_000);
       const given = { 'content-type': 'video/mp4', encode: 'host', images };
       const { vsid } = (await (await post(`/${sid}/videos`, given)).json()) as { vsid: string };
       await waitFor(
