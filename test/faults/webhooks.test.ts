@@ -5,10 +5,11 @@ import { missingPrograms } from '../harness/skip.ts';
 import { describeForms } from '../harness/stacks/forms.ts';
 import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
+import { isFull } from './settings.ts';
 
 /** Jobs that are started before each kill. */
 const WAVE = 24;
-const KILLED = ['worker', 'api', 'worker', 'api', 'worker'];
+const KILLED = ['worker', 'api', ...(isFull ? ['worker', 'api', 'worker'] : [])];
 
 describeForms(missingPrograms('sshd'), 'webhooks while processes are killed', form => {
   const { stack, client, sshd } = useRemoteStack(form, {

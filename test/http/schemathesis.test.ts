@@ -15,7 +15,7 @@ import { waitFor } from '../harness/wait-for.ts';
 import { makeSeeds } from './schemathesis/seeds.ts';
 
 /** What is asked of each operation; what `coverage` adds by itself is some 2,000 cases in all. */
-const EXAMPLES = isFull ? 900 : 25;
+const EXAMPLES = isFull ? 900 : 8;
 const CASES = isFull ? 50_000 : 3_000;
 const MINUTES = isFull ? 180 : 25;
 

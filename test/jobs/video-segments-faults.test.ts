@@ -66,7 +66,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
     const images = [...stage.frames];
     const broken = join(dirname(images[0] ?? ''), 'broken.jpg');
     writeFileSync(broken, 'this is no picture');
-    images[2_900] = broken;
+    images[1_450] = broken;
     const id = await stage.start({ images });
     await stage.helperOf(id);
     expect(await waitForEnd(client, id, 120_000)).toMatchObject({
@@ -74,14 +74,16 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
       error: {
         code: 'bad_frames',
         count: 1,
-        frames: [{ index: 2_900, path: broken, reason: expect.stringMatching('not') }],
+        frames: [{ index: 1_450, path: broken, reason: expect.stringMatching('not') }],
       },
     });
     await stage.expectNothingLeft(id, 0);
   });
 
   test('another video takes the slot of a helper at once', async () => {
-    const id = await stage.start({ images: stage.frames });
+    // It still runs when the other one is made.
+    const images = [...stage.frames, ...stage.frames];
+    const id = await stage.start({ images });
     const helper = await stage.helperOf(id);
     // One user alone is not given the last slot.
     const { client: other } = await addUser(client);
@@ -91,7 +93,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos and faults'
     const job = await waitForEnd(other, vsid, 30_000);
     expect(job).toMatchObject({ state: 'succeeded', worker: helper });
     expect((await stage.jobOf(id)).state).toBe('running');
-    await stage.expectWhole(id, stage.frames.length);
+    await stage.expectWhole(id, images.length);
   });
 
   test('a video that is made soon is made by one worker', async () => {

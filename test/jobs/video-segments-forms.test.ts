@@ -11,7 +11,7 @@ describeForms(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
 
   test('frames of a pattern, of several kinds, of which some are left out', async () => {
     const pattern = join(stage.sshd.home, 'pattern', '%d.jpg');
-    linkFrames(stage.frames.slice(0, 1_500), pattern);
+    linkFrames(stage.frames, pattern);
     for (const n of [700, 1_400]) {
       rmSync(pattern.replace('%d', String(n)));
       writeFileSync(pattern.replace('%d', String(n)), 'this is no picture');

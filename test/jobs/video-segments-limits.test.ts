@@ -19,7 +19,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits of a video of several w
   });
 
   test('its time is that of the whole, and what helpers made goes', async () => {
-    const images = Array.from({ length: 16 }, () => stage.frames).flat();
+    const images = Array.from({ length: 32 }, () => stage.frames).flat();
     const id = await stage.start({ images });
     await stage.helperOf(id);
     const job = await waitForEnd(stage.client, id, 60_000);

@@ -32,6 +32,7 @@ interface BatchJob extends Job {
 
 const missing = missingPrograms('sshd', 'slurmctld', 'slurmd', 'sbatch', 'munged');
 
+/** Those that a look at the host is enough for run at once, as jobs do there. */
 describeStack(missing, 'jobs of a Slurm', form => {
   const { stack, client, sshd } = useRemoteStack(form);
   const database = useStackDatabase(stack);
@@ -76,7 +77,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(await waitForEnd(client, elsewhere)).toMatchObject({ error: { code: 'cwd_not_found' } });
   });
 
-  test('a command runs with what was asked for, and its streams and exit status are kept', async () => {
+  test.concurrent('a command runs with what was asked for, and its streams and exit status are kept', async () => {
     const { id, state, batch } = await submit({
       command: 'echo out; echo "$WORD" >&2; echo "$SLURM_CPUS_PER_TASK $PWD"; exit 3',
       cwd: '/usr',
@@ -94,7 +95,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id, 'stderr'))).toBe("it's\n");
   });
 
-  test('it has the variables of its session, but for its own', async () => {
+  test.concurrent('it has the variables of its session, but for its own', async () => {
     const env = { WORD: 'of the session', OTHER: "it's" };
     const own = await openSession(client, sshd, { env });
     const { id } = await client.post<BatchJob>(`/api/remotes/${own}/batch`, {
@@ -105,7 +106,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id))).toBe("own it's\n");
   });
 
-  test('a script with its own options runs; output is followed while it runs', async () => {
+  test.concurrent('a script with its own options runs; output is followed while it runs', async () => {
     const stop = join(sshd.home, `stop-${randomUUID()}`);
     const { id } = await submit({
       script: `#!/bin/bash\n#SBATCH --job-name=other --output=/nowhere/x\n#SBATCH --cpus-per-task 3\necho "begun $SLURM_CPUS_PER_TASK"\nwhile ! test -e ${stop}; do sleep 0.2; done\necho end\n`,
@@ -127,7 +128,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id))).toBe('begun 3\nend\n');
   });
 
-  test('the folder and the input that a script names are those of its job', async () => {
+  test.concurrent('the folder and the input that a script names are those of its job', async () => {
     const folder = join(sshd.home, 'a folder');
     mkdirSync(folder);
     writeFileSync(join(folder, 'data'), 'of the file\n');
@@ -143,7 +144,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, elsewhere))).toBe('/usr\n');
   });
 
-  test('variables that name what a shell has of its own are the job’s alone', async () => {
+  test.concurrent('variables that name what a shell has of its own are the job’s alone', async () => {
     const env = { dir: 'mine', cwd: '/tmp', PATH: '/nowhere' };
     const { id } = await submit({
       script: '#!/bin/sh\necho $dir $cwd $PATH $PWD; exit 3\n',
@@ -154,7 +155,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id))).toBe('mine /tmp /nowhere /usr\n');
   });
 
-  test('a signal that Slurm sends to the script alone reaches it once, and one for all of them too', async () => {
+  test.concurrent('a signal that Slurm sends to the script alone reaches it once, and one for all of them too', async () => {
     const go = join(sshd.home, `go-${randomUUID()}`);
     const script = `#!/bin/bash\ntrap 'echo checkpoint' USR1\ntrap 'echo warned' TERM\necho begun\nwhile ! test -e ${go}; do sleep 0.2; done\necho end\n`;
     const { id } = await submit({ script });
@@ -177,7 +178,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id))).toBe('begun\ncheckpoint\nwarned\nend\n');
   });
 
-  test('windlass batch submits a command or a script, and lives like the job', async () => {
+  test.concurrent('windlass batch submits a command or a script, and lives like the job', async () => {
     const { url, username, password } = stack;
     await line.run(['login', url, '--user', username, '--password-stdin'], { input: password });
     const command = 'echo "out of $SLURM_JOB_NAME"; echo "$WORD" >&2; exit 3';
@@ -223,7 +224,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(existsSync(join(sshd.home, ledger))).toBe(false);
   });
 
-  test('one that runs is cancelled with all that it started', async () => {
+  test.concurrent('one that runs is cancelled with all that it started', async () => {
     const ledger = join(sshd.home, `ledger-${randomUUID()}`);
     // Its child may be ended first, whose status is then its own: one of 0 would be an end by itself.
     const { id } = await submit({ command: `echo $$ >${ledger}; sleep 600 & wait $!` });
@@ -233,7 +234,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(existsSync(`/proc/${readFileSync(ledger, 'utf8').trim()}`)).toBe(false);
   });
 
-  test('what Slurm or someone there ends has failed, in its words', async () => {
+  test.concurrent('what Slurm or someone there ends has failed, in its words', async () => {
     const { id } = await submit({ command: 'sleep 600' });
     const { batch } = await waitUntil(id, job => job.batch?.state === 'RUNNING', 'to run');
     await slurm.ask('scancel', batch?.id ?? '');
@@ -244,7 +245,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     });
   });
 
-  test('its files leave the host', async () => {
+  test.concurrent('its files leave the host', async () => {
     const { id } = await submit({ command: 'true' });
     await waitForEnd(client, id);
     await waitUntilRemoved(id);

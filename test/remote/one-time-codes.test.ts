@@ -21,6 +21,7 @@ interface Challenge {
 
 const skip = missingRoot() ?? missingPrograms('sshd', 'ffmpeg', 'google-authenticator');
 
+/** All at once, for they wait more than they work: each has a host of its own. */
 describeStack(skip, 'one-time codes', form => {
   const { stack, client } = useStack(form);
   let made = 0;
@@ -73,7 +74,7 @@ describeStack(skip, 'one-time codes', form => {
     },
   ];
   for (const { what, options, login, asked } of CASES) {
-    test(`a host that wants ${what} is answered by its user, once`, async () => {
+    test.concurrent(`a host that wants ${what} is answered by its user, once`, async () => {
       await withHost(options, async host => {
         const body = { hostname: host.name, username: host.account.username, ...login(host) };
         const first = await expectChallenge(await post('', body));
@@ -100,7 +101,7 @@ describeStack(skip, 'one-time codes', form => {
     });
   }
 
-  test('what nobody answers in time has expired, and a session in a challenge can be ended', async () => {
+  test.concurrent('what nobody answers in time has expired, and a session in a challenge can be ended', async () => {
     await withHost({}, async ({ name, account, nextCode }) => {
       const body = { hostname: name, username: account.username };
       const ended = await expectChallenge(await post('', body));
@@ -124,7 +125,7 @@ describeStack(skip, 'one-time codes', form => {
     });
   });
 
-  test('a lost connection is made again by the user: what waits waits, and what runs goes on', async () => {
+  test.concurrent('a lost connection is made again by the user: what waits waits, and what runs goes on', async () => {
     await withHost({}, async ({ name, account, sshd, nextCode }) => {
       const body = { hostname: name, username: account.username };
       const { sid, ...challenge } = await expectChallenge(await post('', body));
@@ -197,7 +198,7 @@ describeStack(skip, 'one-time codes', form => {
     writeFileSync(join(account.home, '.bashrc'), `export PATH=${bin}:$PATH\n`);
   }
 
-  test('a command and a batch job that run are followed however late their user logs in again', async () => {
+  test.concurrent('a command and a batch job that run are followed however late their user logs in again', async () => {
     await withHost({}, async host => {
       offerBatchSystem(host);
       const { name, account, sshd, nextCode } = host;
@@ -248,13 +249,13 @@ describeStack(skip, 'one-time codes', form => {
     });
   });
 
-  test('a video that the host encodes is followed once its user has logged in again', async () => {
+  test.concurrent('a video that the host encodes is followed once its user has logged in again', async () => {
     await withHost({}, async ({ name, account, sshd, nextCode }) => {
       const body = { hostname: name, username: account.username };
       const challenge = await expectChallenge(await post('', body));
       const { sid } = challenge;
       expect((await answer(challenge, nextCode())).status).toBe(200);
-      const images = drawFilm(join(account.home, 'film'));
+      const images = drawFilm(join(account.home, 'film'), 3_000);
       const given = { 'content-type': 'video/mp4', encode: 'host', images };
       const { vsid } = (await (await post(`/${sid}/videos`, given)).json()) as { vsid: string };
       await waitFor(
@@ -287,7 +288,7 @@ describeStack(skip, 'one-time codes', form => {
     });
   });
 
-  test('after ten minutes without a login what waits has failed, and a session that needs none refuses it', async () => {
+  test.concurrent('after ten minutes without a login what waits has failed, and a session that needs none refuses it', async () => {
     await withHost({}, async ({ name, account, sshd, nextCode }) => {
       const body = { hostname: name, username: account.username };
       const challenge = await expectChallenge(await post('', body));

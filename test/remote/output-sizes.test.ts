@@ -23,7 +23,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const MIB = 1 << 20;
 /** Bytes of output: more than a process may take (memory.ts), and some, so that it is no multiple of anything. */
-const OUTPUT = (isFull ? 10_000_000_000 : 350_000_000) + 12_345;
+const OUTPUT = (isFull ? 10_000_000_000 : 300_000_000) + 12_345;
 const PATIENCE_MS = isFull ? 60 * 60_000 : 300_000;
 /** Far below what is sent, so that a host that makes more than is stored has to wait. */
 const SPOOL_LIMIT = (isFull ? 256 : 32) * MIB;
@@ -105,7 +105,7 @@ describeForms(missingMemory() ?? missingPrograms('sshd'), 'output of any size', 
     timeout: PATIENCE_MS,
   }, async () => {
     const key = randomBytes(8).toString('hex');
-    const length = 350_000_000 + 12_345;
+    const length = 300_000_000 + 12_345;
     const file = join(sshd.home, 'large.bin');
     await pipeline(makeKeystream(key, length), createWriteStream(file));
     const sid = await openSession(client, sshd);

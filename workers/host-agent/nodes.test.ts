@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import {
@@ -29,8 +29,8 @@ import type { AgentClient } from './client.ts';
 
 const harness = new AgentHarness();
 const directory = makeTempDir('nodes');
-afterEach(() => harness.close());
-afterAll(() => {
+afterAll(async () => {
+  await harness.close();
   harness.clean();
   directory.remove();
 });
@@ -77,7 +77,24 @@ function killAll(host: LocalExec): void {
   }
 }
 
-describe.each(SHELLS)('more than one node, under %s', shell => {
+// It takes longest.
+test.concurrent('a run whose node has no heartbeat for a minute is lost; an hour later it can be forgotten', async () => {
+  const host = makeFastHost(findProgram('dash') ?? '/bin/sh');
+  const client = await harness.connect(host);
+  const { id, record } = await startElsewhere(host, client, 'exec /bin/sleep 300');
+  killAll(host);
+  const next = await harness.connect(host);
+  const { types, last } = await follow(next, id);
+  expect([types, last]).toEqual([['running', 'lost'], { type: 'lost', cause: 'no_heartbeat' }]);
+  await expect(next.forget(id)).rejects.toMatchObject({ code: 'conflict' });
+  const longAgo = Date.now() / 1_000 - 7_200;
+  utimesSync(record, longAgo, longAgo);
+  await next.forget(id);
+  expect(await listRuns(next)).toEqual([]);
+}, 120_000);
+
+// Each test has a host of its own, and waits for minutes that pass in seconds.
+describe.each(SHELLS)('more than one node, under %s', { concurrent: true }, shell => {
   test('a run on another node of the same home is followed to its end', async () => {
     const host = makeFastHost(shell);
     const first = await harness.connect(host);
@@ -204,22 +221,7 @@ describe.each(SHELLS)('more than one node, under %s', shell => {
   });
 });
 
-test('a run whose node has no heartbeat for a minute is lost; an hour later it can be forgotten', async () => {
-  const host = makeFastHost(findProgram('dash') ?? '/bin/sh');
-  const client = await harness.connect(host);
-  const { id, record } = await startElsewhere(host, client, 'exec /bin/sleep 300');
-  killAll(host);
-  const next = await harness.connect(host);
-  const { types, last } = await follow(next, id);
-  expect([types, last]).toEqual([['running', 'lost'], { type: 'lost', cause: 'no_heartbeat' }]);
-  await expect(next.forget(id)).rejects.toMatchObject({ code: 'conflict' });
-  const longAgo = Date.now() / 1_000 - 7_200;
-  utimesSync(record, longAgo, longAgo);
-  await next.forget(id);
-  expect(await listRuns(next)).toEqual([]);
-}, 120_000);
-
-test.each([
+test.concurrent.each([
   ['could not be started', 'exit 1'],
   ['ended before it recorded itself', 'exit 0'],
 ])('a heartbeat process that %s is started again', async (_, end) => {

@@ -2,6 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { probeVideo } from '../../../demo/probe-video.ts';
 import { CELL, CHARACTERS, drawCharacter } from '../../../workers/video/label-font.ts';
 
+/** Where each character has ink. */
+const DRAWN = new Map(
+  Array.from(CHARACTERS, character => [
+    character,
+    Array.from(drawCharacter(character), pixel => pixel > 128),
+  ]),
+);
+
 /** Reads the text in the upper left corner of each frame of a video, up to a number of letters. */
 export async function readLabels(
   file: string,
@@ -24,14 +32,14 @@ export async function readLabels(
 
 /** The character that has the fewest other pixels. */
 function nearest(isInk: (x: number, y: number) => boolean): string {
+  // Once for all characters: columns one after another, as they are drawn.
+  const ink = Array.from({ length: CELL.width * CELL.height }, (_, at) =>
+    isInk(Math.floor(at / CELL.height), at % CELL.height),
+  );
   let best = { character: '', others: Number.POSITIVE_INFINITY };
-  for (const character of CHARACTERS) {
-    const pixels = drawCharacter(character);
+  for (const [character, pixels] of DRAWN) {
     let others = 0;
-    for (const [at, pixel] of pixels.entries()) {
-      const [x, y] = [Math.floor(at / CELL.height), at % CELL.height];
-      if (isInk(x, y) !== pixel > 128) others++;
-    }
+    for (let at = 0; at < ink.length; at++) if (ink[at] !== pixels[at]) others++;
     if (others < best.others) best = { character, others };
   }
   return best.character;

@@ -16,7 +16,7 @@ import { makeTempDir } from './temp-dir.ts';
 
 /** No multiple of a second's frames, so that a segment in a wrong place shows. */
 const DRAWN = 97;
-const FRAMES = 3_000;
+const FRAMES = 1_500;
 /** The video, its poster and its sprite. */
 const OBJECTS = 3;
 
@@ -113,12 +113,12 @@ export function useSegmentedVideos(form: Form, env: Record<string, string> = {})
 }
 
 /** Writes pictures that move, few of which are drawn; all their paths. */
-export function drawFilm(folder: string): string[] {
+export function drawFilm(folder: string, frames = FRAMES): string[] {
   mkdirSync(folder, { recursive: true });
   const source = ['-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=25', '-frames:v', String(DRAWN)];
   const output = ['-q:v', '2', '-start_number', '0', join(folder, 'd%d.jpg')];
   execFileSync('ffmpeg', ['-v', 'error', ...source, ...output]);
-  return Array.from({ length: FRAMES }, (_, n) => join(folder, `d${n % DRAWN}.jpg`));
+  return Array.from({ length: frames }, (_, n) => join(folder, `d${n % DRAWN}.jpg`));
 }
 
 /** Gives these files names with their numbers, from 0. */

@@ -11,10 +11,14 @@ interface SharedStack {
   settings: string;
   stack: Stack;
   inUse: boolean;
+  /** Ends it, while it is not in use. */
+  end?: NodeJS.Timeout;
 }
 
 /** One that waits for its next user costs processor time too: files that share one stand together, see order.ts. */
 const MOST_UNUSED = 1;
+/** In so long an unused one costs as much as the start of another: a fifteenth of a core, and four seconds. */
+const UNUSED_MS = 60_000;
 
 /** The stacks of this worker process of vitest, the one that was used last at the end. They outlive a test file. */
 const stacks: SharedStack[] = [];
@@ -30,7 +34,10 @@ export async function startOwnOrShared(options: SharedStackOptions): Promise<Sta
   const { form = 'embedded', ...rest } = own;
   const settings = JSON.stringify({ form, ...rest });
   const found = stacks.find(shared => !shared.inUse && shared.settings === settings);
-  if (found) found.inUse = true;
+  if (found) {
+    found.inUse = true;
+    clearTimeout(found.end);
+  }
   if (found && (await isReady(found.stack))) return lend(found);
   if (found) await end(found);
   const started: SharedStack = { settings, stack: await startStack(own), inUse: true };
@@ -54,13 +61,19 @@ async function takeBack(shared: SharedStack): Promise<void> {
     throw error;
   }
   shared.inUse = false;
+  // A stop that fails is told as an unhandled error of the run.
+  shared.end = setTimeout(() => void end(shared), UNUSED_MS).unref();
   stacks.push(...stacks.splice(stacks.indexOf(shared), 1));
   const unused = stacks.filter(({ inUse }) => !inUse);
   for (const oldest of unused.slice(0, -MOST_UNUSED)) await end(oldest);
 }
 
 async function end(shared: SharedStack): Promise<void> {
-  stacks.splice(stacks.indexOf(shared), 1);
+  clearTimeout(shared.end);
+  const at = stacks.indexOf(shared);
+  // It is ended already.
+  if (at === -1) return;
+  stacks.splice(at, 1);
   await shared.stack.stop();
 }
 

@@ -155,7 +155,9 @@ def fill_body(case):
         # No address that a generator makes up is connected to.
         if body.get("trust") == "now":
             del body["trust"]
-            body["keys"] = [SEEDS["hostKey"]]
+            # Keys that must be refused stay what they are.
+            if not ("keys" in body and is_negative(case, "body")):
+                body["keys"] = [SEEDS["hostKey"]]
         elif (
             isinstance(body.get("keys"), list)
             and len(body["keys"]) == 1
