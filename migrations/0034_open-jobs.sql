@@ -1,4 +1,4 @@
-CREATE INDEX CONCURRENTLY "jobs_open" ON "jobs" USING btree ("owner") WHERE num_nonnulls(finished) < 1;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "jobs_open" ON "jobs" USING btree ("owner") WHERE num_nulls(finished) = 1;--> statement-breakpoint
 DROP INDEX CONCURRENTLY "jobs_open_owner";--> statement-breakpoint
 DROP INDEX CONCURRENTLY "jobs_dispatched";--> statement-breakpoint
 DROP INDEX CONCURRENTLY "jobs_leased";
