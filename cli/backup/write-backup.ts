@@ -9,6 +9,7 @@ import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migrat
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { RELEASE } from '../../shared/process/release.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { auditCommand } from '../audit-command.ts';
 import { CommandError } from '../command-error.ts';
 import { readSumsOf, SummedFolder } from './checksums.ts';
 import { holdDeletions, whileHeld } from './hold-deletions.ts';
@@ -25,6 +26,8 @@ interface BackupOptions {
   objects: ObjectStore;
   /** Empty. */
   folder: string;
+  /** Where it will be, for the audit. */
+  destination: string;
   /** An older backup, on the same disk: what both have is stored once. */
   since?: string;
   signal: AbortSignal;
@@ -50,6 +53,7 @@ export async function writeBackup(options: BackupOptions): Promise<Written> {
   const client = await openConnection(url, 'windlass backup');
   try {
     await holdDeletions(client);
+    await auditCommand(client, 'backup', options.destination);
     const files = new SummedFolder(folder, signal);
     const manifest = await inTransaction(client, 'isolation level repeatable read, read only', () =>
       copyTables(client, files, options),

@@ -1800,7 +1800,7 @@ export interface components {
             user: string | null;
             address: string | null;
             /** @enum {string} */
-            action: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.promote" | "user.demote" | "user.disable" | "user.enable" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "file.write" | "file.remove" | "job.cancel" | "job.remove" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "project.delete" | "worker" | "restore";
+            action: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.promote" | "user.demote" | "user.disable" | "user.enable" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "file.write" | "file.remove" | "job.cancel" | "job.remove" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "project.delete" | "worker" | "restore" | "backup" | "keys.rotate" | "retention.remove";
             target: string | null;
             /** @enum {string} */
             outcome: "ok" | "refused";
@@ -4301,7 +4301,7 @@ export interface operations {
                 limit?: number;
                 after?: number;
                 user?: string;
-                action?: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.promote" | "user.demote" | "user.disable" | "user.enable" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "file.write" | "file.remove" | "job.cancel" | "job.remove" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "project.delete" | "worker" | "restore";
+                action?: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.promote" | "user.demote" | "user.disable" | "user.enable" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "file.write" | "file.remove" | "job.cancel" | "job.remove" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "project.delete" | "worker" | "restore" | "backup" | "keys.rotate" | "retention.remove";
                 since?: string;
             };
             header?: never;
