@@ -1,6 +1,7 @@
 import { describeOutage, isDatabaseDown, sqlState } from '../shared/database/connect.ts';
 import { hostsOf, splitHosts } from '../shared/database/host-urls.ts';
 import { MigrationError } from '../shared/database/migrations/session.ts';
+import { API_ROLE, WORKER_ROLE } from '../shared/database/rights.ts';
 import { CommandError } from './command-error.ts';
 
 /** A one-line error where the server at `url`, of this setting, cannot be used; any other error as it is. */
@@ -26,7 +27,10 @@ export function explainDatabaseError(error: unknown, url: string, setting: strin
     case '42501':
       return failure(
         `${username} lacks a right in the database ${name} at ${host}.`,
-        `Let it own the database: ALTER DATABASE "${name}" OWNER TO "${username}".`,
+        // That these own nothing is what they are for.
+        [API_ROLE, WORKER_ROLE].includes(username)
+          ? `Run it with the ${setting} of the owner of the database, such as windlass_owner.`
+          : `Let it own the database: ALTER DATABASE "${name}" OWNER TO "${username}".`,
       );
   }
   if (error instanceof MigrationError)

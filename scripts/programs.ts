@@ -24,6 +24,7 @@ export const TEST_PROGRAMS = {
   spin: 'spin',
   zstd: 'zstd',
   pgbouncer: 'pgbouncer',
+  'systemd-analyze': 'systemd',
   // With it comes the module of PAM that asks for its codes.
   'google-authenticator': 'libpam-google-authenticator',
   slurmctld: 'slurmctld',

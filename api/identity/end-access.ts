@@ -1,4 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
+import { sessionTarget } from '../../shared/audit/session-target.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { logins, sessions, tokens, webhooks } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
@@ -30,7 +31,7 @@ export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Pr
   for (const { id, isOver } of endedTokens) if (!isOver) await audit(tx, 'token.delete', id);
   for (const { id } of endedWebhooks) await audit(tx, 'webhook.delete', id);
   const ended = await endSessions(tx, and(eq(sessions.owner, username), isNull(sessions.ended)));
-  for (const sid of ended.opened) await audit(tx, 'session.close', sid);
+  for (const session of ended.opened) await audit(tx, 'session.close', sessionTarget(session));
   return ended;
 }
 

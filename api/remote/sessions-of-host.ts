@@ -1,4 +1,5 @@
 import { and, count, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { NAMED_SESSION, type NamedSession } from '../../shared/audit/session-target.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors/errors.ts';
@@ -7,9 +8,9 @@ import { HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 import { isActiveOrOpening } from './sessions.ts';
 
 /** Those of the sessions that a change of their host has ended and that had been opened. */
-export async function listEndedByHost(tx: Tx, sids: string[]): Promise<string[]> {
-  const rows = await tx
-    .select({ sid: sessions.sid })
+export async function listEndedByHost(tx: Tx, sids: string[]): Promise<NamedSession[]> {
+  return tx
+    .select(NAMED_SESSION)
     .from(sessions)
     .where(
       and(
@@ -18,7 +19,6 @@ export async function listEndedByHost(tx: Tx, sids: string[]): Promise<string[]>
         isNotNull(sessions.opened),
       ),
     );
-  return rows.map(({ sid }) => sid);
 }
 
 /** The sessions that a change of the host would end, on it and on the hosts behind it: their workers are to be told. */

@@ -9,6 +9,7 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
+import { NAMED_SESSION, type NamedSession } from '../../shared/audit/session-target.ts';
 import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
@@ -162,38 +163,35 @@ export async function touchSession(
 }
 
 /**
- * Ends the session and cancels its jobs. Returns their ids, and whether the session was open, as its first login may be
+ * Ends the session and cancels its jobs. Returns their ids, and the session if it was open, as its first login may be
  * under way. Of one that ended because its host was changed, the reason is erased. Throws `session_not_found`.
  */
 export async function endSession(
   tx: Tx,
   key: SessionKey,
-): Promise<{ jobs: string[]; wasOpen: boolean }> {
+): Promise<{ jobs: string[]; closed: NamedSession | undefined }> {
   const which = or(isOwnActiveSession(tx, key), isEndedByHost(key));
   const [before] = isId(key.sid)
-    ? await tx
-        .select({ ended: sessions.ended, opened: sessions.opened })
-        .from(sessions)
-        .where(which)
-        .for('update')
+    ? await tx.select({ ended: sessions.ended }).from(sessions).where(which).for('update')
     : [];
   const ended = isId(key.sid) ? await endSessions(tx, which) : undefined;
   if (!ended || ended.sessions.length === 0) throw await explainNoSession(tx, key);
-  return { jobs: ended.jobs, wasOpen: before?.ended === null && before.opened !== null };
+  const [closed] = before?.ended === null ? ended.opened : [];
+  return { jobs: ended.jobs, closed };
 }
 
 /** Ends the sessions and cancels their jobs; `opened` of those that ever were. */
 export async function endSessions(
   tx: Tx,
   which: SQL | undefined,
-): Promise<{ jobs: string[]; sessions: string[]; opened: string[] }> {
+): Promise<{ jobs: string[]; sessions: string[]; opened: NamedSession[] }> {
   const ended = await tx
     .update(sessions)
     .set({ ended: sql`coalesce(${sessions.ended}, now())`, endReason: null })
     .where(which)
-    .returning({ sid: sessions.sid, opened: sessions.opened });
+    .returning({ ...NAMED_SESSION, opened: sessions.opened });
   const sids = ended.map(({ sid }) => sid);
-  const opened = ended.flatMap(({ sid, opened }) => (opened ? [sid] : []));
+  const opened = ended.filter(session => session.opened !== null);
   if (sids.length === 0) return { jobs: [], sessions: [], opened };
   // An array is one parameter; a statement takes at most 65,535.
   const isAmong = (column: typeof jobs.session | typeof leftoverRuns.session) =>

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { and, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
+import { sessionTarget } from '../../shared/audit/session-target.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
 import { conflict, notFound } from '../../shared/errors/errors.ts';
@@ -257,8 +258,8 @@ export default routes('json-body', (router, api) => {
           if (written) {
             const audit = auditOf(req, res);
             await audit(tx, 'host.update', row.name);
-            for (const sid of await listEndedByHost(tx, open))
-              await audit(tx, 'session.close', sid);
+            for (const session of await listEndedByHost(tx, open))
+              await audit(tx, 'session.close', sessionTarget(session));
             return { changed: written, open };
           }
           throw conflict(

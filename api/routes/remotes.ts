@@ -1,5 +1,6 @@
 import { and, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
+import { sessionTarget } from '../../shared/audit/session-target.ts';
 import { SESSION_COLUMNS } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
@@ -122,8 +123,8 @@ export default routes('json-body', (router, api) => {
             await lockSession(tx, key, 'update');
             checkIfMatch(req, tagOf(await findRecord(tx, req, res)));
           }
-          const { jobs, wasOpen } = await endSession(tx, key);
-          if (wasOpen) await auditOf(req, res)(tx, 'session.close', key.sid);
+          const { jobs, closed } = await endSession(tx, key);
+          if (closed) await auditOf(req, res)(tx, 'session.close', sessionTarget(closed));
           return jobs;
         });
         publishCancelled(api, cancelled);

@@ -78,7 +78,8 @@ export default routes('json-body', (router, api) => {
           await tx.update(workers).set({ draining }).where(which);
           const found = await readWorkers(tx as Db, which);
           if (found.length > 0) refuseIfMatchTag(req);
-          if (found.length > 0) await auditOf(req, res)(tx, 'worker', id);
+          const target = `${id} ${draining ? 'drain' : 'resume'}`;
+          if (found.length > 0) await auditOf(req, res)(tx, 'worker', target);
           return found;
         });
         if (!worker) throw notFound('there is no such worker.', 'GET /api/workers lists them.');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, type WriteStream } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { link, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Readable, Transform } from 'node:stream';
@@ -8,6 +8,8 @@ import { finished, pipeline } from 'node:stream/promises';
 import { CommandError, errnoOf } from '../command-error.ts';
 
 const SUMS = 'SHA256SUMS';
+/** The older file is missing, on another disk, of another user, or linked too often; or its file system has no links. */
+const NO_LINK = ['ENOENT', 'EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'];
 
 /** Writes files into a new folder, and the SHA-256 of each into its SHA256SUMS. All are on the disk after close(). */
 export class SummedFolder {
@@ -46,10 +48,33 @@ export class SummedFolder {
     return size;
   }
 
+  /** Takes the file `name` of an older folder, which has this sum, without a copy. False where that cannot be. */
+  async link(name: string, older: string, digest: string): Promise<boolean> {
+    const path = join(this.#folder, name);
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    try {
+      await link(join(older, name), path);
+    } catch (error) {
+      if (NO_LINK.includes(errnoOf(error) ?? '')) return false;
+      throw error;
+    }
+    if (this.#sums.errored) throw this.#sums.errored;
+    this.#sums.write(`${digest}  ${name}\n`);
+    return true;
+  }
+
   async close(): Promise<void> {
     this.#sums.end();
     await finished(this.#sums);
   }
+}
+
+/** The sums of the files of a folder whose names begin so. */
+export async function readSumsOf(folder: string, prefix: string): Promise<Map<string, string>> {
+  const sums = new Map<string, string>();
+  for await (const { name, digest } of readSums(folder))
+    if (name.startsWith(prefix)) sums.set(name, digest);
+  return sums;
 }
 
 /** The names of the files of a folder's SHA256SUMS. */

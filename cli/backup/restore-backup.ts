@@ -8,6 +8,7 @@ import type pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
+import { grantRights } from '../../shared/database/rights.ts';
 import { installation } from '../../shared/database/schema.ts';
 import { listObjects, OF_ANOTHER, readMarker } from '../../shared/installation/store-marker.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
@@ -32,6 +33,8 @@ interface Restored {
   manifest: Manifest;
   /** Jobs that were open then, and have ended now. */
   ended: number;
+  /** A newer release restored it: its tables are still those of the release that made the backup. */
+  isOlder: boolean;
 }
 
 /**
@@ -42,10 +45,12 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const { url, folder, signal } = options;
   const manifest = await readManifest(folder);
   const { migration } = manifest;
-  if (!readJournal(MIGRATIONS).some(({ when }) => when === migration.when))
+  const known = readJournal(MIGRATIONS);
+  if (!known.some(({ when }) => when === migration.when))
     throw new CommandError('A newer release made the backup.', {
       hint: `Restore with Windlass ${manifest.release}.`,
     });
+  const isOlder = known.at(-1)?.when !== migration.when;
   await verify(manifest, options);
   await requireOwnStore(options);
   await migrateDatabase(url, { upTo: migration.when, signal });
@@ -59,9 +64,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       await requireEmpty(client, migration);
       await copyTables(client, manifest, options);
       await recordRestore(client, manifest);
+      // Programs with roles of their own wait for their rights. Those of older tables come with the migration.
+      if (!isOlder) await grantRights(client);
       return endOpenWork(client, manifest.taken);
     });
-    return { manifest, ended };
+    return { manifest, ended, isOlder };
   } finally {
     await client.end().catch(() => {});
   }

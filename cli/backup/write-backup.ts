@@ -9,10 +9,11 @@ import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migrat
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { RELEASE } from '../../shared/process/release.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
+import { auditCommand } from '../audit-command.ts';
 import { CommandError } from '../command-error.ts';
-import { SummedFolder } from './checksums.ts';
+import { readSumsOf, SummedFolder } from './checksums.ts';
 import { holdDeletions, whileHeld } from './hold-deletions.ts';
-import { MANIFEST, type Manifest, objectFile, tableFile } from './manifest.ts';
+import { MANIFEST, type Manifest, objectFile, readManifest, tableFile } from './manifest.ts';
 import { identifiers, inTransaction, openConnection } from './open-connection.ts';
 import { listReferences, listTables } from './tables.ts';
 
@@ -25,6 +26,10 @@ interface BackupOptions {
   objects: ObjectStore;
   /** Empty. */
   folder: string;
+  /** Where it will be, for the audit. */
+  destination: string;
+  /** An older backup, on the same disk: what both have is stored once. */
+  since?: string;
   signal: AbortSignal;
   /** Told of progress, many times. */
   onProgress(line: string): void;
@@ -32,28 +37,37 @@ interface BackupOptions {
   idleSeconds?: number;
 }
 
+interface Written {
+  manifest: Manifest;
+  /** Objects that are files of the older backup. */
+  linked: number;
+}
+
 /**
  * Copies the tables as they are at one moment, then the objects that they refer to, while the service runs: meanwhile it
  * deletes no object. The manifest comes last, so that a folder with one is whole.
  */
-export async function writeBackup(options: BackupOptions): Promise<Manifest> {
-  const { url, folder, signal } = options;
+export async function writeBackup(options: BackupOptions): Promise<Written> {
+  const { url, folder, signal, since } = options;
+  if (since !== undefined) await readManifest(since);
   const client = await openConnection(url, 'windlass backup');
   try {
     await holdDeletions(client);
+    await auditCommand(client, 'backup', options.destination);
     const files = new SummedFolder(folder, signal);
     const manifest = await inTransaction(client, 'isolation level repeatable read, read only', () =>
       copyTables(client, files, options),
     );
-    await whileHeld(client, options, held =>
-      copyObjects(files, { ...options, signal: held }, manifest.objects),
-    );
+    let linked = 0;
+    await whileHeld(client, options, async held => {
+      linked = await copyObjects(files, { ...options, signal: held }, manifest.objects);
+    });
     await files.close();
     await rm(join(folder, KEYS));
     const file = await open(join(folder, MANIFEST), 'wx', 0o600);
     await file.writeFile(`${JSON.stringify(manifest, undefined, 2)}\n`);
     await file.sync().finally(() => file.close());
-    return manifest;
+    return { manifest, linked };
   } finally {
     // With it the lock goes.
     await client.end().catch(() => {});
@@ -103,26 +117,38 @@ async function listObjects(client: pg.Client, folder: string): Promise<number> {
   return count;
 }
 
+/** Returns how many of them it linked. */
 async function copyObjects(
   files: SummedFolder,
-  { folder, objects, onProgress, signal }: BackupOptions,
+  { folder, since, objects, onProgress, signal }: BackupOptions,
   count: number,
-): Promise<void> {
+): Promise<number> {
+  // An object never changes: its name in an older backup says what it holds.
+  const older = since === undefined ? undefined : await readSumsOf(since, objectFile(''));
+  const linkOlder = async (name: string) => {
+    const digest = older?.get(name);
+    return since !== undefined && digest !== undefined && files.link(name, since, digest);
+  };
   const lines = createInterface({ input: createReadStream(join(folder, KEYS)) });
   const keys = lines[Symbol.asyncIterator]();
-  let copied = 0;
+  let done = 0;
+  let linked = 0;
   let bytes = 0;
   const failed = new AbortController();
   const stopped = AbortSignal.any([signal, failed.signal]);
   const copySome = async () => {
     for (let next = await keys.next(); !next.done; next = await keys.next()) {
       stopped.throwIfAborted();
-      const source = await objects
-        .get(next.value, { signal: stopped })
-        .catch(nameMissing(next.value));
-      bytes += await files.write(objectFile(next.value), source);
-      copied++;
-      onProgress(`Objects: ${copied} of ${count}, ${Math.round(bytes / 1e6)} MB`);
+      const name = objectFile(next.value);
+      if (await linkOlder(name)) linked++;
+      else {
+        const source = await objects
+          .get(next.value, { signal: stopped })
+          .catch(nameMissing(next.value));
+        bytes += await files.write(name, source);
+      }
+      done++;
+      onProgress(`Objects: ${done} of ${count}, ${Math.round(bytes / 1e6)} MB`);
     }
   };
   const copying = Array.from({ length: CONCURRENT_OBJECTS }, copySome);
@@ -134,6 +160,7 @@ async function copyObjects(
     await Promise.allSettled(copying);
     lines.close();
   }
+  return linked;
 }
 
 const nameMissing =

@@ -83,12 +83,34 @@ describeUnless(missingRoot(), 'root', () => {
     expect(modeOf(given)).toBe(0o711);
   });
 
+  test('opens one that has the keys alone, for a restore', () => {
+    const given = join(scratch.path, 'keys');
+    fs.mkdirSync(given, { mode: 0o700 });
+    fs.writeFileSync(join(given, 'secrets.json'), '{}');
+    expect(chooseDataDir({ given, checkout, systemDir })).toEqual({ dataDir: given });
+    expect(modeOf(given)).toBe(0o711);
+  });
+
   test('refuses a closed directory with other things in it, and leaves it closed', () => {
     const given = join(scratch.path, 'private');
     fs.mkdirSync(given, { mode: 0o700 });
     fs.writeFileSync(join(given, 'diary'), '');
-    expect(() => chooseDataDir({ given, checkout, systemDir })).toThrow(/cannot be reached/);
+    const refused = expect.objectContaining({
+      message: expect.stringContaining('cannot be reached'),
+      hint: expect.stringContaining(`chmod a+x '${given}'`),
+    });
+    expect(() => chooseDataDir({ given, checkout, systemDir })).toThrow(refused);
     expect(modeOf(given)).toBe(0o700);
+  });
+
+  test('of another user is for that user', () => {
+    const given = join(scratch.path, 'theirs');
+    fs.mkdirSync(given, { mode: 0o700 });
+    fs.chownSync(given, 12_345, 12_345);
+    const refused = expect.objectContaining({
+      hint: expect.stringContaining(`Run it as the user that owns ${given}`),
+    });
+    expect(() => chooseDataDir({ given, checkout, systemDir })).toThrow(refused);
   });
 
   test('makes directories that can be entered under a strict umask', () => {

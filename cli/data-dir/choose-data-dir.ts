@@ -6,7 +6,7 @@ import { CommandError } from '../command-error.ts';
 import { canEnter, choosePostgresUser } from '../embedded-postgres/postgres-user.ts';
 import { createDirectory } from './create-directory.ts';
 import { explainDataDirError } from './explain-data-dir-error.ts';
-import { closeToOthers, requireClosed, requireOwn } from './rights.ts';
+import { closeToOthers, isOwnName, requireClosed, requireOwn } from './rights.ts';
 
 /** Where root puts data that an unprivileged Postgres must reach. */
 export const SYSTEM_DIR = '/var/lib/windlass';
@@ -65,9 +65,7 @@ function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
   if (given) {
     throw new CommandError(
       `DATA_DIR ${wanted} cannot be reached by ${user.name}, the user that Postgres runs as (it refuses root).`,
-      {
-        hint: `Name a directory below one that ${user.name} can enter, such as ${systemDir}/data.`,
-      },
+      { hint: hintFor(wanted, user, systemDir) },
     );
   }
   const dataDir = join(systemDir, nameCheckout(checkout));
@@ -84,6 +82,15 @@ function choose(wanted: string, options: DataDirOptions): ChosenDataDir {
   };
 }
 
+/** Where its own mode alone is in the way, root may open it, or its owner use it. */
+function hintFor(directory: string, user: SystemUser, systemDir: string): string {
+  const elsewhere = `ame a directory below one that ${user.name} can enter, such as ${systemDir}/data.`;
+  if (!existsSync(directory) || !canEnter(user, dirname(directory))) return `N${elsewhere}`;
+  if (statSync(directory).uid !== 0)
+    return `Run it as the user that owns ${directory}, or n${elsewhere}`;
+  return `Run: chmod a+x '${directory}', or n${elsewhere}`;
+}
+
 /** Creates the directory if the user can reach its parent. False if the user cannot enter it. */
 function makeEnterable(directory: string, user: SystemUser): boolean {
   const existing = findExisting(directory);
@@ -94,7 +101,7 @@ function makeEnterable(directory: string, user: SystemUser): boolean {
   }
   createDirectory(directory, 0o711);
   if (canEnter(user, directory)) return true;
-  // Only a directory of Windlass, or an empty one (`mktemp -d`), may be made accessible.
+  // Only a directory of Windlass, perhaps with the keys alone for a restore, or an empty one (`mktemp -d`), may be opened.
   if (!canEnter(user, dirname(directory)) || !isOurs(directory)) return false;
   chmodSync(directory, (statSync(directory).mode & 0o7777) | 0o011);
   return canEnter(user, directory);
@@ -102,7 +109,7 @@ function makeEnterable(directory: string, user: SystemUser): boolean {
 
 function isOurs(directory: string): boolean {
   const names = readdirSync(directory);
-  return statSync(directory).uid === 0 && (names.length === 0 || names.includes('postgres'));
+  return statSync(directory).uid === 0 && (names.every(isOwnName) || names.includes('postgres'));
 }
 
 function findExisting(path: string): string {

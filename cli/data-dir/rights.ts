@@ -7,6 +7,7 @@ import { choosePostgresUser } from '../embedded-postgres/postgres-user.ts';
 
 /** What Windlass puts into its data directory, also under names of passage such as `postgres.init-…`. */
 const OWN = /^(lock|objects|postgres|secrets\.json)(\.|$)/;
+export const isOwnName = (name: string) => OWN.test(name);
 
 /**
  * Takes from others what they may do with what Windlass keeps, and with the directory itself where nothing else is in it: it
@@ -14,13 +15,13 @@ const OWN = /^(lock|objects|postgres|secrets\.json)(\.|$)/;
  */
 export function closeToOthers(directory: string): void {
   const names = readdirSync(directory);
-  for (const name of names.filter(one => OWN.test(one))) {
+  for (const name of names.filter(isOwnName)) {
     const path = join(directory, name);
     // The objects may be shared with the API's account: see service-users.ts.
     restrict(path, name === 'objects' && isSharedFolder(path) ? 0o007 : 0o077);
   }
   // Its user must be able to enter: Postgres runs as another one where we are root.
-  if (names.every(name => OWN.test(name))) restrict(directory, 0o066);
+  if (names.every(isOwnName)) restrict(directory, 0o066);
 }
 
 /**
@@ -46,7 +47,7 @@ export function requireOwn(directory: string): void {
     }
   };
   require(directory);
-  for (const name of readdirSync(directory).filter(one => OWN.test(one)))
+  for (const name of readdirSync(directory).filter(isOwnName))
     require(join(directory, name), name.startsWith('postgres'));
   const objects = join(directory, 'objects');
   if (!statSync(objects, { throwIfNoEntry: false })?.isDirectory()) return;
@@ -55,7 +56,7 @@ export function requireOwn(directory: string): void {
 
 /** Where other things are in it its mode stays, and then nobody else may replace what is in it. */
 export function requireClosed(directory: string): void {
-  if (readdirSync(directory).every(name => OWN.test(name))) return;
+  if (readdirSync(directory).every(isOwnName)) return;
   const { gid, mode } = statSync(directory);
   if ((mode & 0o1000) !== 0) return;
   // The user's own group is often the user's alone.

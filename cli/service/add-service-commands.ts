@@ -27,9 +27,13 @@ export function addServiceCommands(program: Command): void {
       .command('backup')
       .description('copy the database and all objects into a new folder, while the service runs')
       .argument('<folder>')
+      .option(
+        '--since <folder>',
+        'an older backup, on the same disk: links its objects, which never change',
+      )
       .addOption(json())
       .action(withService(async () => (await import('./backup.ts')).backUp)),
-    'windlass backup /backups/monday',
+    'windlass backup /backups/tuesday --since /backups/monday',
   );
   withExample(
     program

@@ -12,11 +12,17 @@ import { printRecord } from '../output/print-records.ts';
 import { ProgressLine } from '../output/progress.ts';
 import type { CommandContext } from './command-context.ts';
 
+interface BackupArguments {
+  /** An older backup. */
+  since?: string;
+  json?: boolean;
+}
+
 /** `windlass backup FOLDER`: the folder is there whole, or not at all. */
 export async function backUp(
   context: CommandContext,
   folder: string,
-  options: { json?: boolean },
+  options: BackupArguments,
 ): Promise<void> {
   try {
     await makeFolder(context, resolve(folder), options);
@@ -29,7 +35,7 @@ export async function backUp(
 async function makeFolder(
   { environment, life }: CommandContext,
   folder: string,
-  { json }: { json?: boolean },
+  { since, json }: BackupArguments,
 ): Promise<void> {
   const config = readConfig(environment);
   // A mount, or a link, could not get the folder's place.
@@ -40,9 +46,10 @@ async function makeFolder(
   const line = new ProgressLine();
   const partial = await mkdtemp(`${folder}.partial-`);
   try {
-    const manifest = await withDirectDatabase(config, life.stopping, async url =>
+    const { manifest, linked } = await withDirectDatabase(config, life.stopping, async url =>
       writeBackup({
-        ...{ url, folder: partial, signal: life.stopping },
+        ...{ url, folder: partial, destination: folder, signal: life.stopping },
+        ...(since !== undefined && { since: resolve(since) }),
         objects: await openObjectStore(storeOf(config)),
         onProgress: text => line.showText(text),
       }),
@@ -52,8 +59,10 @@ async function makeFolder(
     const { tables, objects, taken } = manifest;
     const sentence =
       `${folder}: ${tables.length} tables and ${objects} objects, as they were at ${taken}.\n` +
+      (since === undefined ? '' : `${linked} of the objects are files of ${since}, too.\n`) +
       'The keys are not in it: keep SECRET_KEY and SEAL_PRIVATE_KEYS, or secrets.json of DATA_DIR, apart from it.';
-    await printRecord({ folder, tables: tables.length, objects, taken }, { sentence, json });
+    const counts = { tables: tables.length, objects, linked };
+    await printRecord({ folder, ...counts, taken }, { sentence, json });
   } finally {
     line.end();
     await rm(partial, { recursive: true, force: true });

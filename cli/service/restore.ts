@@ -22,7 +22,7 @@ export async function restore(
   const config = readConfig(environment);
   const line = new ProgressLine();
   try {
-    const { manifest, ended } = await withNewDatabase(config, life.stopping, async url =>
+    const { manifest, ended, isOlder } = await withNewDatabase(config, life.stopping, async url =>
       restoreBackup({
         ...{ url, folder: resolve(folder), signal: life.stopping },
         objects: await openObjectStore(storeOf(config, makeDataDir)),
@@ -36,7 +36,11 @@ export async function restore(
     const tables = manifest.tables.length;
     const sentence =
       `Restored ${tables} tables and ${objects} objects, as they were at ${taken}.\n` +
-      `${jobs} ended as outcome_unknown, and remote sessions are closed. Start with the keys of that service.`;
+      `${jobs} ended as outcome_unknown, and remote sessions are closed. Start with the keys of that service.${
+        isOlder && config.DATABASE_URL
+          ? '\nThe tables are those of an older release: run `windlass migrate` first.'
+          : ''
+      }`;
     await printRecord({ tables, objects, taken, ended }, { sentence, json });
   } catch (error) {
     line.end();

@@ -7,6 +7,7 @@ import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { removeOldAudit } from '../../workers/upkeep/audit-chain.ts';
 import { removeOldJobs } from '../../workers/upkeep/job-retention.ts';
 import { removeOldSessions } from '../../workers/upkeep/session-retention.ts';
+import { auditCommand } from '../audit-command.ts';
 import { CommandError } from '../command-error.ts';
 import { withDirectDatabase } from '../find-database.ts';
 import { printRecord, printRecords } from '../output/print-records.ts';
@@ -91,6 +92,7 @@ export async function removeDue(
   const config = days === undefined ? set : { ...set, JOB_RETENTION_DAYS: days };
   let removed = 0;
   await withOwnDatabase(context, config, async database => {
+    await auditCommand(database.direct, 'retention.remove', `${config.JOB_RETENTION_DAYS} days`);
     const { stopping } = context.life;
     const metrics = {
       jobsRemoved: (count: number) => {

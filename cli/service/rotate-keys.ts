@@ -10,6 +10,7 @@ import { type Resealed, resealSessions } from '../../shared/secrets/reseal-sessi
 import { resealWebhooks } from '../../shared/secrets/reseal-webhooks.ts';
 import { generateSealKeys, keyIds, publicKeyOf } from '../../shared/secrets/secrets.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
+import { auditCommand } from '../audit-command.ts';
 import { CommandError } from '../command-error.ts';
 import { findDataDir } from '../data-dir/find-data-dir.ts';
 import { withDirectDatabase } from '../find-database.ts';
@@ -128,6 +129,7 @@ async function useGivenKeys(
 }
 
 async function reseal(database: Database, keys: string) {
+  await auditCommand(database.direct, 'keys.rotate', keyIds(keys)?.[0] ?? '');
   const sessions = await resealSessions(database, keys);
   const webhooks = await resealWebhooks(database, keys);
   const publicKey = publicKeyOf(keys);

@@ -29,6 +29,9 @@ export const AUDIT_ACTIONS = [
   'project.delete',
   'worker',
   'restore',
+  'backup',
+  'keys.rotate',
+  'retention.remove',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 export type AuditOutcome = 'ok' | 'refused';

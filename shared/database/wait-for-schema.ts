@@ -1,9 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { type Database, describeOutage, isDatabaseDown } from './connect.ts';
+import { type Database, describeOutage, isDatabaseDown, sqlState } from './connect.ts';
 import { MIGRATIONS, readJournal } from './migrations/migration-files.ts';
 import { describeNewerSchema } from './newer-schema.ts';
 import { requireDirect, requireSettings } from './pooler.ts';
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+const OLDER = 'the schema is older than this program: run `windlass migrate`';
+const NO_RIGHTS =
+  'the role of DATABASE_URL has no rights to the schema yet: `windlass migrate`, with the URL of the owner, grants them';
 
 /**
  * Waits until another process has applied every migration that this one knows. Throws a ConfigError if the database lies
@@ -20,10 +25,12 @@ export async function waitForSchema(
   const known = readJournal(MIGRATIONS);
   for (let tries = 0; ; tries++) {
     options.signal?.throwIfAborted();
-    let outage = '';
+    let reason = OLDER;
     const applied = await listApplied(database).catch((error: unknown) => {
-      if (!isDatabaseDown(error)) throw error;
-      outage = describeOutage(error);
+      // The schema is made before the rights to it are granted, and a restored or older database may lack them.
+      if (sqlState(error) === INSUFFICIENT_PRIVILEGE) reason = NO_RIGHTS;
+      else if (isDatabaseDown(error)) reason = describeOutage(error);
+      else throw error;
       return undefined;
     });
     const isDone = applied && known.every(({ when }) => applied.has(when));
@@ -35,11 +42,7 @@ export async function waitForSchema(
       if (unknown > 0) options.onNewer?.(describeNewerSchema(unknown));
       return;
     }
-    if (tries % 20 === 4) {
-      options.onWait?.(
-        applied ? 'the schema is older than this program: run `windlass migrate`' : outage,
-      );
-    }
+    if (tries % 20 === 4) options.onWait?.(reason);
     await delay(250);
   }
 }

@@ -38,6 +38,10 @@ export const jobRecord = z
     result: z.unknown(),
     error: jobErrorRecord.nullable(),
     retryOf: z.string().nullable(),
+    requestId: z
+      .string()
+      .nullable()
+      .describe('Of the request that started it, as in the log and the audit.'),
     /** Of a batch job, once it was submitted. */
     batch: batchView.nullable(),
   })
@@ -65,6 +69,7 @@ export const jobView = (row: JobSummary): z.output<typeof jobRecord> => ({
   result: publicResult(row),
   error: row.error as z.output<typeof jobErrorRecord> | null,
   retryOf: row.retryOf,
+  requestId: row.requestId,
   batch: row.batch && batchView.parse(row.batch),
 });
 

@@ -37,6 +37,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
   const database = useStackDatabase(stack);
 
   const read = (query = '') => admin.get<Page>(`/api/audit?${query}`);
+  const named = (sid: string, host = 'host') => `${sid} ${sshd.username}@${host}`;
   /** From the first on, once all are chained. */
   const readAll = async () => {
     await waitFor(async () => (await database`select from audit_pending`).length === 0, {
@@ -65,7 +66,8 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     const { id: token } = (await made.json()) as { id: string };
     const sid = await openSession(client, sshd, { agent: false });
     const command = 'echo a secret';
-    await launchAsync(client, sid, command);
+    const { id: launched } = await launchAsync(client, sid, command);
+    const { requestId } = await client.get<{ requestId: string }>(`/api/jobs/${launched}`);
     await launchAsync(client, sid, 'sleep 600').then(({ id }) =>
       client.fetch(`/api/jobs/${id}`, { method: 'DELETE' }),
     );
@@ -87,16 +89,17 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     expect(entries.map(({ action, target, outcome }) => [action, target, outcome])).toEqual([
       ['login', null, 'ok'],
       ['token.create', token, 'ok'],
-      ['session.open', sid, 'ok'],
+      ['session.open', named(sid), 'ok'],
       ['command', digest(command), 'ok'],
       ['command', digest('sleep 600'), 'ok'],
       ['job.cancel', expect.any(String), 'ok'],
-      ['session.close', sid, 'ok'],
+      ['session.close', named(sid), 'ok'],
       ['project.acl', pid, 'ok'],
       ['token.delete', token, 'ok'],
       ['logout', null, 'ok'],
       ['password', username, 'ok'],
     ]);
+    expect(entries[3]).toMatchObject({ action: 'command', requestId });
     expect(entries[1]).toMatchObject({ address: '127.0.0.1', requestId: 'the-request' });
     for (const { time, requestId } of entries) {
       expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(300_000);
@@ -123,8 +126,8 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
       ['host.update', 'host'],
       ['host.create', 'another'],
       ['host.delete', 'another'],
-      ['worker', drained],
-      ['worker', drained],
+      ['worker', `${drained} drain`],
+      ['worker', `${drained} resume`],
     ]);
     expect(JSON.stringify(await readAll())).not.toContain(PASSWORD);
   });
@@ -156,7 +159,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
         ['user.delete', username],
         ['token.delete', token],
         ['webhook.delete', webhook],
-        ['session.close', sid],
+        ['session.close', named(sid)],
         ['host.update', 'theirs'],
         ['project.acl', pid],
       ].sort(),
@@ -238,7 +241,7 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     const sid = await openSession(client, sshd, { agent: false, hostname: 'moved' });
     await admin.fetch('/api/hosts/moved', { method: 'PUT', body: JSON.stringify({ port: 1 }) });
     await client.delete(`/api/remotes/${sid}`);
-    const closed = (await readAll()).filter(({ target }) => target === sid);
+    const closed = (await readAll()).filter(({ target }) => target === named(sid, 'moved'));
     expect(closed.map(({ action, user }) => [action, user === stack.username])).toEqual([
       ['session.open', false],
       ['session.close', true],
@@ -302,9 +305,14 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     const told = (await readAll()).filter(({ action }) => action.startsWith('session.'));
     const from = { user: username, address: '127.0.0.1', requestId: expect.any(String) };
     expect(told.slice(-3)).toMatchObject([
-      { ...from, action: 'session.open', outcome: 'refused', target: expect.any(String) },
-      { ...from, action: 'session.open', outcome: 'ok', target: sid },
-      { action: 'session.close', user: stack.username, target: sid },
+      {
+        ...from,
+        action: 'session.open',
+        outcome: 'refused',
+        target: expect.stringMatching(named('\\S+')),
+      },
+      { ...from, action: 'session.open', outcome: 'ok', target: named(sid) },
+      { action: 'session.close', user: stack.username, target: named(sid) },
     ]);
   });
 

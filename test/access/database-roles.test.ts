@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OWNER_ROLE, prepareRoles } from '../../cli/embedded-postgres/roles.ts';
 import { findDescendants, readEnvironment } from '../../servers/processes.ts';
+import { openDatabase } from '../../shared/database/connect.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { finderOf } from '../../shared/database/primary.ts';
+import { waitForSchema } from '../../shared/database/wait-for-schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
@@ -14,6 +16,8 @@ import { createLog } from '../../shared/process/log.ts';
 import { listSecrets } from '../../shared/secrets/redact.ts';
 import { stackDatabaseUrl, stackRoles } from '../harness/databases/database.ts';
 import { startTestPostgres, type TestPostgres } from '../harness/databases/postgres-server.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { startProgram } from '../harness/run-program.ts';
 import { startOwnOrShared } from '../harness/stacks/shared-stacks.ts';
 import { useStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -189,6 +193,100 @@ describe('the roles of the embedded database', () => {
       const secrets = [...named, ...known.filter(secret => shown.includes(secret))];
       expect({ command, secrets }).toEqual({ command, secrets: [] });
     }
+  });
+});
+
+describe('a database with these roles', () => {
+  let server: TestPostgres;
+  const place = makeTempDir('roles');
+
+  beforeAll(async () => {
+    server = await startTestPostgres();
+  });
+  afterAll(async () => {
+    await server?.stop();
+    place.remove();
+  });
+
+  /** Waits as a program of this role does; what it says meanwhile. */
+  function waitAs(url: string) {
+    const said: string[] = [];
+    const database = openDatabase(url, { max: 1 });
+    const ended = waitForSchema(database, { onWait: line => said.push(line) }).finally(() =>
+      database.close(),
+    );
+    return { said, ended };
+  }
+
+  test('is waited for until its migration has granted the rights', async () => {
+    const { owner, api, worker } = await prepareRoles(await server.createDatabase('waited'));
+    const sql = connect(owner);
+    // What a migration commits first.
+    await sql`create schema drizzle`;
+    await sql.end({ timeout: 2 });
+    const waiting = [waitAs(api), waitAs(worker)];
+    for (const { said } of waiting)
+      await waitFor(() => said.some(line => line.includes('has no rights to the schema yet')), {
+        what: 'it to say that it waits',
+      });
+    await migrateDatabase(owner);
+    await Promise.all(waiting.map(({ ended }) => ended));
+  });
+
+  test('that was restored is served at once, and tells who copied and restored it', async () => {
+    const { owner: from } = await prepareRoles(await server.createMigrated('copied'));
+    await migrateDatabase(from);
+    const { owner, api, worker } = await prepareRoles(await server.createDatabase('restored'));
+    const folder = join(place.path, 'monday');
+    const windlass = (url: string, ...args: string[]) =>
+      startProgram({
+        ...{ args: ['dist/cli/main.js', ...args], cwd: place.path },
+        settings: { DATABASE_URL: url, DATA_DIR: join(place.path, 'data') },
+      }).ended;
+    mkdirSync(join(place.path, 'data'), { mode: 0o711 });
+    const user = connect(from);
+    await user`insert into users (username, password_hash) values ('kept', 'x')`;
+    await user.end({ timeout: 2 });
+    const ofWorker = new URL(from);
+    ofWorker.username = 'windlass_worker';
+    ofWorker.password = new URL(worker).password;
+    expect((await windlass(ofWorker.href, 'backup', folder)).stderr).toMatch(
+      /windlass_worker lacks a right .* the DATABASE_URL of the owner of the database/,
+    );
+    expect(await windlass(from, 'backup', folder)).toMatchObject({ code: 0, stderr: '' });
+    const waiting = waitAs(api);
+    expect(await windlass(owner, 'restore', folder)).toMatchObject({ code: 0, stderr: '' });
+    await waiting.ended;
+    const asApi = connect(api);
+    try {
+      expect([...(await asApi`select username from users`)]).toEqual([{ username: 'kept' }]);
+      const told = await asApi`select action, target from audit_pending order by id`;
+      expect([...told]).toEqual([
+        // That of the worker's role, which may not read all.
+        { action: 'backup', target: folder },
+        { action: 'backup', target: folder },
+        { action: 'restore', target: expect.stringMatching(/^2\S+Z$/) },
+      ]);
+    } finally {
+      await asApi.end({ timeout: 2 });
+    }
+  });
+
+  test('is copied by a role that may only read it, which the audit cannot tell', async () => {
+    const url = await server.createMigrated('read-only');
+    const sql = connect(url);
+    await sql`create role reader login password 'reader' in role pg_read_all_data`;
+    await sql.end({ timeout: 2 });
+    const reader = new URL(url);
+    reader.username = reader.password = 'reader';
+    const { code, stderr } = await startProgram({
+      ...{ args: ['dist/cli/main.js', 'backup', join(place.path, 'read')], cwd: place.path },
+      settings: { DATABASE_URL: reader.href, DATA_DIR: join(place.path, 'data') },
+    }).ended;
+    expect([code, stderr]).toEqual([
+      0,
+      'windlass: The audit has no entry of this command: permission denied for table audit_pending.\n',
+    ]);
   });
 });
 

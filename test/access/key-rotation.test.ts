@@ -92,6 +92,8 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
     expect(after.SECRET_KEY).not.toBe(before.SECRET_KEY);
     expect(statSync(secretsPath()).mode & 0o777).toBe(0o600);
     expect(await sealedWith(sid)).toEqual({ version: 2, key: current });
+    const told = await client.get<{ items: object[] }>('/api/audit?action=keys.rotate');
+    expect(told.items).toMatchObject([{ target: current, user: null }]);
 
     expect(programs()).toEqual(started);
     await waitFor(async () => (await sealedWith(await openSession(client, sshd))).key === current, {

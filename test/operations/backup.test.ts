@@ -147,6 +147,53 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     expect(readdirSync(place.path)).toEqual(['monday']);
   });
 
+  test('links the objects of an older one, and is whole without it', async () => {
+    const [first, second] = [join(place.path, 'first'), join(place.path, 'second')];
+    expect(await windlass('backup', first)).toMatchObject({ code: 0, stderr: '' });
+    await makeTable(client, { mid, aid: 'between', csv: 'a\n1\n' });
+    const made = await windlass('backup', second, '--since', first, '--json');
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    const { objects, linked } = JSON.parse(made.stdout) as { objects: number; linked: number };
+    expect(linked).toBeGreaterThan(0);
+    expect(objects).toBeGreaterThan(linked);
+    const inodes = (of: string) =>
+      readdirSync(join(of, 'objects'), { recursive: true, withFileTypes: true })
+        .filter(entry => entry.isFile())
+        .map(entry => statSync(join(entry.parentPath, entry.name)).ino);
+    const old = new Set(inodes(first));
+    expect(inodes(second).filter(inode => old.has(inode))).toHaveLength(linked);
+
+    rmSync(first, { recursive: true });
+    const sums = ['--check', '--quiet', 'SHA256SUMS'];
+    expect(spawnSync('sha256sum', sums, { cwd: second }).status).toBe(0);
+    const data = join(place.path, 'data');
+    mkdirSync(data, { mode: 0o711 });
+    const restored = startProgram({
+      ...{ args: [WINDLASS, 'restore', second, '--json'], cwd: place.path },
+      settings: { DATA_DIR: data },
+    });
+    expect(await restored.ended).toMatchObject({ code: 0, stderr: '' });
+    expect((await windlass('backup', first, '--since', data)).stderr).toContain('is no backup.');
+    for (const made of [second, data]) rmSync(made, { recursive: true });
+  });
+
+  test('copies what it cannot link', async context => {
+    const other = join(place.path, 'other');
+    mkdirSync(other);
+    const mount = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', other]);
+    if (mount.status !== 0) return context.skip(NEEDS_MOUNT);
+    try {
+      const tuesday = join(other, 'tuesday');
+      const made = await windlass('backup', tuesday, '--since', folder, '--json');
+      expect([made.code, JSON.parse(made.stdout)]).toMatchObject([0, { linked: 0 }]);
+      const sums = ['--check', '--quiet', 'SHA256SUMS'];
+      expect(spawnSync('sha256sum', sums, { cwd: tuesday }).status).toBe(0);
+    } finally {
+      spawnSync('umount', [other]);
+      rmSync(other, { recursive: true });
+    }
+  });
+
   test('is made after a project was removed whose tables were sorted today', async () => {
     const store = await openObjectStore(readConfig(stack.environment));
     const sorted = await makeModel(client);

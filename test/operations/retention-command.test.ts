@@ -40,6 +40,10 @@ describeStack(missingPrograms('sshd'), 'windlass retention', form => {
 
     expect((await windlass(['remove'])).stdout).toContain('0 jobs were removed.');
     expect((await windlass(['remove', '--days', '7', '--json'])).stdout).toBe('{"jobs":1}\n');
+    const told = await client.get<{ items: { target: string }[] }>(
+      '/api/audit?action=retention.remove',
+    );
+    expect(told.items.map(({ target }) => target)).toEqual(['30 days', '7 days']);
     expect((await client.fetch(`/api/jobs/${old}`)).status).toBe(404);
     expect((await client.fetch(`/api/jobs/${fresh}`)).status).toBe(200);
     await waitFor(

@@ -1,5 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { type AuditEvent, recordAudit } from '../../shared/audit/audit.ts';
+import { NAMED_SESSION, sessionTarget } from '../../shared/audit/session-target.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
@@ -16,7 +17,7 @@ export async function auditFirstLogin(context: LoginContext, tx: Tx): Promise<vo
     .select({ opened: sessions.opened })
     .from(sessions)
     .where(eq(sessions.sid, context.sid));
-  if (row?.opened === null) await recordAudit(tx, eventOf(context));
+  if (row?.opened === null) await recordAudit(tx, await eventOf(context, tx));
 }
 
 /** Calls `login`; if the host refuses it, the entry is written with the job's end. */
@@ -26,12 +27,16 @@ export async function auditRefusal<T>(context: LoginContext, login: () => Promis
   } catch (error) {
     const isRefused = error instanceof WindlassError && REFUSALS.includes(error.code);
     if (isRefused)
-      context.withFailure(tx => recordAudit(tx, { ...eventOf(context), outcome: 'refused' }));
+      context.withFailure(async tx =>
+        recordAudit(tx, { ...(await eventOf(context, tx)), outcome: 'refused' }),
+      );
     throw error;
   }
 }
 
-function eventOf({ job, sid, payload }: LoginContext): AuditEvent {
+async function eventOf({ job, sid, payload }: LoginContext, tx: Tx): Promise<AuditEvent> {
   const { owner: user, requestId } = job;
-  return { user, address: payload.address ?? null, requestId, action: 'session.open', target: sid };
+  const [named] = await tx.select(NAMED_SESSION).from(sessions).where(eq(sessions.sid, sid));
+  const target = named ? sessionTarget(named) : sid;
+  return { user, address: payload.address ?? null, requestId, action: 'session.open', target };
 }

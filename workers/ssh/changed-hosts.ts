@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import { recordAudit } from '../../shared/audit/audit.ts';
+import { NAMED_SESSION, sessionTarget } from '../../shared/audit/session-target.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { type SessionRow, sessions } from '../../shared/database/schema.ts';
 import type { Hops } from '../../shared/ssh/hops.ts';
@@ -27,11 +28,12 @@ export async function endForChangedHost(db: Db, sid: string): Promise<void> {
       .update(sessions)
       .set({ ended: sql`now()`, endReason: HOST_CHANGED })
       .where(and(eq(sessions.sid, sid), isNull(sessions.ended)))
-      .returning({ user: sessions.owner, opened: sessions.opened });
+      .returning({ ...NAMED_SESSION, user: sessions.owner, opened: sessions.opened });
     await tx.update(sessions).set({ sealed: null, answers: null }).where(eq(sessions.sid, sid));
     // Whoever has changed the host's row is not known here.
     const by = { address: null, requestId: null };
-    if (ended?.opened)
-      await recordAudit(tx, { ...by, user: ended.user, action: 'session.close', target: sid });
+    if (!ended?.opened) return;
+    const target = sessionTarget(ended);
+    await recordAudit(tx, { ...by, user: ended.user, action: 'session.close', target });
   });
 }

@@ -1,5 +1,6 @@
 import { and, eq, isNotNull, isNull, notExists, or, type SQL, sql } from 'drizzle-orm';
 import { recordAudit } from '../../shared/audit/audit.ts';
+import { NAMED_SESSION, sessionTarget } from '../../shared/audit/session-target.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { CLEAN_UP, isOpen } from '../../shared/jobs/job-conditions.ts';
@@ -40,9 +41,11 @@ export async function endIdleSessions(context: IdleContext): Promise<void> {
           notExists(openJobs(context)),
         ),
       )
-      .returning({ sid: sessions.sid, owner: sessions.owner });
-    for (const { sid, owner } of rows)
-      await recordAudit(tx, { ...NOWHERE, user: owner, action: 'session.close', target: sid });
+      .returning({ ...NAMED_SESSION, user: sessions.owner });
+    for (const { user, ...session } of rows) {
+      const target = sessionTarget(session);
+      await recordAudit(tx, { ...NOWHERE, user, action: 'session.close', target });
+    }
     return rows;
   });
   for (const { sid } of ended) context.notifications.publish('session', sid);

@@ -21,7 +21,7 @@ const ACTIONS: AuditAction[] = [
   ...(['host.create', 'host.update', 'host.delete', 'session.open', 'session.close'] as const),
   ...(['command', 'file.write', 'file.remove', 'job.cancel', 'job.remove', 'link'] as const),
   ...(['webhook.create', 'webhook.delete', 'project.acl', 'project.delete'] as const),
-  ...(['worker', 'restore'] as const),
+  ...(['worker', 'backup', 'restore', 'keys.rotate', 'retention.remove'] as const),
 ];
 const DAYS = [1, 7, 30, 365];
 const DAY_MS = 86_400_000;
