@@ -52,7 +52,7 @@ class AsyncClient:
         await self._api.transport.shut()
 
     async def request(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
-        return await self._api.json(method, path, body=body, params=params or None)
+        return await self._api.content(method, path, body=body, params=params or None)
 
     async def open(
         self,
@@ -111,7 +111,7 @@ class AsyncClient:
         model: str,
         aid: Optional[str] = None,
         *,
-        parser: str = "blob",
+        parser: Optional[str] = None,
         is_input: bool = False,
         part_size: int = PART_BYTES,
         parallel: int = 4,

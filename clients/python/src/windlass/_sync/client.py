@@ -59,8 +59,8 @@ class Client:
         drive(self._api.transport.shut())
 
     def request(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
-        """Any operation of the API by its path without `/api`; the JSON of its answer."""
-        return drive(self._api.json(method, path, body=body, params=params or None))
+        """Any operation of the API by its path without `/api`; the JSON of its answer, or the bytes of another one."""
+        return drive(self._api.content(method, path, body=body, params=params or None))
 
     def open(
         self,
@@ -143,7 +143,7 @@ class Client:
         model: str,
         aid: Optional[str] = None,
         *,
-        parser: str = "blob",
+        parser: Optional[str] = None,
         is_input: bool = False,
         part_size: int = PART_BYTES,
         parallel: int = 4,
@@ -154,11 +154,12 @@ class Client:
     ) -> Upload:
         """Uploads a file into a model, as the artifact `aid` (the file's name), and waits until it is parsed.
 
-        `file` is a path, or a file that is open for bytes. It is sent in parts of `part_size` bytes, `parallel` at
-        the same time, each with its digest; a lost part is sent again. `progress` is called as parts arrive, from
-        one thread at a time. `options` are the parser's, such as `delimiter=";"` of `csv`. An error of the way there
-        has the id of the upload as `upload`: `resume` goes on with it and sends what is missing. `JobFailed` says
-        why a file could not be parsed.
+        `file` is a path, or a file that is open for bytes. `parser` is that of its name (`.csv`, `.parquet`, `.h5`, …,
+        each also with `.gz` or `.zst`), else `blob`, which keeps it as it is. It is sent in parts of `part_size` bytes,
+        `parallel` at the same time, each with its digest; a lost part is sent again. `progress` is called as parts
+        arrive, from one thread at a time. `options` are the parser's, such as `delimiter=";"` of `csv`. An error of the
+        way there has the id of the upload as `upload`: `resume` goes on with it and sends what is missing. `JobFailed`
+        says why a file could not be parsed.
         """
         wanted = Wanted(model, aid, parser, is_input, options)
         sending = Sending(part_size, parallel, progress, resume, wait)
