@@ -69,6 +69,18 @@ def test_a_file_is_read_by_the_parser_of_its_name(client: Client, table: Table, 
     assert client.request("GET", f"/models/{table.model}/files/kept") == b"a,b\n1,2\n"
 
 
+def test_what_is_stored_is_found_again(client: Client) -> None:
+    name = f"found {time.time_ns()}"
+    model = client.create_model(client.create_project(name), "again", "day")
+    upload = client.upload(io.BytesIO(b"a\n1\n"), model, "day.csv")
+    assert upload.artifacts == ["day.csv"]
+    assert client.upload(io.BytesIO(b"a"), model, "raw", wait=False).artifacts is None
+    (project,) = [one for one in client.projects() if one.name == name]
+    (found,) = client.models(project.id)
+    assert (project.role, found.id, found.name, found.type) == ("administrator", model, "again", "day")
+    assert [(one.aid, one.type) for one in client.artifacts(model)][:1] == [("day.csv", "table")]
+
+
 def test_names_with_commas(client: Client, table: Table) -> None:
     file = io.BytesIO(b'"a, b","-c",d\n1,2,3\n4,5,6\n')
     upload = client.upload(file, table.model, "comma", parser="csv")

@@ -11,7 +11,7 @@ from .._core.ids import JobLike, job_id
 from .._core.profile import read_access
 from .._core.transport import LIMITS, AsyncTransport
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
-from ..records import Job, SessionInfo, Upload, UploadProgress
+from ..records import Artifact, Job, Model, Project, SessionInfo, Upload, UploadProgress
 from .run import AsyncRun
 from .session import AsyncSession
 from .table import AsyncTable
@@ -104,6 +104,15 @@ class AsyncClient:
 
     async def create_model(self, project: str, name: str, model_type: str = "data") -> str:
         return await projects.create_model(self._api, project, name, model_type)
+
+    async def projects(self) -> List[Project]:
+        return await projects.list_projects(self._api)
+
+    async def models(self, project: str) -> List[Model]:
+        return await projects.list_models(self._api, project)
+
+    async def artifacts(self, model: str) -> List[Artifact]:
+        return await projects.list_artifacts(self._api, model)
 
     async def upload(
         self,

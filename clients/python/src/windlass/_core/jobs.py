@@ -147,12 +147,14 @@ def _to_text(value: Any) -> Any:
     return value.astimezone(timezone.utc).isoformat()
 
 
-async def list_all(api: Api, path: str, filters: Mapping[str, Any]) -> AsyncGenerator[Dict[str, Any], None]:
-    """The items of all pages of a list."""
+async def list_all(
+    api: Api, path: str, filters: Mapping[str, Any], items: str = "items"
+) -> AsyncGenerator[Dict[str, Any], None]:
+    """The items of all pages of a list, by the name that they have there."""
     after: Optional[str] = None
     while True:
         page = await api.json("GET", path, params={**filters, "after": after})
-        for item in page["items"]:
+        for item in page[items]:
             yield item
         after = page.get("next")
         if after is None:

@@ -76,9 +76,11 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
             if wanted.model != model or wanted.aid not in (None, aid):
                 raise ValueError(f"Upload {uid} makes {aid} in model {model}: resume it with these.")
         job = found.job or await _send_all(_Sender(api, file, uid, size, found.stored), sending)
-        if sending.wait:
-            await wait_for_job(api, job, check=True)
-        return Upload(uid, model, aid, job)
+        if not sending.wait:
+            return Upload(uid, model, aid, job)
+        result = (await wait_for_job(api, job, check=True)).result
+        made = result.get("artifacts", []) if isinstance(result, dict) else []
+        return Upload(uid, model, aid, job, [artifact["aid"] for artifact in made])
     except WindlassError as error:
         error.upload = uid
         raise

@@ -11,7 +11,7 @@ from .._core.ids import JobLike, job_id
 from .._core.profile import read_access
 from .._core.transport import SyncTransport, drive, drive_all
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
-from ..records import Job, SessionInfo, Upload, UploadProgress
+from ..records import Artifact, Job, Model, Project, SessionInfo, Upload, UploadProgress
 from .run import Run
 from .session import Session
 from .table import Table
@@ -136,6 +136,18 @@ class Client:
     def create_model(self, project: str, name: str, model_type: str = "data") -> str:
         """Makes a model in a project; its id. `model_type` is any word of your own."""
         return drive(projects.create_model(self._api, project, name, model_type))
+
+    def projects(self) -> List[Project]:
+        """The projects that you are in."""
+        return drive(projects.list_projects(self._api))
+
+    def models(self, project: str) -> List[Model]:
+        """The models of a project."""
+        return drive(projects.list_models(self._api, project))
+
+    def artifacts(self, model: str) -> List[Artifact]:
+        """What a model holds: its parameters, files, tables and arrays, by name."""
+        return drive(projects.list_artifacts(self._api, model))
 
     def upload(
         self,
