@@ -7,6 +7,8 @@ export function createProgram(addMore: (program: Command) => void = () => {}): C
   const program = new Command('windlass')
     .description('Long work for scientific web applications: commands on hosts, videos, uploads.')
     .exitOverride()
+    // Those of a command on a host are not ours.
+    .enablePositionalOptions()
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error: /, 'windlass: ')),
     })

@@ -134,7 +134,7 @@ export default routes('json-body', (router, api) => {
           .set('Deprecation', '@1767225600')
           .set(
             'Link',
-            `<${publicPath(api.config)}/api/docs#remotes>; rel="deprecation"; type="text/html"`,
+            `<${publicPath(api.config)}/api/docs#sessions>; rel="deprecation"; type="text/html"`,
           );
         res.statusMessage = 'Session deleted.';
         res.status(204).end();

@@ -63,7 +63,10 @@ export async function selectStoredArtifact(
       detail: found
         ? `${aid} is a ${found.kind}, not a ${kind}.`
         : `the model has no ${kind} ${aid}.`,
-      hint: 'GET /api/models/(mid) lists its artifacts.',
+      hint:
+        found?.kind === 'file' && kind === 'table'
+          ? 'To have a table of it, upload it again with a parser, such as parser="csv".'
+          : 'GET /api/models/(mid) lists its artifacts.',
     });
   const { object, size, rows, dialect } = found;
   return { object, size, rows, dialect };

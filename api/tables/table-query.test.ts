@@ -30,6 +30,19 @@ test('names may contain commas, signs and colons', () => {
   expect(parseFilter('x:ne:a:b', columns)).toEqual([{ column: 'x', op: 'ne', value: 'a:b' }]);
 });
 
+test('what a filter lacks is told', () => {
+  const refusal = (text: string) => {
+    try {
+      return parseFilter(text, columns);
+    } catch (error) {
+      return JSON.stringify(error);
+    }
+  };
+  for (const text of ['a > 5', 'none', 'none:5'])
+    expect(refusal(text)).toContain('A filter is column:operator:value, such as sky:eq:rain');
+  expect(refusal('none:gt:5')).toContain('there is no column');
+});
+
 test('a time in a filter is that of UTC, with or without a zone', () => {
   const times = [facts('t', 'timestamp')];
   for (const [given, value] of [

@@ -176,7 +176,13 @@ function splitFilter(
     const column = known.get(text.slice(0, at));
     if (column) return { column, rest: text.slice(at + 1) };
   }
-  throw unknownColumn('filter', text.split(':')[0] ?? '');
+  const words: string[] = text.split(':').slice(1);
+  if (OPERATORS.some(op => words.includes(op)))
+    throw unknownColumn('filter', text.split(':')[0] ?? '');
+  throw invalidQuery(
+    'filter',
+    `${quote(text)} holds no operator. A filter is column:operator:value, such as sky:eq:rain`,
+  );
 }
 
 const quote = (text: string) => JSON.stringify(text.slice(0, 100));

@@ -31,7 +31,13 @@ test.each([
   [['run', '--user', ''], []],
   [['run', '-d', 'c'], ['cluster']],
   [['run', 'lab', ''], []],
+  [
+    ['run', 'lab', '-'],
+    ['--help', '--user'],
+  ],
   [['run', 'lab', '--', '-'], []],
+  [['run', 'lab', 'uname', '-'], []],
+  [['run', 'lab', 'echo', '--user', 'l'], []],
   [['nothing', ''], []],
 ])('after %j stand %j', async (words, found) => {
   expect(await findWords(program, words, wordsOf)).toEqual(found);

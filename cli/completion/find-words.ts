@@ -28,7 +28,8 @@ export async function findWords(
     if (word.startsWith('-')) continue;
     const next = command.commands.find(known => known.name() === word);
     if (next) command = next;
-    else operands++;
+    // Options of a command on a host are its own.
+    else if (command.registeredArguments[operands++]?.name() === 'command') return [];
   }
   const options = () => [
     '--help',

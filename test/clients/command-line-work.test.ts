@@ -90,16 +90,38 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const upload = ['upload', file, '--model', model, '--aid', 'day', '--set', 'delimiter=;'];
     expect(await print(upload)).toBe('Parsed: csv: day.\n');
     const view = ['--sort=-second', '--filter', 'sky:eq:rain', '--limit', '2'];
-    expect(await print(['rows', model, 'day', ...view])).toBe(
-      'second  sky\n2996    rain\n2989    rain\n',
-    );
-    expect(await printJson(['rows', model, 'day', ...view])).toEqual([
-      { second: 2996, sky: 'rain' },
-      { second: 2989, sky: 'rain' },
-    ]);
-    expect(await print(['rows', model, 'day', '--csv', '--limit', '5000'])).toBe(
-      ['second,sky', ...rows.map(row => row.replace(';', ',')), ''].join('\r\n'),
-    );
+    const cut = { code: 0, stderr: 'windlass: 2 of 429 rows; --limit N for more\n' };
+    expect(await windlass(['rows', model, 'day', ...view])).toEqual({
+      ...{ stdout: 'second  sky\n2996    rain\n2989    rain\n', ...cut },
+    });
+    expect(await windlass(['rows', model, 'day', ...view, '--json'])).toEqual({
+      stdout: '{"second":2996,"sky":"rain"}\n{"second":2989,"sky":"rain"}\n',
+      ...cut,
+    });
+    // Programs get all, and a cut is told.
+    const csv = ['second,sky', ...rows.map(row => row.replace(';', ',')), ''].join('\r\n');
+    expect(await windlass(['rows', model, 'day', '--csv'])).toEqual({
+      ...{ code: 0, stdout: csv, stderr: '' },
+    });
+    expect(await printJson(['rows', model, 'day'])).toHaveLength(3_000);
+    expect(await windlass(['rows', model, 'day', '--csv', '--limit', '1'])).toEqual({
+      ...{ code: 0, stdout: 'second,sky\r\n0,rain\r\n' },
+      stderr: 'windlass: 1 of 3,000 rows; --limit N for more\n',
+    });
+    const drawn = await windlass(['rows', model, 'day']);
+    expect(drawn.stdout.split('\n')).toHaveLength(102);
+    expect(drawn.stderr).toBe('windlass: 100 of 3,000 rows; --limit N for more\n');
+  });
+
+  test('CSV of more rows than one answer has is one CSV', async () => {
+    const model = await makeModel('Many');
+    const file = join(line.home, 'many.csv');
+    // The name has a line of its own.
+    writeFileSync(file, `"n\nm"\n${'7\n'.repeat(1_000_000)}8\n9\n`);
+    await print(['upload', file, '--model', model, '--aid', 'many']);
+    const { stdout, stderr } = await windlass(['rows', model, 'many', '--csv']);
+    expect(stderr).toBe('');
+    expect(stdout === `"n\nm"\r\n${'7\r\n'.repeat(1_000_000)}8\r\n9\r\n`).toBe(true);
   });
 
   test('CSV has the rows of a view also where it was removed meanwhile, and is made again', async () => {

@@ -3,7 +3,7 @@ import { ERROR_MEANINGS } from '../../../shared/errors/error-meanings.ts';
 import { ERRORS, type ErrorCode } from '../../../shared/errors/errors.ts';
 import { contentPolicy } from '../../http/content-policy.ts';
 import type { JsonObject } from '../json.ts';
-import { TOPIC_NAMES, TOPICS, type Topic } from '../topics.ts';
+import { TOPIC_NAMES, TOPICS } from '../topics.ts';
 import { drawOperation } from './draw-operation.ts';
 import { drawComponent } from './draw-schema.ts';
 import { LOGIN_FORM } from './draw-try.ts';
@@ -23,9 +23,6 @@ export const DOCS_PAGE_CSP = contentPolicy(
   "form-action 'none'",
 );
 
-/** Where the header Link of deprecated operations points to. */
-const FORMER_IDS: Partial<Record<Topic, string>> = { sessions: 'remotes' };
-
 /** Renders the OpenAPI document as HTML. */
 export function renderDocsPage(description: JsonObject): string {
   const { info, paths, components } = description as {
@@ -42,8 +39,7 @@ export function renderDocsPage(description: JsonObject): string {
     const drawn = operations
       .filter(({ operation }) => (operation.tags as string[]).includes(name))
       .map(drawOperation);
-    const former = FORMER_IDS[name] ? `<a id="${FORMER_IDS[name]}"></a>` : '';
-    return `<h2 id="${name}">${former}${escapeHtml(title)}</h2><p>${escapeHtml(means)}</p>${drawn.join('')}`;
+    return `<h2 id="${name}">${escapeHtml(title)}</h2><p>${escapeHtml(means)}</p>${drawn.join('')}`;
   });
   const named = Object.entries(schemas).map(([name, schema]) => drawComponent(name, schema));
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Windlass: the interface</title><style>${STYLE}</style>

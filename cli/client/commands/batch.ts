@@ -43,7 +43,7 @@ export async function submitBatch(
 ): Promise<void> {
   if ((file === undefined) === (words.length === 0))
     throw new CommandError('A batch job is a command or a script.', {
-      hint: 'Give the command after --, or --script FILE.',
+      hint: 'Give the command after the host, or --script FILE.',
     });
   const windlass = await connect();
   const work =

@@ -1,13 +1,14 @@
-import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { type RowsPage, rowsOfAnswer, type Value } from '../../../clients/typescript/src/rows.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { printTable } from '../../output/print-records.ts';
+import { tell } from '../../output/tell.ts';
 import { write } from '../../output/write.ts';
 import { connect } from '../connect.ts';
+import { readCsv } from '../read-csv.ts';
 
 export interface RowsOptions {
   offset?: number;
-  limit: number;
+  limit?: number;
   columns?: string[];
   sort?: string[];
   filter?: string[];
@@ -17,55 +18,71 @@ export interface RowsOptions {
 
 type Query = Omit<RowsOptions, 'csv' | 'json'>;
 
-/** `windlass rows`: rows of a table of a model. */
+/** A table for people has no more rows, unless they ask for them. */
+const DRAWN_ROWS = 100;
+
+/** `windlass rows`: rows of a table of a model. For programs, as CSV or JSON, all of them. */
 export async function printRows(
   mid: string,
   aid: string,
   { csv, json, ...query }: RowsOptions,
 ): Promise<void> {
   const windlass = await connect();
-  if (json) {
-    for await (const { columns, rows } of readPages(windlass, { mid, aid }, query))
-      for (const row of rows) await write(process.stdout, `${toJson(columns, row)}\n`);
-    return;
-  }
-  if (!csv) {
-    let head: string[] = [];
-    const cells: string[][] = [];
-    for await (const { columns, rows } of readPages(windlass, { mid, aid }, query)) {
-      head = columns;
-      cells.push(...rows.map(row => row.map(value => String(value ?? ''))));
-    }
-    return printTable(head, cells);
-  }
-  for await (const piece of await askCsv(windlass, { mid, aid }, query))
-    await write(process.stdout, piece);
+  const table = { mid, aid };
+  if (json) await printJson(windlass, table, query);
+  else if (csv) await printCsv(windlass, table, query);
+  else await drawRows(windlass, table, { limit: DRAWN_ROWS, ...query });
 }
 
-async function askCsv(
-  windlass: Windlass,
-  table: { mid: string; aid: string },
-  query: Query,
-): Promise<AsyncIterable<Uint8Array>> {
-  for (;;) {
-    // Its view has been made when its first row comes.
-    for await (const _ of windlass.rows(table.mid, table.aid, { ...query, limit: 1 }));
-    const asked = windlass.api.GET('/api/models/{mid}/tables/{aid}/rows', {
-      params: { path: table, query },
-      headers: { Accept: 'text/csv' },
-      parseAs: 'stream',
-    });
-    const bytes = await unwrap<unknown>(asked);
-    // 202: the view was removed just now, and is made again.
-    if ((await asked).response.status === 200) return bytes as AsyncIterable<Uint8Array>;
+interface Table {
+  mid: string;
+  aid: string;
+}
+
+async function printJson(windlass: Windlass, table: Table, query: Query): Promise<void> {
+  let total = 0;
+  for await (const page of readPages(windlass, table, query)) {
+    total = page.total;
+    for (const row of page.rows) await write(process.stdout, `${toJson(page.columns, row)}\n`);
   }
+  tellCut(total, query);
+}
+
+async function printCsv(windlass: Windlass, table: Table, query: Query): Promise<void> {
+  const { offset = 0, limit = Infinity, ...view } = query;
+  // Its view has been made, and its rows are counted, when the first one comes.
+  const { total } = await windlass.rowsPage(table.mid, table.aid, { ...view, offset, limit: 1 });
+  const end = Math.min(total, offset + limit);
+  for await (const piece of readCsv(windlass, table, { view, offset, end }))
+    await write(process.stdout, piece);
+  tellCut(total, query);
+}
+
+async function drawRows(windlass: Windlass, table: Table, query: Query): Promise<void> {
+  let head: string[] = [];
+  let total = 0;
+  const cells: string[][] = [];
+  for await (const page of readPages(windlass, table, query)) {
+    head = page.columns;
+    total = page.total;
+    cells.push(...page.rows.map(row => row.map(value => String(value ?? ''))));
+  }
+  await printTable(head, cells);
+  tellCut(total, query);
+}
+
+/** What is left out looks like the end otherwise. */
+function tellCut(total: number, { offset = 0, limit = Infinity }: Query): void {
+  if (offset + limit >= total) return;
+  const [shown, all] = [limit, total].map(count => count.toLocaleString('en'));
+  tell(`${shown} of ${all} rows; --limit N for more`);
 }
 
 /** Pages of rows beside the names of their columns, the first one of an empty table too. */
 async function* readPages(
   windlass: Windlass,
-  { mid, aid }: { mid: string; aid: string },
-  { offset = 0, limit, ...view }: Query,
+  { mid, aid }: Table,
+  { offset = 0, limit = Infinity, ...view }: Query,
 ): AsyncGenerator<RowsPage> {
   let tag: string | undefined;
   let most = rowsOfAnswer();

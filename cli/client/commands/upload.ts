@@ -5,11 +5,12 @@ import { printRecord } from '../../output/print-records.ts';
 import { ProgressLine } from '../../output/progress.ts';
 import { tell } from '../../output/tell.ts';
 import { connect } from '../connect.ts';
+import { findDefaultParser } from '../default-parser.ts';
 import { type OpenedUpload, openUpload } from '../open-upload.ts';
 
 export interface UploadOptions {
   model?: string;
-  parser: string;
+  parser?: string;
   aid?: string[];
   /** Parameters of the parser, as `name=value`, the value as JSON or text. */
   set?: string[];
@@ -24,7 +25,10 @@ const WORTH_RESUMING = 8 << 20;
 export async function uploadFiles(paths: string[], options: UploadOptions): Promise<void> {
   const { model: mid, parser, aid: aids, resume, json } = options;
   const windlass = await connect();
-  const target = resume === undefined ? { mid: requireModel(mid), parser } : undefined;
+  const target =
+    resume === undefined
+      ? { mid: requireModel(mid), parser: parser ?? findDefaultParser(paths) }
+      : undefined;
   const files = await openAll(paths);
   const canResume = !files.some(({ isPiped }) => isPiped);
   const line = new ProgressLine();

@@ -9,7 +9,10 @@ export function addDataCommands(program: Command): void {
       .description('send files into a model, and wait until they are parsed')
       .argument('<file...>')
       .option('--model <id>', 'the model that the files go into')
-      .option('--parser <name>', 'the parser: csv, json, blob, …', 'csv')
+      .option(
+        '--parser <name>',
+        "the parser: csv, json, blob, …; by default that of the files' names",
+      )
       .option(
         '--aid <name>',
         'name of an artifact, in the order of the files; may be repeated',
@@ -33,8 +36,12 @@ export function addDataCommands(program: Command): void {
       .option('--sort <name>', 'by this column, -name descending; may be repeated', collect)
       .option('--filter <column:op:value>', 'rows that pass; may be repeated', collect)
       .option('--offset <number>', 'first row', wholeNumber)
-      .option('--limit <number>', 'number of rows', wholeNumber, 100)
-      .option('--csv', 'print CSV, up to 1,000,000 rows')
+      .option(
+        '--limit <number>',
+        'number of rows; without --csv and --json 100 by default',
+        wholeNumber,
+      )
+      .option('--csv', 'print CSV')
       .addOption(json())
       .action(async (model, table, options) =>
         (await import('../commands/rows.ts')).printRows(model, table, options),

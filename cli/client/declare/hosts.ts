@@ -11,6 +11,7 @@ import {
   wholeNumber,
   withExample,
 } from '../../options.ts';
+import { endOptionsAtCommand } from '../../options-end-at-command.ts';
 
 export function addHostCommands(program: Command): void {
   addRun(program);
@@ -22,11 +23,13 @@ export function addHostCommands(program: Command): void {
 
 function addRun(program: Command): void {
   withExample(
-    program
-      .command('run')
+    endOptionsAtCommand(program.command('run'))
       .description('run a command on a host; its output and exit status are those of this one')
       .argument('<host>', 'the name of a host')
-      .argument('<command...>', 'the command, as the shell of the account reads it')
+      .argument(
+        '<command...>',
+        'the command with its options, as the shell of the account reads it',
+      )
       .addOption(account())
       .addOption(key())
       .addOption(jumpUser())
@@ -48,18 +51,20 @@ function addRun(program: Command): void {
         (await import('../commands/run.ts')).run(host, words, options),
       ),
     "windlass run lab -- 'cd study && ./simulate --steps 100'",
-    'windlass run lab --user alice --key ~/.ssh/id_ed25519 -- uname -a',
-    'windlass run lab -d --timeout 3600 -- ./simulate',
+    'windlass run lab --user alice --key ~/.ssh/id_ed25519 uname -a',
+    'windlass run -d --timeout 3600 lab ./simulate --steps 100',
   );
 }
 
 function addBatch(program: Command): void {
   withExample(
-    program
-      .command('batch')
+    endOptionsAtCommand(program.command('batch'))
       .description('submit a job to the batch system of a host, and follow it')
       .argument('<host>', 'the name of a host')
-      .argument('[command...]', 'the command, as the shell of the account reads it')
+      .argument(
+        '[command...]',
+        'the command with its options, as the shell of the account reads it',
+      )
       .addOption(account())
       .addOption(key())
       .addOption(jumpUser())
@@ -85,7 +90,7 @@ function addBatch(program: Command): void {
       .action(async (host, words, options) =>
         (await import('../commands/batch.ts')).submitBatch(host, words, options),
       ),
-    'windlass batch cluster --nodes 4 --time 3600 -- srun ./simulate',
+    'windlass batch cluster --nodes 4 --time 3600 srun ./simulate --steps 100',
     'windlass batch cluster -d --script job.sh --option=--gres=gpu:1',
   );
 }

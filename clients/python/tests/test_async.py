@@ -120,9 +120,9 @@ async def test_a_table(proxied: AsyncClient) -> None:
 
 async def test_a_video(session: AsyncSession) -> None:
     folder = "mkdir -p async && cd async && "
-    draw = f"{folder}ffmpeg -y -v error -f lavfi -i testsrc=duration=0.2:size=64x48 %d.png && pwd"
-    place = (await (await session.run(draw)).wait()).output.strip()
-    frames = sorted(f"{place}/{entry.name}" for entry in await session.browse(place))
+    draw = f"{folder}ffmpeg -y -v error -f lavfi -i testsrc=duration=0.2:size=64x48 %d.png"
+    await (await session.run(draw)).wait()
+    frames = sorted(f"~/async/{entry.name}" for entry in await session.browse("async"))
     video = await session.video(frames)
     assert "show()" in video._repr_html_()
     assert (await video.show())._repr_html_().startswith("<video ")

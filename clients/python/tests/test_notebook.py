@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -7,11 +8,11 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Tuple
+from typing import Any, Iterator, List, Tuple
 
 import pytest
 
-from windlass import Client, Session
+from windlass import Client, Line, Session
 
 from .conftest import Service
 
@@ -58,6 +59,59 @@ echo last; echo wrong >&2
         assert process.wait(60) == 0
 
 
+class Printed(io.StringIO):
+    """What is printed, and how much of it was seen at each flush."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: List[int] = []
+
+    def flush(self) -> None:
+        self.seen.append(self.tell())
+
+
+def test_many_lines_are_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    from windlass._magic import show
+
+    printed = Printed()
+    monkeypatch.setattr("sys.stdout", printed)
+    show(Line("stdout", str(n)) for n in range(20_000))
+    assert printed.getvalue() == "".join(f"{n}\n" for n in range(20_000))
+    assert printed.seen[-1] == len(printed.getvalue())
+    assert len(printed.seen) < 100
+
+
+def test_a_line_before_a_pause_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from windlass._magic import show
+
+    printed = Printed()
+    monkeypatch.setattr("sys.stdout", printed)
+
+    def print_and_pause() -> Iterator[Line]:
+        yield Line("stdout", "first")
+        yield Line("stdout", "second")
+        until = time.monotonic() + 30
+        while len("first\nsecond\n") not in printed.seen and time.monotonic() < until:
+            time.sleep(0.01)
+        yield Line("stdout", "third")
+
+    show(print_and_pause())
+    assert len("first\nsecond\n") in printed.seen
+
+
+def test_a_notebook_that_flushes_itself_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from windlass._magic import show
+
+    class Kernel(Printed):
+        #: As `ipykernel.iostream.OutStream` has it.
+        flush_interval = 0.2
+
+    printed = Kernel()
+    monkeypatch.setattr("sys.stdout", printed)
+    show([Line("stdout", "a line")])
+    assert (printed.getvalue(), printed.seen) == ("a line\n", [])
+
+
 def test_a_cell_that_fails_says_so(service: Service, session: Session, tmp_path: Path) -> None:
     line = f"%%windlass {service.host} --user {service.account}"
     with cell(tmp_path, f"{line}\necho before; exit 3\n") as process:
@@ -77,6 +131,39 @@ def test_it_opens_a_session_where_none_is_open(service: Service, tmp_path: Path)
         with cell(tmp_path, f"{line}\necho again\n", token) as process:
             assert process.communicate(timeout=60) == ("again\n", "")
         assert [one.sid for one in client.sessions()] == [opened.sid]
+
+
+def test_a_cell_takes_the_account_that_is_logged_in(service: Service, tmp_path: Path) -> None:
+    with newcomer(service) as (client, token), service.open(client):
+        with cell(tmp_path, f"%%windlass {service.host}\necho as $(id -un)\n", token) as process:
+            assert process.communicate(timeout=60) == (f"as {service.account}\n", "")
+
+
+def test_of_two_accounts_a_cell_takes_neither() -> None:
+    from argparse import Namespace
+
+    from IPython.core.error import UsageError
+
+    from windlass._magic import find_session
+
+    class Both:
+        def sessions(self) -> List[Namespace]:
+            return [Namespace(hostname="lab", username=name, state="open", sid=name) for name in ("root", "ada")]
+
+        def session(self, sid: str) -> Namespace:
+            return Namespace(sid=sid)
+
+    both: Any = Both()
+    with pytest.raises(UsageError, match="as ada and as root: give --user ada"):
+        find_session(both, Namespace(host="lab", user=None, key=None))
+    assert find_session(both, Namespace(host="lab", user="ada", key=None)).sid == "ada"
+
+
+def test_where_nobody_can_be_asked_it_says_what_to_give(service: Service, tmp_path: Path) -> None:
+    with newcomer(service) as (_client, token):
+        with cell(tmp_path, f"%%windlass {service.host} --user ada\ntrue\n", token) as process:
+            output, errors = process.communicate(timeout=60)
+            assert f"UsageError: No session is open on {service.host} as ada: give --key FILE." in output + errors
 
 
 def test_nobody_is_asked_for_the_password_of_a_host_that_is_not_there(service: Service, tmp_path: Path) -> None:

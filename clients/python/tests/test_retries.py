@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
+import traceback
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -95,6 +96,31 @@ def test_a_repeated_request_finds_the_end_of_its_first_job() -> None:
     ended = problem(409, "cancelled", Location="/api/jobs/j2")
     with server(problem(503, "unavailable"), ended) as (url, _seen), Client(url, token="t") as client:
         assert client.session("s1").run("true").job == "j2"
+
+
+def test_an_answer_that_is_no_json_is_its_bytes() -> None:
+    answers: List[Answer] = [
+        (200, {"Content-Type": "text/csv; charset=utf-8"}, b"a,b\r\n1,2\r\n"),
+        (200, {"Content-Type": "application/json; charset=utf-8"}, b'{"a": 1}'),
+        (200, {"Content-Type": "text/html"}, b"<p>Log in"),
+    ]
+    with server(*answers) as (url, _seen), Client(url, token="t") as client:
+        assert client.request("GET", "/models/m/files/x.csv") == b"a,b\r\n1,2\r\n"
+        assert client.request("GET", "/models/m") == {"a": 1}
+        with pytest.raises(windlass.WindlassError) as raised:
+            client.request("GET", "/models/m/files/x.csv")
+    assert raised.value.code == "not_the_service"
+
+
+@pytest.mark.parametrize("follow", [lambda run: list(run), lambda run: run.wait()], ids=["lines", "wait"])
+def test_who_loses_the_service_keeps_the_job(follow: Callable[[windlass.Run], object]) -> None:
+    with server(always=LOST) as (url, _seen), Client(url, token="t", patience=0.5) as client:
+        with pytest.raises(windlass.Unreachable) as raised:
+            follow(client.follow("01m"))
+    assert raised.value.job == "01m"
+    assert 'client.follow("01m")' in str(raised.value)
+    said = "".join(traceback.format_exception(raised.type, raised.value, raised.tb))
+    assert said.count("Traceback") == 1 and "httpcore" not in said
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])

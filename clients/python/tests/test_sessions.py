@@ -176,3 +176,15 @@ def test_the_token_of_the_environment_goes_to_its_service_alone(monkeypatch: pyt
 def test_a_key_file_that_is_missing(service: Service, client: Client) -> None:
     with pytest.raises(FileNotFoundError):
         client.open(service.host, service.account, private_key=Path("/nonexistent/key"))
+
+
+def test_relative_paths_are_in_the_home(service: Service, session: Session) -> None:
+    folder = f"relative-{uuid.uuid4()}"
+    written = session.write_file(f"{folder}/result.csv", "a\n1\n", parents=True)
+    assert written.path == f"{service.home}/{folder}/result.csv"
+    assert session.read_file(f"~/{folder}/result.csv") == b"a\n1\n"
+    assert [entry.name for entry in session.browse(folder)] == ["result.csv"]
+    assert folder in [entry.name for entry in session.browse("~")]
+    with pytest.raises(ValueError, match="empty"):
+        session.browse("")
+    session.run(f"rm -r {folder}").wait()

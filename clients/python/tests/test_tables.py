@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import time
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +45,40 @@ def test_rows(table: Table) -> None:
     page = table.rows(2, 2, columns=["count", "sky"], where=["count:gt:10"], sort=["-count"])
     assert (page.offset, page.total, page.columns) == (2, 4_989, ["count", "sky"])
     assert page.rows == [[4_997, "rain"], [4_996, "grüß"]]
+
+
+def test_one_text_is_not_its_letters(table: Table) -> None:
+    page = table.rows(columns="sky", where="count:gt:4997", sort="-count")
+    assert (page.columns, page.rows) == (["sky"], [["x"], ["a; b"]])
+
+
+def test_what_is_wrong_with_a_condition_is_told(table: Table) -> None:
+    with pytest.raises(windlass.WindlassError, match="column:operator:value, such as sky:eq:rain"):
+        table.rows(where="temperature > 5")
+    with pytest.raises(windlass.WindlassError, match='there is no column "warmth"'):
+        table.rows(where="warmth:gt:5")
+
+
+def test_a_file_is_read_by_the_parser_of_its_name(client: Client, table: Table, tmp_path: Path) -> None:
+    file = tmp_path / "day.csv"
+    file.write_text("a,b\n1,2\n")
+    assert client.table(table.model, client.upload(file, table.model).aid).rows().rows == [[1, 2]]
+    kept = client.upload(file, table.model, "kept", parser="blob")
+    with pytest.raises(windlass.WindlassError, match=r'is a file, not a table.*parser="csv"'):
+        client.table(table.model, kept.aid).info()
+    assert client.request("GET", f"/models/{table.model}/files/kept") == b"a,b\n1,2\n"
+
+
+def test_what_is_stored_is_found_again(client: Client) -> None:
+    name = f"found {time.time_ns()}"
+    model = client.create_model(client.create_project(name), "again", "day")
+    upload = client.upload(io.BytesIO(b"a\n1\n"), model, "day.csv")
+    assert upload.artifacts == ["day.csv"]
+    assert client.upload(io.BytesIO(b"a"), model, "raw", wait=False).artifacts is None
+    (project,) = [one for one in client.projects() if one.name == name]
+    (found,) = client.models(project.id)
+    assert (project.role, found.id, found.name, found.type) == ("administrator", model, "again", "day")
+    assert [(one.aid, one.type) for one in client.artifacts(model)][:1] == [("day.csv", "table")]
 
 
 def test_names_with_commas(client: Client, table: Table) -> None:

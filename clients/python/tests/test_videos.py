@@ -29,6 +29,13 @@ def frames(session: Session) -> List[str]:
     return [f"{folder}/{name}" for name in names]
 
 
+def test_frames_in_the_home(session: Session, frames: List[str]) -> None:
+    names = [frame.rpartition("/frames/")[2] for frame in frames]
+    some = session.video([f"frames/{name}" for name in names[:5]]).wait()
+    every = session.video(pattern="~/frames/%03d.png").wait()
+    assert len(some.fetch()) < len(every.fetch())
+
+
 def test_a_notebook_shows_the_video(session: Session, frames: List[str], tmp_path: Path) -> None:
     video = session.video(frames, fps=25, width=80, label="frame")
     # As a notebook does with the last value of a cell: it waits for it.

@@ -18,6 +18,7 @@ from ._sync.video import Video
 from ._version import __version__
 from .errors import JobFailed, Unreachable, WindlassError
 from .records import (
+    Artifact,
     BatchJob,
     Column,
     Entry,
@@ -25,8 +26,10 @@ from .records import (
     Job,
     JobError,
     Line,
+    Model,
     OutputEvent,
     ProgressEvent,
+    Project,
     Prompt,
     Result,
     Rows,
@@ -40,6 +43,7 @@ from .records import (
 )
 
 __all__ = [
+    "Artifact",
     "AsyncClient",
     "AsyncRun",
     "AsyncSession",
@@ -55,8 +59,10 @@ __all__ = [
     "JobFailed",
     "Jump",
     "Line",
+    "Model",
     "OutputEvent",
     "ProgressEvent",
+    "Project",
     "Prompt",
     "Result",
     "Rows",

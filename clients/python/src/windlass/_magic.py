@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import getpass
 import sys
+import threading
 from argparse import Namespace
-from typing import Any, Dict, Optional
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, Optional
 
-from IPython.core.error import UsageError
+from IPython.core.error import StdinNotImplementedError, UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from ._core.api import escape
 from ._sync.client import Client
-from ._sync.run import Run
 from ._sync.session import Session
 from .errors import WindlassError
+from .records import Line
+
+#: How long a line may wait, with others, until it is seen.
+FLUSH_SECONDS = 0.1
 
 
 @magics_class
@@ -26,7 +31,7 @@ class WindlassMagics(Magics):
 
     @magic_arguments()
     @argument("host", help="The name of a host of the service.")
-    @argument("--user", default=None, help="The account there; that of this machine's user unless given.")
+    @argument("--user", default=None, help="The account there; by default the one you are logged in as.")
     @argument(
         "--key", default=None, help="The file of a private key, where no session is open; else a password is asked for."
     )
@@ -74,16 +79,35 @@ class WindlassMagics(Magics):
 
 
 def find_session(client: Client, given: Namespace) -> Session:
-    """The open session of this host and account, or a new one."""
-    user: str = given.user or getpass.getuser()
-    for session in client.sessions():
-        if (session.hostname, session.username, session.state) == (given.host, user, "open"):
+    """The open session of this host and account, or a new one.
+
+    Without an account it is that of the only one with a session, and a new one is for this machine's user.
+    """
+    there = [
+        session
+        for session in client.sessions()
+        # Who has not answered the host yet is not logged in.
+        if session.hostname == given.host and session.state != "challenge" and given.user in (None, session.username)
+    ]
+    accounts = sorted({session.username for session in there})
+    if len(accounts) > 1:
+        # A command for one account must not run as another one, such as root.
+        raise UsageError(
+            f"You are logged in to {given.host} as {' and as '.join(accounts)}: give --user {accounts[0]}."
+        )
+    for session in there:
+        if session.state == "open":
             return client.session(session.sid)
     # Nobody types a password for what is not there.
     require_host(client, given.host)
+    user: str = accounts[0] if accounts else given.user or getpass.getuser()
     if given.key is not None:
         return client.open(given.host, user, private_key=given.key)
-    password = getpass.getpass(f"Password of {user} at {given.host}: ")
+    try:
+        password = getpass.getpass(f"Password of {user} at {given.host}: ")
+    except (StdinNotImplementedError, EOFError):
+        # Nobody is there to be asked.
+        raise UsageError(f"No session is open on {given.host} as {user}: give --key FILE.") from None
     return client.open(given.host, user, password=password or None)
 
 
@@ -96,6 +120,32 @@ def require_host(client: Client, name: str) -> None:
         raise UsageError(f"There is no host {name}.") from None
 
 
-def show(run: Run) -> None:
-    for line in run:
-        print(line.text, file=sys.stderr if line.stream == "stderr" else sys.stdout, flush=True)
+def show(lines: Iterable[Line]) -> None:
+    with flushing():
+        for line in lines:
+            print(line.text, file=sys.stderr if line.stream == "stderr" else sys.stdout)
+
+
+@contextmanager
+def flushing() -> Iterator[None]:
+    """Shows what is printed meanwhile, soon: a flush for each line would be a message to the notebook for each."""
+    # Those of a notebook's kernel do it themselves.
+    streams = [stream for stream in (sys.stdout, sys.stderr) if not hasattr(stream, "flush_interval")]
+    ended = threading.Event()
+
+    def flush() -> None:
+        for stream in streams:
+            stream.flush()
+
+    def flush_again_and_again() -> None:
+        while not ended.wait(FLUSH_SECONDS):
+            flush()
+
+    thread = threading.Thread(target=flush_again_and_again, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from subprocess import CalledProcessError
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 #: The states after which a job does not change.
 ENDED = ("succeeded", "failed", "cancelled")
@@ -212,13 +212,71 @@ class UploadProgress:
 
 
 @dataclass(frozen=True)
+class Project:
+    """A project that you are in. `role` is `administrator`, `writer` or `reader`."""
+
+    id: str
+    name: str
+    description: str
+    role: str
+    created: datetime
+    updated: datetime
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> Project:
+        return cls(data["id"], data["name"], data["description"], data["role"], *_read_times(data))
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a project. `type` is the word that its maker gave."""
+
+    id: str
+    project: str
+    type: str
+    name: str
+    description: str
+    created: datetime
+    updated: datetime
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> Model:
+        named = data["id"], data["project"], data["model-type"], data["name"], data["description"]
+        return cls(*named, *_read_times(data))
+
+
+def _read_times(data: Dict[str, Any]) -> Tuple[datetime, datetime]:
+    return read_time(data["created"]), read_time(data["updated"])
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What a model holds. `type` is `parameter`, `file`, `table` or `array`, `size` are its bytes."""
+
+    aid: str
+    type: str
+    input: bool
+    size: int
+    updated: datetime
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> Artifact:
+        return cls(data["aid"], data["type"], data["input"], data["size"], read_time(data["updated"]))
+
+
+@dataclass(frozen=True)
 class Upload:
-    """A file that was sent: its upload, the model and the artifact that it becomes, and the job that parses it."""
+    """A file that was sent: its upload, the model and the artifact that it becomes, and the job that parses it.
+
+    `artifacts` are the names of the first 1,000 that were made of it, such as those of a workbook's sheets; None where
+    that was not waited for.
+    """
 
     id: str
     model: str
     aid: str
     job: str
+    artifacts: Optional[List[str]] = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from .._core.ids import JobLike, job_id
 from .._core.profile import read_access
 from .._core.transport import LIMITS, AsyncTransport
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
-from ..records import Job, SessionInfo, Upload, UploadProgress
+from ..records import Artifact, Job, Model, Project, SessionInfo, Upload, UploadProgress
 from .run import AsyncRun
 from .session import AsyncSession
 from .table import AsyncTable
@@ -52,7 +52,7 @@ class AsyncClient:
         await self._api.transport.shut()
 
     async def request(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
-        return await self._api.json(method, path, body=body, params=params or None)
+        return await self._api.content(method, path, body=body, params=params or None)
 
     async def open(
         self,
@@ -105,13 +105,22 @@ class AsyncClient:
     async def create_model(self, project: str, name: str, model_type: str = "data") -> str:
         return await projects.create_model(self._api, project, name, model_type)
 
+    async def projects(self) -> List[Project]:
+        return await projects.list_projects(self._api)
+
+    async def models(self, project: str) -> List[Model]:
+        return await projects.list_models(self._api, project)
+
+    async def artifacts(self, model: str) -> List[Artifact]:
+        return await projects.list_artifacts(self._api, model)
+
     async def upload(
         self,
         file: Source,
         model: str,
         aid: Optional[str] = None,
         *,
-        parser: str = "blob",
+        parser: Optional[str] = None,
         is_input: bool = False,
         part_size: int = PART_BYTES,
         parallel: int = 4,

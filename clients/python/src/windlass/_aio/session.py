@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 
 from .._core import sessions, video
 from .._core.api import Api
+from .._core.host_paths import HostPaths
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
 from .._core.write_file import write_file
 from ..records import Entry, SessionInfo, WrittenFile
@@ -18,6 +19,7 @@ class AsyncSession:
     def __init__(self, api: Api, sid: str, *, banner: Optional[str] = None) -> None:
         self._api = api
         self.sid = sid
+        self._paths = HostPaths(api, sid)
         #: What the host showed at the login, if anything.
         self.banner = banner
 
@@ -88,6 +90,10 @@ class AsyncSession:
     ) -> AsyncVideo:
         options.update(fps=fps, width=width, quality=quality, encode=encode, label=label)
         options.update(project=project, key=key, name=name)
+        if images is not None:
+            images = [await self._paths.resolve(image) for image in images]
+        if isinstance(options.get("pattern"), str):
+            options["pattern"] = await self._paths.resolve(options["pattern"])
         return AsyncVideo(
             self._api, self.sid, await video.start_video(self._api, self.sid, images, media_type, options)
         )
@@ -116,10 +122,10 @@ class AsyncSession:
         return AsyncRun(self._api, await sessions.start_batch(self._api, self.sid, request))
 
     async def browse(self, path: str) -> List[Entry]:
-        return await sessions.list_folder(self._api, self.sid, path)
+        return await sessions.list_folder(self._api, self.sid, await self._paths.resolve(path))
 
     async def read_file(self, path: str) -> bytes:
-        return await sessions.read_file(self._api, self.sid, path)
+        return await sessions.read_file(self._api, self.sid, await self._paths.resolve(path))
 
     async def write_file(
         self,
@@ -131,4 +137,5 @@ class AsyncSession:
         exclusive: bool = False,
     ) -> WrittenFile:
         content = data.encode() if isinstance(data, str) else data
-        return await write_file(self._api, self.sid, path, content, mode=mode, parents=parents, exclusive=exclusive)
+        found = await self._paths.resolve(path)
+        return await write_file(self._api, self.sid, found, content, mode=mode, parents=parents, exclusive=exclusive)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Optional, Sequence
+from typing import TYPE_CHECKING, Optional
 
 from .._core import table
 from .._core.api import Api
+from .._core.table import Texts
 from ..records import Rows, TableInfo
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ class AsyncTable:
         offset: int = 0,
         limit: int = 100,
         *,
-        columns: Optional[Sequence[str]] = None,
-        sort: Optional[Sequence[str]] = None,
-        where: Sequence[str] = (),
+        columns: Optional[Texts] = None,
+        sort: Optional[Texts] = None,
+        where: Texts = (),
     ) -> Rows:
         query = {**table.to_query(columns, sort, where), "offset": offset, "limit": limit}
         return await table.read_rows(self._api, self._path, query)
@@ -42,18 +43,18 @@ class AsyncTable:
     async def to_arrow(
         self,
         *,
-        columns: Optional[Sequence[str]] = None,
-        sort: Optional[Sequence[str]] = None,
-        where: Sequence[str] = (),
+        columns: Optional[Texts] = None,
+        sort: Optional[Texts] = None,
+        where: Texts = (),
     ) -> pyarrow.Table:
         return await table.fetch_table(self._api, self._path, columns=columns, sort=sort, where=where)
 
     async def to_pandas(
         self,
         *,
-        columns: Optional[Sequence[str]] = None,
-        sort: Optional[Sequence[str]] = None,
-        where: Sequence[str] = (),
+        columns: Optional[Texts] = None,
+        sort: Optional[Texts] = None,
+        where: Texts = (),
     ) -> pandas.DataFrame:
         found = await self.to_arrow(columns=columns, sort=sort, where=where)
         return await self._api.transport.call(partial(table.to_frame, found))

@@ -130,6 +130,15 @@ class Api:
         response = await self.request(method, path, **options)
         return self.read_json(response) if response.content else None
 
+    async def content(self, method: str, path: str, **options: Any) -> Any:
+        """The answer's JSON, or the bytes of what says that it is something else; None where it is empty."""
+        response = await self.request(method, path, **options)
+        if not response.content:
+            return None
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        is_json = kind in ("", "application/json") or kind.endswith("+json")
+        return self.read_json(response) if is_json else response.content
+
     def read_json(self, response: httpx.Response) -> Any:
         try:
             return json.loads(response.content)

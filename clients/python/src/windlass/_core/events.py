@@ -8,6 +8,7 @@ import httpx
 
 from ..records import Event, JobError, Line, OutputEvent, ProgressEvent, StateEvent, read_optional_time
 from .api import FIRST_CONTACT_SECONDS, Api, escape, is_certain, is_passing, to_error
+from .jobs import name_job
 from .lines import LineAssembler
 from .sse import EventDecoder, ServerSentEvent
 
@@ -54,7 +55,7 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
         except httpx.RequestError as cause:
             failure = api.explain(cause)
             if is_certain(cause):
-                raise failure from cause
+                raise name_job(failure, job) from None
             if not api.was_reached:
                 patience.shorten(FIRST_CONTACT_SECONDS)
         if ended:
@@ -62,7 +63,9 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
         # A server that stops ends its streams in order; another one goes on with them.
         seconds = patience.pause(response)
         if seconds is None:
-            raise failure or api.explain(httpx.RemoteProtocolError("the stream of events ended before the job"))
+            failure = failure or api.explain(httpx.RemoteProtocolError("the stream of events ended before the job"))
+            # Where in the client and its libraries that was is of no use to whoever followed it.
+            raise name_job(failure, job) from None
         await api.transport.sleep(seconds)
 
 

@@ -85,6 +85,17 @@ async def remove_folder(api: Api, sid: str, folder: PieceFolder) -> None:
     await _run(api, sid, f"rm -rf {shlex.quote(folder.path)}")
 
 
+async def find_home(api: Api, sid: str) -> str:
+    """The account's home, where its commands begin."""
+    return await _run(
+        api,
+        sid,
+        """cd || exit 1
+printf '%s' "$PWD"
+""",
+    )
+
+
 async def _run(api: Api, sid: str, script: str) -> str:
     """What the script prints. It names its target `t`, and says by `refuse`, with an error's code, why it stops."""
     stdin = (

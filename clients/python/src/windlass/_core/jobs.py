@@ -49,6 +49,8 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
             # What was never reached is told as such, and so is what the client has no patience with.
             is_over = within is not None and within <= api.patience_seconds and api.was_reached
             if not (is_over and (isinstance(error, Unreachable) or is_passing(error.status or 0))):
+                if isinstance(error, Unreachable):
+                    raise name_job(error, job) from None
                 raise
             raise TimeoutError(f"Job {job} has not ended within {timeout} s: {error.detail}") from error
         is_new = response.status_code != 304 and response.content != known
@@ -66,6 +68,13 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
         else:
             longest = LONGEST_PAUSE_SECONDS if left is None else min(LONGEST_PAUSE_SECONDS, left)
             await api.transport.sleep(min(longest, pauses.pause() or 0))
+
+
+def name_job(failure: WindlassError, job: str) -> WindlassError:
+    """A failure of the way to the service, with how whoever waited comes back to the job."""
+    failure.job = job
+    failure.hint = " ".join(part for part in (failure.hint, f'The job goes on: client.follow("{job}").') if part)
+    return failure
 
 
 def to_failure(job: Job) -> JobFailed:
@@ -138,12 +147,14 @@ def _to_text(value: Any) -> Any:
     return value.astimezone(timezone.utc).isoformat()
 
 
-async def list_all(api: Api, path: str, filters: Mapping[str, Any]) -> AsyncGenerator[Dict[str, Any], None]:
-    """The items of all pages of a list."""
+async def list_all(
+    api: Api, path: str, filters: Mapping[str, Any], items: str = "items"
+) -> AsyncGenerator[Dict[str, Any], None]:
+    """The items of all pages of a list, by the name that they have there."""
     after: Optional[str] = None
     while True:
         page = await api.json("GET", path, params={**filters, "after": after})
-        for item in page["items"]:
+        for item in page[items]:
             yield item
         after = page.get("next")
         if after is None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 from functools import partial
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Union
 
 from ..errors import WindlassError
 from ..records import Rows, TableInfo
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import httpx
     import pandas
     import pyarrow
+
+#: One, or several.
+Texts = Union[str, Sequence[str]]
 
 #: The most rows of one answer of Arrow.
 PAGE_ROWS = 1_000_000
@@ -34,7 +37,7 @@ async def read_rows(api: Api, path: str, query: Dict[str, Any]) -> Rows:
 
 
 async def fetch_table(
-    api: Api, path: str, *, columns: Optional[Sequence[str]], sort: Optional[Sequence[str]], where: Sequence[str]
+    api: Api, path: str, *, columns: Optional[Texts], sort: Optional[Texts], where: Texts
 ) -> pyarrow.Table:
     """The whole table from its Parquet file, or what was chosen of it as Arrow."""
     _import_pyarrow()
@@ -70,13 +73,18 @@ def _read_arrow(content: bytes) -> pyarrow.Table:
     return pyarrow.ipc.open_stream(content).read_all()
 
 
-def to_query(columns: Optional[Sequence[str]], sort: Optional[Sequence[str]], where: Sequence[str]) -> Dict[str, Any]:
+def to_query(columns: Optional[Texts], sort: Optional[Texts], where: Texts) -> Dict[str, Any]:
     # Each for itself: a name may hold a comma.
     return {
-        "columns": None if columns is None else list(columns) or "",
-        "sort": list(sort) if sort else None,
-        "filter": list(where) or None,
+        "columns": None if columns is None else _listed(columns) or "",
+        "sort": _listed(sort) if sort else None,
+        "filter": _listed(where) or None,
     }
+
+
+def _listed(given: Texts) -> List[str]:
+    """A text is one, not a sequence of its letters."""
+    return [given] if isinstance(given, str) else list(given)
 
 
 async def _get_rows(

@@ -11,6 +11,7 @@ from ..records import Upload, UploadProgress
 from .api import Api, escape, is_certain, strong_tag
 from .jobs import wait_for_job
 from .losses import Losses
+from .parsers import parser_of
 from .sent_files import check_file
 
 #: A file by its path, or one that is open for reading bytes.
@@ -32,7 +33,8 @@ class Wanted(NamedTuple):
 
     model: str
     aid: Optional[str]
-    parser: str
+    #: None is that of the file's name.
+    parser: Optional[str]
     is_input: bool
     options: Mapping[str, Any]
 
@@ -62,7 +64,8 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
         size = _measure(file)
         if uid is None:
             aid = wanted.aid or _name(source)
-            body = {"mid": model, "aids": [aid], "parser": wanted.parser, "input": wanted.is_input}
+            parser = wanted.parser or parser_of(_find_name(source) or aid)
+            body = {"mid": model, "aids": [aid], "parser": parser, "input": wanted.is_input}
             uid = str((await api.json("POST", "/uploads", body={**body, **wanted.options}))["id"])
             found = _Found({}, None, None)
         else:
@@ -73,9 +76,11 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
             if wanted.model != model or wanted.aid not in (None, aid):
                 raise ValueError(f"Upload {uid} makes {aid} in model {model}: resume it with these.")
         job = found.job or await _send_all(_Sender(api, file, uid, size, found.stored), sending)
-        if sending.wait:
-            await wait_for_job(api, job, check=True)
-        return Upload(uid, model, aid, job)
+        if not sending.wait:
+            return Upload(uid, model, aid, job)
+        result = (await wait_for_job(api, job, check=True)).result
+        made = result.get("artifacts", []) if isinstance(result, dict) else []
+        return Upload(uid, model, aid, job, [artifact["aid"] for artifact in made])
     except WindlassError as error:
         error.upload = uid
         raise
@@ -370,10 +375,15 @@ def _open(source: Source) -> Tuple[IO[bytes], bool]:
 
 
 def _name(source: Source) -> str:
-    path = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
-    if not isinstance(path, (str, os.PathLike)):
+    name = _find_name(source)
+    if name is None:
         raise ValueError("Give an aid: the file has no name.")
-    return os.path.basename(path)
+    return name
+
+
+def _find_name(source: Source) -> Optional[str]:
+    path = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
+    return os.path.basename(path) if isinstance(path, (str, os.PathLike)) else None
 
 
 def _measure(file: IO[bytes]) -> Optional[int]:

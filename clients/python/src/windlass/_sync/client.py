@@ -11,7 +11,7 @@ from .._core.ids import JobLike, job_id
 from .._core.profile import read_access
 from .._core.transport import SyncTransport, drive, drive_all
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
-from ..records import Job, SessionInfo, Upload, UploadProgress
+from ..records import Artifact, Job, Model, Project, SessionInfo, Upload, UploadProgress
 from .run import Run
 from .session import Session
 from .table import Table
@@ -59,8 +59,8 @@ class Client:
         drive(self._api.transport.shut())
 
     def request(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
-        """Any operation of the API by its path without `/api`; the JSON of its answer."""
-        return drive(self._api.json(method, path, body=body, params=params or None))
+        """Any operation of the API by its path without `/api`; the JSON of its answer, or the bytes of another one."""
+        return drive(self._api.content(method, path, body=body, params=params or None))
 
     def open(
         self,
@@ -137,13 +137,25 @@ class Client:
         """Makes a model in a project; its id. `model_type` is any word of your own."""
         return drive(projects.create_model(self._api, project, name, model_type))
 
+    def projects(self) -> List[Project]:
+        """The projects that you are in."""
+        return drive(projects.list_projects(self._api))
+
+    def models(self, project: str) -> List[Model]:
+        """The models of a project."""
+        return drive(projects.list_models(self._api, project))
+
+    def artifacts(self, model: str) -> List[Artifact]:
+        """What a model holds: its parameters, files, tables and arrays, by name."""
+        return drive(projects.list_artifacts(self._api, model))
+
     def upload(
         self,
         file: Source,
         model: str,
         aid: Optional[str] = None,
         *,
-        parser: str = "blob",
+        parser: Optional[str] = None,
         is_input: bool = False,
         part_size: int = PART_BYTES,
         parallel: int = 4,
@@ -154,11 +166,12 @@ class Client:
     ) -> Upload:
         """Uploads a file into a model, as the artifact `aid` (the file's name), and waits until it is parsed.
 
-        `file` is a path, or a file that is open for bytes. It is sent in parts of `part_size` bytes, `parallel` at
-        the same time, each with its digest; a lost part is sent again. `progress` is called as parts arrive, from
-        one thread at a time. `options` are the parser's, such as `delimiter=";"` of `csv`. An error of the way there
-        has the id of the upload as `upload`: `resume` goes on with it and sends what is missing. `JobFailed` says
-        why a file could not be parsed.
+        `file` is a path, or a file that is open for bytes. `parser` is that of its name (`.csv`, `.parquet`, `.h5`, …,
+        each also with `.gz` or `.zst`), else `blob`, which keeps it as it is. It is sent in parts of `part_size` bytes,
+        `parallel` at the same time, each with its digest; a lost part is sent again. `progress` is called as parts
+        arrive, from one thread at a time. `options` are the parser's, such as `delimiter=";"` of `csv`. An error of the
+        way there has the id of the upload as `upload`: `resume` goes on with it and sends what is missing. `JobFailed`
+        says why a file could not be parsed.
         """
         wanted = Wanted(model, aid, parser, is_input, options)
         sending = Sending(part_size, parallel, progress, resume, wait)

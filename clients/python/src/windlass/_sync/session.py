@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 
 from .._core import sessions, video
 from .._core.api import Api
+from .._core.host_paths import HostPaths
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
 from .._core.transport import drive
 from .._core.write_file import write_file
@@ -19,6 +20,7 @@ class Session:
     def __init__(self, api: Api, sid: str, *, banner: Optional[str] = None) -> None:
         self._api = api
         self.sid = sid
+        self._paths = HostPaths(api, sid)
         #: What the host showed at the login, if anything.
         self.banner = banner
 
@@ -98,13 +100,17 @@ class Session:
         name: Optional[str] = None,
         **options: Any,
     ) -> Video:
-        """Starts making a video of frames on the host, whose absolute paths `images` are, in order.
+        """Starts making a video of frames on the host, whose paths `images` are, in order.
 
         `media_type` is `video/mp4` or `video/webm`. With `project` and `key` it is stored in that project's cache
         when it is ready. `options` are others that the service knows.
         """
         options.update(fps=fps, width=width, quality=quality, encode=encode, label=label)
         options.update(project=project, key=key, name=name)
+        if images is not None:
+            images = [drive(self._paths.resolve(image)) for image in images]
+        if isinstance(options.get("pattern"), str):
+            options["pattern"] = drive(self._paths.resolve(options["pattern"]))
         return Video(self._api, self.sid, drive(video.start_video(self._api, self.sid, images, media_type, options)))
 
     def batch(
@@ -136,12 +142,12 @@ class Session:
         return Run(self._api, drive(sessions.start_batch(self._api, self.sid, request)))
 
     def browse(self, path: str) -> List[Entry]:
-        """The entries of a folder on the host, by its absolute path."""
-        return drive(sessions.list_folder(self._api, self.sid, path))
+        """The entries of a folder on the host; a relative path, or `~/…`, is in the home, here and below."""
+        return drive(sessions.list_folder(self._api, self.sid, drive(self._paths.resolve(path))))
 
     def read_file(self, path: str) -> bytes:
-        """A file on the host, by its absolute path."""
-        return drive(sessions.read_file(self._api, self.sid, path))
+        """A file on the host."""
+        return drive(sessions.read_file(self._api, self.sid, drive(self._paths.resolve(path))))
 
     def write_file(
         self,
@@ -159,4 +165,5 @@ class Session:
         all of it is through, it is sent in pieces, which a command on the host joins; with `exclusive` it is not.
         """
         content = data.encode() if isinstance(data, str) else data
-        return drive(write_file(self._api, self.sid, path, content, mode=mode, parents=parents, exclusive=exclusive))
+        found = drive(self._paths.resolve(path))
+        return drive(write_file(self._api, self.sid, found, content, mode=mode, parents=parents, exclusive=exclusive))

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional, Sequence
+from typing import TYPE_CHECKING, Optional
 
 from .._core import table
 from .._core.api import Api
+from .._core.table import Texts
 from .._core.transport import drive
 from ..records import Rows, TableInfo
 
@@ -33,9 +34,9 @@ class Table:
         offset: int = 0,
         limit: int = 100,
         *,
-        columns: Optional[Sequence[str]] = None,
-        sort: Optional[Sequence[str]] = None,
-        where: Sequence[str] = (),
+        columns: Optional[Texts] = None,
+        sort: Optional[Texts] = None,
+        where: Texts = (),
     ) -> Rows:
         """A page of at most 10,000 rows. `sort` are columns, with a minus for descending."""
         query = {**table.to_query(columns, sort, where), "offset": offset, "limit": limit}
@@ -44,9 +45,9 @@ class Table:
     def to_arrow(
         self,
         *,
-        columns: Optional[Sequence[str]] = None,
-        sort: Optional[Sequence[str]] = None,
-        where: Sequence[str] = (),
+        columns: Optional[Texts] = None,
+        sort: Optional[Texts] = None,
+        where: Texts = (),
     ) -> pyarrow.Table:
         """The whole table, or what is chosen of it, with the types of its columns. Needs pyarrow."""
         return drive(table.fetch_table(self._api, self._path, columns=columns, sort=sort, where=where))
@@ -54,9 +55,9 @@ class Table:
     def to_pandas(
         self,
         *,
-        columns: Optional[Sequence[str]] = None,
-        sort: Optional[Sequence[str]] = None,
-        where: Sequence[str] = (),
+        columns: Optional[Texts] = None,
+        sort: Optional[Texts] = None,
+        where: Texts = (),
     ) -> pandas.DataFrame:
         """`to_arrow()` as a DataFrame. Needs pandas and pyarrow: `pip install "windlass[pandas]"`."""
         return table.to_frame(self.to_arrow(columns=columns, sort=sort, where=where))

@@ -1,0 +1,24 @@
+import { basename } from 'node:path';
+import { findParserOf, type ParserName } from '../../shared/uploads/parsers.ts';
+import { CommandError } from '../command-error.ts';
+
+/** The parser of files with these names, as the client in Python takes it: `blob` keeps those of other names. */
+export function findDefaultParser(paths: string[]): ParserName {
+  const [first = '', ...others] = paths;
+  const parser = parserOf(first);
+  for (const other of others)
+    if (parserOf(other) !== parser)
+      throw new CommandError(
+        `${first} is read by the parser ${parser}, and ${other} by ${parserOf(other)}.`,
+        { hint: 'Give --parser NAME for all, or upload them one by one.' },
+      );
+  return parser;
+}
+
+/** A text that is sent into a model is one of measurements; one of an archive may be anything. */
+const TEXT = /\.txt(?:\.(?:gz|zst))?$/i;
+
+function parserOf(path: string): ParserName {
+  const name = basename(path);
+  return findParserOf(name) ?? (TEXT.test(name) ? 'csv' : 'blob');
+}

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import re
+from typing import Optional
+
+from .api import Api
+from .host_scripts import find_home
+
+
+class HostPaths:
+    """Paths on a session's host as a command reads them there: a relative one, or with `~/`, is in the home."""
+
+    def __init__(self, api: Api, sid: str) -> None:
+        self._api = api
+        self._sid = sid
+        self._home: Optional[str] = None
+
+    async def resolve(self, path: str) -> str:
+        """The absolute path."""
+        if path.startswith("/"):
+            return path
+        if not path:
+            raise ValueError("The path is empty: '~' is the home.")
+        if self._home is None:
+            self._home = await find_home(self._api, self._sid)
+        below = re.sub(r"^~(/+|$)", "", path)
+        return f"{self._home.rstrip('/')}/{below}" if below else self._home
