@@ -35,6 +35,16 @@ export const API_METRICS = {
     labels: ['queue'],
     help: 'Age of the oldest job that could be claimed now; 0 when none waits.',
   },
+  windlass_queue_stuck: {
+    type: 'gauge',
+    labels: ['queue'],
+    help: '1 when work has waited for 30 s and no worker takes jobs of the queue, as `work` of /readyz tells; else 0.',
+  },
+  windlass_jobs_not_understood: {
+    type: 'gauge',
+    labels: ['kind'],
+    help: 'Jobs that wait for a worker of a newer release; absent when none does.',
+  },
   windlass_jobs_running: {
     type: 'gauge',
     labels: ['kind'],
@@ -48,7 +58,7 @@ export const API_METRICS = {
   windlass_worker_slots: {
     type: 'gauge',
     labels: ['queue'],
-    help: 'Jobs that the live workers can run at once.',
+    help: 'Jobs that the live workers can run at once, without those that are draining.',
   },
   windlass_storage_free_bytes: {
     type: 'gauge',

@@ -22,6 +22,7 @@ import { waitFor } from '../harness/wait-for.ts';
 type Readiness = {
   ready: boolean;
   checks: Record<'database' | 'objects' | 'queue' | 'work', string | null>;
+  degraded: string[];
   workers: number | null;
 };
 
@@ -196,11 +197,12 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
     for (const line of about) expect(line).toMatchObject({ requestId, job: job.id });
   });
 
-  test('work that nobody does makes it unready, and names the queue; work that may not be done yet does not', async () => {
+  test('work that nobody does degrades it, and names the queue; work that may not be done yet does not', async () => {
     expect(await ready()).toMatchObject({
       status: 200,
       ready: true,
       checks: { database: null, objects: null, queue: null, work: null },
+      degraded: [],
       workers: expect.any(Number),
     });
     stack.kill('windlass-worker', 'SIGSTOP');
@@ -214,13 +216,14 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
         { what: 'the work to count as stuck', timeoutMs: 60_000, intervalMs: 500 },
       );
       expect(stuck).toMatchObject({
-        status: 503,
-        ready: false,
+        status: 200,
+        ready: true,
         checks: {
           database: null,
           objects: null,
-          work: expect.stringMatching(/remote, 1 job, for 3\d s, no worker is alive/),
+          work: expect.stringMatching(/remote, 1 job, for 3\d s, no worker takes its jobs/),
         },
+        degraded: [stuck.checks.work],
         workers: 0,
       });
       const samples = await readMetrics(client);
@@ -229,20 +232,36 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
         sum(samples, 'windlass_queue_oldest_waiting_seconds', { queue: 'remote' }),
       ).toBeGreaterThan(30);
       expect(sum(samples, 'windlass_workers_alive')).toBe(0);
+      expect(sum(samples, 'windlass_queue_stuck', { queue: 'remote' })).toBe(1);
+      expect(sum(samples, 'windlass_queue_stuck')).toBe(1);
 
       await rows`update jobs set not_before = now() + interval '1 hour' where id = ${job.id}`;
-      expect(await ready()).toMatchObject({ status: 200, ready: true, workers: 0 });
+      expect(await ready()).toMatchObject({ status: 200, degraded: [], workers: 0 });
       const held = await readMetrics(client);
       expect(sum(held, 'windlass_queue_depth', { queue: 'remote' })).toBe(1);
       expect(sum(held, 'windlass_queue_oldest_waiting_seconds', { queue: 'remote' })).toBe(0);
+      expect(sum(held, 'windlass_queue_stuck')).toBe(0);
       await rows`update jobs set not_before = null where id = ${job.id}`;
-      expect(await ready()).toMatchObject({ status: 503 });
+      expect((await ready()).degraded).toHaveLength(1);
       stack.kill('windlass-worker', 'SIGCONT');
       await waitForEnd(client, job.id);
       expect(await ready()).toMatchObject({ status: 200, checks: { work: null } });
     } finally {
       stack.kill('windlass-worker', 'SIGCONT');
     }
+  });
+
+  test('the slots of a draining worker do not count', async () => {
+    const slots = async () =>
+      sum(await readMetrics(client), 'windlass_worker_slots', { queue: 'remote' });
+    const before = await slots();
+    await rows`update workers set draining = true where slots ? 'remote'`;
+    try {
+      expect(await slots()).toBe(0);
+    } finally {
+      await rows`update workers set draining = false`;
+    }
+    expect(await slots()).toBe(before);
   });
 });
 
@@ -282,7 +301,7 @@ describe('a database that hangs', () => {
             queue: 'The queue cannot be reached; work is accepted and waits.',
             work: null,
           },
-          degraded: [],
+          degraded: ['The queue cannot be reached; work is accepted and waits.'],
           workers: null,
         });
       }
