@@ -16,8 +16,8 @@ interface Metric {
 export const API_METRICS = {
   windlass_http_requests_total: {
     type: 'counter',
-    labels: ['method', 'route', 'status'],
-    help: 'Requests answered, by method, route pattern (none: no route) and class of status (2xx).',
+    labels: ['method', 'route', 'status', 'code'],
+    help: 'Requests answered, by method, route pattern (none: no route), class of status (2xx) and, of 5xx, code of the problem.',
   },
   windlass_http_request_duration_seconds: {
     type: 'histogram',
@@ -100,6 +100,11 @@ export const WORKER_METRICS = {
     type: 'counter',
     labels: [],
     help: 'Jobs of workers with expired leases that this one reclaimed as the dispatcher.',
+  },
+  windlass_host_connection_failures_total: {
+    type: 'counter',
+    labels: ['host'],
+    help: 'Failed tries of this worker to connect to a host; refused logins do not count.',
   },
   windlass_worker_last_taken_timestamp_seconds: {
     type: 'gauge',
