@@ -1,11 +1,13 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { findFreePort } from '../../servers/free-port.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { API_METRICS, WORKER_METRICS } from '../../shared/process/metrics.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { openStackDatabase } from '../harness/databases/database.ts';
 import {
+  addHost,
   holderOf,
   type Job,
   launchAsync,
@@ -262,6 +264,37 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
       await rows`update workers set draining = false`;
     }
     expect(await slots()).toBe(before);
+  });
+
+  test('a host that is away is counted by its code and its name, and told with both', async () => {
+    const port = await findFreePort();
+    await addHost(client, sshd, { name: 'away', port });
+    const code = 'remote_connection_failed';
+    const body = { hostname: 'away', username: sshd.username, privateKey: sshd.privateKey };
+    const answer = await client.fetch('/api/remotes', {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    const { detail } = await expectProblem(answer, 500, code);
+    const samples = await waitFor(
+      async () => {
+        const found = await readMetrics(client);
+        return sum(found, 'windlass_host_connection_failures_total', { host: 'away' }) > 0
+          ? found
+          : undefined;
+      },
+      { what: 'the worker to tell of the host' },
+    );
+    const counted = (label: string) =>
+      sum(samples, 'windlass_http_requests_total', { status: '5xx', code: label });
+    expect([counted(code), counted('internal'), counted('unavailable')]).toEqual([1, 0, 0]);
+    const lines = logLines(stack);
+    expect(lines).toContainEqual(
+      expect.objectContaining({ msg: 'request', status: 500, code, detail }),
+    );
+    expect(lines).toContainEqual(
+      expect.objectContaining({ msg: 'job failed', code, owner: 'admin', host: 'away' }),
+    );
   });
 });
 
