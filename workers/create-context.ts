@@ -12,7 +12,7 @@ export function createContext(service: ServiceContext): WorkerContext {
   const id = newWorkerId();
   const metrics = new WorkerMetrics();
   const sessions = new SessionPool({
-    ...{ id, config, database, notifications, log },
+    ...{ id, config, database, notifications, log, metrics },
     onAgentConnection: session => finishedRuns.removeOnConnection(session),
     isNeeded: sid => finishedRuns.hasGathered(sid),
   });

@@ -5,12 +5,16 @@ import { ERRORS, type WindlassError } from '../../shared/errors/errors.ts';
 /** Headers of the representation that was about to be sent; an error must not have them. */
 const REPRESENTATION_HEADERS = ['ETag', 'Last-Modified', 'Content-Disposition'];
 
-/** Answers with a problem document (RFC 9457) and repeats detail and hint as headers. */
+/**
+ * Answers with a problem document (RFC 9457) and repeats detail and hint as headers. Log and metrics read
+ * `res.locals.problem`.
+ */
 export function sendProblem(
   res: Response,
   error: WindlassError,
   type = 'application/problem+json',
 ): void {
+  res.locals.problem = error;
   for (const name of REPRESENTATION_HEADERS) res.removeHeader(name);
   res.status(error.status).set(error.headers).set('X-Service-Message', headerText(error.message));
   // A status of a protocol's own, such as 460 of tus, has no reason phrase in Node.

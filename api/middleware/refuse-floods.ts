@@ -51,7 +51,11 @@ export function refuseFloods(app: Express, context: Context): RequestListener {
     const { method = '', url = '' } = req;
     log.debug({ requestId, method, path: url.split('?')[0], status: 429 }, 'request');
     const ms = performance.now() - began;
-    metrics.recordRequest({ method, originalUrl: url, route: undefined }, 429, ms / 1_000);
+    metrics.recordRequest(
+      { method, originalUrl: url, route: undefined },
+      { status: 429 },
+      ms / 1_000,
+    );
   };
 
   /** http/message-classes.ts gives each request Express's prototype, which knows the proxies to trust. */

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { collectDefaultMetrics, type Registry } from 'prom-client';
+import type { ErrorCode } from '../../shared/errors/errors.ts';
 import { API_METRICS, createMetrics } from '../../shared/process/metrics.ts';
 
 /** prom-client's default of 10 ms would wake an idle process a hundred times a second. */
@@ -11,6 +12,8 @@ const WITHOUT_ROUTE: [RegExp, string][] = [
   [/^(\/api)?\/events(?![^/?])/, '/events/*event'],
 ];
 
+/** `code`: of the problem, where the answer is 5xx. */
+type Answered = { status: number; code?: ErrorCode | undefined };
 type RoutedRequest = Pick<Request, 'method' | 'originalUrl' | 'route'>;
 
 /** The metrics of this API process, with prom-client's default ones. */
@@ -25,13 +28,13 @@ export class ApiMetrics {
     collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_RESOLUTION_MS });
   }
 
-  recordRequest(req: RoutedRequest, status: number, seconds: number): void {
+  recordRequest(req: RoutedRequest, { status, code }: Answered, seconds: number): void {
     const labels = {
       method: METHODS.has(req.method) ? req.method : 'other',
       route: routeOf(req),
       status: `${Math.floor(status / 100)}xx`,
     };
-    this.#metrics.windlass_http_requests_total.inc(labels);
+    this.#metrics.windlass_http_requests_total.inc({ ...labels, code: code ?? '' });
     this.#metrics.windlass_http_request_duration_seconds.observe(labels, seconds);
   }
 

@@ -3,8 +3,10 @@ import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue } fro
 import { z } from 'zod';
 import { workers } from '../../shared/database/schema.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
+import { readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
 import type { ApiContext } from '../context.ts';
 import { readQueueStates } from './queue-state.ts';
+import { findStuck } from './stuck-queues.ts';
 
 /** The metrics in a worker's heartbeat, from prom-client of this or another version. */
 const reported = z.array(
@@ -25,24 +27,30 @@ const reported = z.array(
 
 type Report = MetricObjectWithValues<MetricValue<string>>;
 
-/** All metrics for Prometheus: of the queues, of the workers alive, and of this process. Takes two queries. */
+/** All metrics for Prometheus: of the queues, of the workers alive, and of this process. */
 export async function collectMetrics({
   database: { db },
   metrics,
   freeSpace,
 }: Pick<ApiContext, 'database' | 'metrics' | 'freeSpace'>): Promise<string> {
-  const [queues, alive, free] = await Promise.all([
+  const [queues, newer, alive, free] = await Promise.all([
     readQueueStates(db),
+    readNotUnderstood(db),
     db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(sql.raw(IS_ALIVE)),
     freeSpace.read().catch(() => undefined),
   ]);
+  const stuck = await findStuck(db, queues);
   const { gauges } = metrics;
   gauges.windlass_workers_alive.set(alive.length);
   if (free === undefined) gauges.windlass_storage_free_bytes.remove();
   else gauges.windlass_storage_free_bytes.set(free);
-  // Without a reset a kind that no longer runs would keep its last value.
+  // Without a reset a kind that no longer runs, or waits, would keep its last value.
   gauges.windlass_jobs_running.reset();
-  for (const { queue, depth, oldestSeconds, running, slots } of queues) {
+  gauges.windlass_jobs_not_understood.reset();
+  for (const { kind, jobs } of newer) gauges.windlass_jobs_not_understood.inc({ kind }, jobs);
+  for (const state of queues) {
+    const { queue, depth, oldestSeconds, running, slots } = state;
+    gauges.windlass_queue_stuck.set({ queue }, stuck.includes(state) ? 1 : 0);
     gauges.windlass_queue_depth.set({ queue }, depth);
     gauges.windlass_queue_oldest_waiting_seconds.set({ queue }, oldestSeconds);
     gauges.windlass_worker_slots.set({ queue }, slots);

@@ -18,7 +18,7 @@ export interface QueueState {
   oldestSeconds: number;
   /** Leased jobs, by kind. */
   running: Record<string, number>;
-  /** Slots of the workers alive. */
+  /** Slots of the workers that are alive and take jobs. */
   slots: number;
 }
 
@@ -34,7 +34,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
     select q.queue,
       w.depth, w.due, w.oldest as "oldestSeconds",
       coalesce(r.running, '{}') as running,
-      (select coalesce(sum((slots->>q.queue)::int), 0)::int from workers where ${sql.raw(IS_ALIVE)}) as slots
+      (select coalesce(sum((slots->>q.queue)::int), 0)::int from workers where not draining and ${sql.raw(IS_ALIVE)}) as slots
     from unnest(string_to_array(${QUEUES.join(',')}, ',')) as q(queue)
     cross join lateral (
       select count(*)::int as depth, count(*) filter (where since <= now())::int as due,

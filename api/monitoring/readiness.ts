@@ -7,23 +7,25 @@ import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-ve
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
-import { type QueueState, readLastClaims, readQueueStates } from './queue-state.ts';
+import { readQueueStates } from './queue-state.ts';
+import { describeStuck, findStuck, STUCK_SECONDS } from './stuck-queues.ts';
 
 /** Time limit of each check; a dependency that does not answer within it counts as unreachable. */
 const DEADLINE_MS = 2_000;
-/** Seconds after which work that waits while its queue makes no progress is stuck. */
-const STUCK_SECONDS = 30;
 
 interface Readiness {
   ready: boolean;
-  /** Null, or the problem in one line. The queue may be unreachable: work is accepted without it. */
+  /**
+   * Null, or the problem in one line. Without the queue, or a worker, work is accepted and waits: that degrades the
+   * service, and no other process could serve the request better.
+   */
   checks: {
     database: string | null;
     objects: string | null;
     queue: string | null;
     work: string | null;
   };
-  /** What works in part: the service can serve. */
+  /** What works in part, these two checks too: the service can serve. */
   degraded: string[];
   /** Workers alive; null when the database cannot be reached. */
   workers: number | null;
@@ -33,7 +35,7 @@ interface Readiness {
 export class ReadinessCheck {
   readonly #api: ApiContext;
   readonly #pending = new Map<string, Promise<unknown>>();
-  /** Start of this process: after a full outage the workers need time to start, too. */
+  /** Start of this process. */
   readonly #began = performance.now();
 
   constructor(api: ApiContext) {
@@ -48,7 +50,7 @@ export class ReadinessCheck {
       // Apart: it needs the database, too, and what is not known is no problem of the objects.
       this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
       this.#ask('queue', () => this.#api.queues.check()),
-      this.#ask('work', () => findStuck(db, (performance.now() - this.#began) / 1_000)),
+      this.#ask('work', () => readStuck(db, (performance.now() - this.#began) / 1_000)),
       this.#ask('waiting', () => readNotUnderstood(db)),
       this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
     ]);
@@ -59,11 +61,12 @@ export class ReadinessCheck {
       // Unknown without the database.
       work: work.value ?? null,
     };
-    const isReady = !checks.database && !checks.objects && !checks.work;
+    const isReady = !checks.database && !checks.objects;
     return {
       ready: isReady && !this.#api.stopping.aborted,
       checks,
       degraded: [
+        ...[checks.queue, checks.work].filter(problem => problem !== null),
         ...(waiting.value ?? []).map(kind => `${describeWaiting(kind)}.`),
         ...(shortage.value ? [shortage.value] : []),
       ],
@@ -115,21 +118,8 @@ async function countWorkers(db: Db): Promise<number> {
   return row?.n ?? 0;
 }
 
-/**
- * Names the stuck queues: work has been due for 30 s, no job of the queue is leased, and none was claimed since. Full
- * slots, jobs with a future `not_before`, and a lack of workers without work are not stuck.
- */
-async function findStuck(db: Db, upSeconds: number): Promise<string | null> {
-  if (upSeconds < STUCK_SECONDS) return null;
-  const suspects = (await readQueueStates(db)).filter(isSuspect);
-  if (suspects.length === 0) return null;
-  const taken = await readLastClaims(db);
-  const stuck = suspects.filter(({ queue }) => (taken.get(queue) ?? Infinity) > STUCK_SECONDS);
-  return stuck.length > 0 ? `Work waits and is not done: ${stuck.map(describe).join('; ')}.` : null;
+/** After a full outage the workers need time to start, as this process did. */
+async function readStuck(db: Db, upSeconds: number): Promise<string | undefined> {
+  if (upSeconds < STUCK_SECONDS) return undefined;
+  return describeStuck(await findStuck(db, await readQueueStates(db)));
 }
-
-const isSuspect = ({ oldestSeconds, running }: QueueState) =>
-  oldestSeconds > STUCK_SECONDS && Object.keys(running).length === 0;
-
-const describe = ({ queue, due, oldestSeconds, slots }: QueueState) =>
-  `${queue}, ${due} ${due === 1 ? 'job' : 'jobs'}, for ${Math.round(oldestSeconds)} s, ${slots === 0 ? 'no worker is alive' : `with ${slots} slots of workers alive`}`;

@@ -69,7 +69,8 @@ export default routes('public', (router, api) => {
       id: 'checkReadiness',
       topic: 'operations',
       summary: 'Whether the service can serve, and what is away',
-      details: 'What requests need answers, and the work that they started is being done.',
+      details:
+        'Ready: what requests need answers. `degraded` names what works in part, such as work that no worker does.',
       for: 'everyone',
       answers: {
         200: { means: 'Ready.', json: readinessRecord },

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { ERRORS } from '../errors/errors.ts';
 import { API_METRICS, createMetrics, WORKER_METRICS } from './metrics.ts';
 
 const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
@@ -20,12 +21,23 @@ test('docs/alerts.yml asks for metrics and labels that there are', () => {
     ...API_METRICS,
     ...WORKER_METRICS,
   };
-  const asked = [...rules.matchAll(/\b(windlass_\w+)(?:\{(\w+)=)?/g)];
+  const asked = [...rules.matchAll(/\b(windlass_\w+?)(?:_count)?\b(?:\{(\w+)=)?/g)];
   expect(asked.length).toBeGreaterThan(5);
   for (const [, name = '', label] of asked) {
     expect(Object.keys(tables)).toContain(name);
     if (label) expect(tables[name]?.labels).toContain(label);
   }
+});
+
+test('docs/alerts.yml gives each rule a severity, and calls no host or limit a fault of the service', () => {
+  const rules = readFileSync(new URL('../../docs/alerts.yml', import.meta.url), 'utf8')
+    .split(/^ +- alert: /m)
+    .slice(1);
+  for (const rule of rules) expect(rule).toMatch(/labels: \{ severity: (critical|warning) \}/);
+  const [faults = ''] = rules.filter(rule => rule.startsWith('WindlassServerErrors'));
+  const codes = /code=~"([\w|]+)"/.exec(faults)?.[1]?.split('|') ?? [];
+  expect(codes).toEqual(['internal', 'unavailable', 'worker_lost']);
+  for (const code of codes) expect(Object.keys(ERRORS)).toContain(code);
 });
 
 test('makes working metrics from a table', async () => {

@@ -16,8 +16,8 @@ interface Metric {
 export const API_METRICS = {
   windlass_http_requests_total: {
     type: 'counter',
-    labels: ['method', 'route', 'status'],
-    help: 'Requests answered, by method, route pattern (none: no route) and class of status (2xx).',
+    labels: ['method', 'route', 'status', 'code'],
+    help: 'Requests answered, by method, route pattern (none: no route), class of status (2xx) and, of 5xx, code of the problem.',
   },
   windlass_http_request_duration_seconds: {
     type: 'histogram',
@@ -35,6 +35,16 @@ export const API_METRICS = {
     labels: ['queue'],
     help: 'Age of the oldest job that could be claimed now; 0 when none waits.',
   },
+  windlass_queue_stuck: {
+    type: 'gauge',
+    labels: ['queue'],
+    help: '1 when work has waited for 30 s and no worker takes jobs of the queue, as `work` of /readyz tells; else 0.',
+  },
+  windlass_jobs_not_understood: {
+    type: 'gauge',
+    labels: ['kind'],
+    help: 'Jobs that wait for a worker of a newer release; absent when none does.',
+  },
   windlass_jobs_running: {
     type: 'gauge',
     labels: ['kind'],
@@ -48,7 +58,7 @@ export const API_METRICS = {
   windlass_worker_slots: {
     type: 'gauge',
     labels: ['queue'],
-    help: 'Jobs that the live workers can run at once.',
+    help: 'Jobs that the live workers can run at once, without those that are draining.',
   },
   windlass_storage_free_bytes: {
     type: 'gauge',
@@ -90,6 +100,11 @@ export const WORKER_METRICS = {
     type: 'counter',
     labels: [],
     help: 'Jobs of workers with expired leases that this one reclaimed as the dispatcher.',
+  },
+  windlass_host_connection_failures_total: {
+    type: 'counter',
+    labels: ['host'],
+    help: 'Failed tries of this worker to connect to a host; refused logins do not count.',
   },
   windlass_worker_last_taken_timestamp_seconds: {
     type: 'gauge',

@@ -17,6 +17,7 @@ import {
   type ProcessLifecycle,
 } from './lifecycle.ts';
 import { createLog, type Logger } from './log.ts';
+import { type Dependency, watchDependencies } from './watch-dependencies.ts';
 
 /** What closing may take once nothing is in progress. */
 const CLOSE_MS = 3_000;
@@ -98,6 +99,14 @@ async function open<S extends keyof Config>(
     log,
     direct: database.direct,
   });
+  const dependencies: Dependency[] = [
+    // The direct connection is asked every 5 s anyway; a statement of the pool would keep another one open.
+    { name: 'the database', check: () => database.direct.query('select 1') },
+    { name: 'the object store', check: () => objects.check() },
+  ];
+  // Without Redis the queue is in the database.
+  if (config.REDIS_URL) dependencies.push({ name: 'the queue', check: () => queues.check() });
+  watchDependencies(dependencies, { log, stopping: life.stopping });
   onChange(secrets => renewKeys(config, { ...environment, ...secrets }));
   return {
     life,

@@ -216,6 +216,7 @@ describeUnless(missingPrograms('redis-server'), 'Bull Board without its Redis', 
       {
         ready: true,
         checks: { database: null, objects: null, queue: expect.any(String), work: null },
+        degraded: [expect.stringContaining('queue')],
       },
     ]);
 

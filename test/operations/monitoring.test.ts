@@ -1,11 +1,13 @@
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { findFreePort } from '../../servers/free-port.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { API_METRICS, WORKER_METRICS } from '../../shared/process/metrics.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import { openStackDatabase } from '../harness/databases/database.ts';
 import {
+  addHost,
   holderOf,
   type Job,
   launchAsync,
@@ -22,6 +24,7 @@ import { waitFor } from '../harness/wait-for.ts';
 type Readiness = {
   ready: boolean;
   checks: Record<'database' | 'objects' | 'queue' | 'work', string | null>;
+  degraded: string[];
   workers: number | null;
 };
 
@@ -196,11 +199,12 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
     for (const line of about) expect(line).toMatchObject({ requestId, job: job.id });
   });
 
-  test('work that nobody does makes it unready, and names the queue; work that may not be done yet does not', async () => {
+  test('work that nobody does degrades it, and names the queue; work that may not be done yet does not', async () => {
     expect(await ready()).toMatchObject({
       status: 200,
       ready: true,
       checks: { database: null, objects: null, queue: null, work: null },
+      degraded: [],
       workers: expect.any(Number),
     });
     stack.kill('windlass-worker', 'SIGSTOP');
@@ -214,13 +218,14 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
         { what: 'the work to count as stuck', timeoutMs: 60_000, intervalMs: 500 },
       );
       expect(stuck).toMatchObject({
-        status: 503,
-        ready: false,
+        status: 200,
+        ready: true,
         checks: {
           database: null,
           objects: null,
-          work: expect.stringMatching(/remote, 1 job, for 3\d s, no worker is alive/),
+          work: expect.stringMatching(/remote, 1 job, for 3\d s, no worker takes its jobs/),
         },
+        degraded: [stuck.checks.work],
         workers: 0,
       });
       const samples = await readMetrics(client);
@@ -229,20 +234,67 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
         sum(samples, 'windlass_queue_oldest_waiting_seconds', { queue: 'remote' }),
       ).toBeGreaterThan(30);
       expect(sum(samples, 'windlass_workers_alive')).toBe(0);
+      expect(sum(samples, 'windlass_queue_stuck', { queue: 'remote' })).toBe(1);
+      expect(sum(samples, 'windlass_queue_stuck')).toBe(1);
 
       await rows`update jobs set not_before = now() + interval '1 hour' where id = ${job.id}`;
-      expect(await ready()).toMatchObject({ status: 200, ready: true, workers: 0 });
+      expect(await ready()).toMatchObject({ status: 200, degraded: [], workers: 0 });
       const held = await readMetrics(client);
       expect(sum(held, 'windlass_queue_depth', { queue: 'remote' })).toBe(1);
       expect(sum(held, 'windlass_queue_oldest_waiting_seconds', { queue: 'remote' })).toBe(0);
+      expect(sum(held, 'windlass_queue_stuck')).toBe(0);
       await rows`update jobs set not_before = null where id = ${job.id}`;
-      expect(await ready()).toMatchObject({ status: 503 });
+      expect((await ready()).degraded).toHaveLength(1);
       stack.kill('windlass-worker', 'SIGCONT');
       await waitForEnd(client, job.id);
       expect(await ready()).toMatchObject({ status: 200, checks: { work: null } });
     } finally {
       stack.kill('windlass-worker', 'SIGCONT');
     }
+  });
+
+  test('the slots of a draining worker do not count', async () => {
+    const slots = async () =>
+      sum(await readMetrics(client), 'windlass_worker_slots', { queue: 'remote' });
+    const before = await slots();
+    await rows`update workers set draining = true where slots ? 'remote'`;
+    try {
+      expect(await slots()).toBe(0);
+    } finally {
+      await rows`update workers set draining = false`;
+    }
+    expect(await slots()).toBe(before);
+  });
+
+  test('a host that is away is counted by its code and its name, and told with both', async () => {
+    const port = await findFreePort();
+    await addHost(client, sshd, { name: 'away', port });
+    const code = 'remote_connection_failed';
+    const body = { hostname: 'away', username: sshd.username, privateKey: sshd.privateKey };
+    const answer = await client.fetch('/api/remotes', {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    const { detail } = await expectProblem(answer, 500, code);
+    const samples = await waitFor(
+      async () => {
+        const found = await readMetrics(client);
+        return sum(found, 'windlass_host_connection_failures_total', { host: 'away' }) > 0
+          ? found
+          : undefined;
+      },
+      { what: 'the worker to tell of the host' },
+    );
+    const counted = (label: string) =>
+      sum(samples, 'windlass_http_requests_total', { status: '5xx', code: label });
+    expect([counted(code), counted('internal'), counted('unavailable')]).toEqual([1, 0, 0]);
+    const lines = logLines(stack);
+    expect(lines).toContainEqual(
+      expect.objectContaining({ msg: 'request', status: 500, code, detail }),
+    );
+    expect(lines).toContainEqual(
+      expect.objectContaining({ msg: 'job failed', code, owner: 'admin', host: 'away' }),
+    );
   });
 });
 
@@ -282,7 +334,7 @@ describe('a database that hangs', () => {
             queue: 'The queue cannot be reached; work is accepted and waits.',
             work: null,
           },
-          degraded: [],
+          degraded: ['The queue cannot be reached; work is accepted and waits.'],
           workers: null,
         });
       }

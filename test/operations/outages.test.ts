@@ -125,6 +125,16 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
     ]);
   }
 
+  /** Level and text of the lines that this process told of one of its dependencies, at the default level of the log. */
+  const toldOf = (dependency: string, name: string) =>
+    stack
+      .log()
+      .split('\n')
+      .filter(line => line.startsWith('{') && line.includes(`"dependency":"${dependency}"`))
+      .map(line => JSON.parse(line) as { name: string; level: number; msg: string })
+      .filter(line => line.name === name)
+      .map(({ level, msg }) => [level, msg]);
+
   async function expectReady(): Promise<void> {
     await waitFor(async () => (await soon('/readyz')).status === 200, {
       what: 'the service to be ready',
@@ -233,6 +243,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
     );
     await redis.down();
     putRight = () => redis.up();
+    const processes = ['api', 'windlass-worker'];
     const jobs = [];
     for (let i = 0; i < 5; i++) jobs.push(await launchAsync(client, sid, `echo ${i}`));
     const video = await makeVideo('worker');
@@ -247,6 +258,9 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       { what: 'the queue to be named as away' },
     );
     expect(await waitForEnd(client, running.id)).toMatchObject({ state: 'succeeded' });
+    const away = [40, 'the queue is away'];
+    for (const name of processes)
+      await waitFor(() => toldOf('the queue', name).length > 0, { what: `${name} to tell of it` });
     putRight = () => {};
     await redis.up();
     const ended = await Promise.all(jobs.map(({ id }) => waitForEnd(client, id, RECOVERED_MS)));
@@ -255,6 +269,16 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       expect(String(await readOutput(client, id))).toBe(`${i}\n`);
     await waitForVideo(video, RECOVERED_MS);
     await expectReady();
+    const back = [30, 'the queue is back'];
+    for (const name of processes) {
+      await waitFor(() => toldOf('the queue', name).some(([level]) => level === 30), {
+        what: `${name} to tell that it is back`,
+      });
+      // Once for each process of the name, not for each failure.
+      const told = toldOf('the queue', name);
+      expect(told.length).toBeLessThanOrEqual(name === 'api' ? 2 : 4);
+      expect(told).toEqual(expect.arrayContaining([away, back]));
+    }
     expect(pids()).toEqual(before);
   });
 });

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
@@ -59,7 +60,7 @@ export async function pollBatchHosts(
   const { database, stopping, log, id } = context;
   while (!stopping.aborted) {
     const taken = await takePolls(database.db, id).catch((err: unknown) => {
-      log.debug({ err }, 'hosts with batch jobs could not be polled');
+      log[failureLevel(err)]({ err }, 'hosts with batch jobs could not be polled');
       return [];
     });
     for (const poll of taken)

@@ -105,7 +105,10 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   return { entries: rows.map(toQueueEntry), wants: isLeft ? wants : 'none' };
 }
 
-/** Dispatches jobs again, under the next epoch, that were dispatched, not claimed, and lost by the queue. */
+/**
+ * Dispatches jobs again, under the next epoch, that were dispatched, not claimed, and lost by the queue. Throws while the
+ * queue is away: what it has lost is not known then.
+ */
 export async function redispatchUnclaimed(context: Context, queue: QueueName): Promise<void> {
   const { db } = context.database;
   const isOverdue = and(
@@ -128,7 +131,7 @@ export async function redispatchUnclaimed(context: Context, queue: QueueName): P
     .where(isOverdue)
     .limit(MAX_UNCLAIMED);
   if (unclaimed.length === 0) return;
-  const missing = await context.queues.missing(queue, unclaimed).catch(() => [] as QueueEntry[]);
+  const missing = await context.queues.missing(queue, unclaimed);
   const found = unclaimed.filter(entry => !missing.includes(entry));
   // Those in the queue are looked up again in another 15 s.
   await setDispatched(found, sql`now()`);

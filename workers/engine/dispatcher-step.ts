@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import type { Logger } from '../../shared/process/log.ts';
 
 /** A round waits this long for a step and then goes on. Normally all steps share one connection. */
@@ -14,6 +15,8 @@ export class DispatcherStep<T = unknown> {
   #began = 0;
   #isClosed = false;
   #soon: NodeJS.Timeout | undefined;
+  /** What it failed with the last time, if it did: told once, not every second. */
+  #failure: string | undefined;
   /** Of the last time; undefined where it failed. */
   result: T | undefined;
   running: Promise<void> | undefined;
@@ -59,8 +62,12 @@ export class DispatcherStep<T = unknown> {
     this.result = undefined;
     try {
       this.result = await this.#run();
+      this.#failure = undefined;
     } catch (err) {
-      this.#log.warn({ err, step: this.#name }, 'a step of the dispatcher failed');
+      const failure = String(err);
+      const level = failure === this.#failure ? 'debug' : failureLevel(err);
+      this.#failure = failure;
+      this.#log[level]({ err, step: this.#name }, 'a step of the dispatcher failed');
     } finally {
       this.running = undefined;
     }

@@ -1,11 +1,11 @@
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { SILENT_TICKS, SilentWorkers } from './expired-leases.ts';
-import { failureLevel } from './failure-level.ts';
 import { warnOfNotUnderstood } from './newer-payloads.ts';
 
 const TICK_MS = 1_000;

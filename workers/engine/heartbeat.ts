@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { eq, sql } from 'drizzle-orm';
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import { workers } from '../../shared/database/schema.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
@@ -50,7 +51,7 @@ export async function startHeartbeat(
 
   const tryBeat = () =>
     void beat().catch((error: unknown) =>
-      context.log.warn({ err: error }, 'a heartbeat could not be written'),
+      context.log[failureLevel(error)]({ err: error }, 'a heartbeat could not be written'),
     );
 
   await beat();

@@ -1,4 +1,5 @@
 import type { Database } from '../../shared/database/connect.ts';
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { isJobKind, jobDefinition } from '../../shared/jobs/catalog.ts';
@@ -139,11 +140,14 @@ export class LeaseRenewer {
       }
     } catch (error) {
       // While the database is away nobody else can take a lease either; the next renewal tries again.
-      this.#context.log.warn({ err: error }, 'leases could not be renewed');
+      this.#context.log[failureLevel(error)]({ err: error }, 'leases could not be renewed');
     }
     for (const claim of this.#abandoned.values())
       await this.#writeAbandoned(claim).catch((error: unknown) =>
-        this.#context.log.warn({ err: error, job: claim.id }, 'a claim could not be abandoned'),
+        this.#context.log[failureLevel(error)](
+          { err: error, job: claim.id },
+          'a claim could not be abandoned',
+        ),
       );
   }
 

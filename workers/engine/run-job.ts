@@ -5,6 +5,7 @@ import {
   sqlState,
   type Tx,
 } from '../../shared/database/connect.ts';
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
@@ -45,7 +46,7 @@ export async function runJob(
   const row = await worker.groups.claim(entry, claim.token).catch((error: unknown) => {
     worker.leases.abandon(claim, worker.leases.findEnded(entry.id));
     // The dispatcher looks again in 15 s.
-    worker.log.warn({ err: error, job: entry.id }, 'a job could not be claimed');
+    worker.log[failureLevel(error)]({ err: error, job: entry.id }, 'a job could not be claimed');
     return undefined;
   });
   if (!row) {
@@ -62,6 +63,8 @@ export async function runJob(
   const log = worker.log.child({
     job: row.id,
     kind: row.kind,
+    owner: row.owner,
+    host: row.host ?? undefined,
     requestId: row.requestId ?? undefined,
   });
   worker.metrics.claimed(row);

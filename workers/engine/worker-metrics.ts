@@ -41,6 +41,11 @@ export class WorkerMetrics {
     this.#counted.metrics.windlass_leases_expired_total.inc(count);
   }
 
+  /** `host` is an administrator's entry: what clients write makes no series. */
+  hostConnectionFailed(host: string): void {
+    this.#counted.metrics.windlass_host_connection_failures_total.inc({ host });
+  }
+
   /** All metrics, as the heartbeat writes them. */
   async report(): Promise<unknown> {
     const { registry, metrics } = this.#counted;

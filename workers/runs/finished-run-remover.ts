@@ -1,5 +1,6 @@
 import { and, asc, eq, gt, isNotNull, notInArray, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { Logger } from '../../shared/process/log.ts';
@@ -111,7 +112,7 @@ export class FinishedRunRemover {
       await sleep(stopping, SWEEP_MS);
       if (stopping.aborted) return;
       await this.sweep().catch((err: unknown) =>
-        this.#context.log.debug({ err }, 'the sweep of finished runs failed'),
+        this.#context.log[failureLevel(err)]({ err }, 'the sweep of finished runs failed'),
       );
     }
   }

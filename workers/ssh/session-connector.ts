@@ -14,6 +14,7 @@ import {
 import type { Config } from '../../shared/settings/config.ts';
 import { type Hops, readHopsTo } from '../../shared/ssh/hops.ts';
 import { hostChanged } from '../../shared/ssh/host-place.ts';
+import type { WorkerMetrics } from '../engine/worker-metrics.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers, describeHops } from './circuit-breaker.ts';
 import { connectWithin } from './connect-within.ts';
@@ -37,6 +38,7 @@ export interface ConnectorContext {
   config: Config;
   database: Database;
   log: Logger;
+  metrics: Pick<WorkerMetrics, 'hostConnectionFailed'>;
 }
 
 /** A session and the hops to its host. */
@@ -108,6 +110,8 @@ export class SessionConnector {
       },
     ).catch(async (error: unknown) => {
       this.#refused.record(sid, error);
+      if (error instanceof WindlassError && error.code === 'remote_connection_failed')
+        this.#context.metrics.hostConnectionFailed(session.hostname);
       if (isHostChangedError(error)) throw await this.endForChangedHost(session);
       throw error;
     });

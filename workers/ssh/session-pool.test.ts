@@ -35,6 +35,7 @@ beforeAll(async () => {
   const config = readConfig({ SEAL_PUBLIC_KEY: publicKey, SEAL_PRIVATE_KEYS: keys.privateKey });
   pool = new SessionPool({
     ...{ id: WORKER, config, database: given.database(), notifications, log },
+    metrics: { hostConnectionFailed: () => {} },
     onAgentConnection: () => {},
     isNeeded: () => false,
   });

@@ -1,3 +1,4 @@
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import { hostChanged } from '../../shared/ssh/host-place.ts';
 import type { LoginDialogue } from './login-dialogue.ts';
@@ -128,7 +129,7 @@ export class SessionPool {
   }
 
   readonly #explain = (error: unknown) =>
-    this.#context.log.debug({ err: error }, 'the session sweep failed');
+    this.#context.log[failureLevel(error)]({ err: error }, 'the session sweep failed');
 
   async #closeUnused(): Promise<void> {
     const all = this.#all();

@@ -1,6 +1,6 @@
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
-import { failureLevel } from '../engine/failure-level.ts';
 import { appendAudit, removeOldAudit } from './audit-chain.ts';
 import { CacheLimiter } from './cache-limits.ts';
 import { purgeDeletedProjects } from './deleted-projects.ts';

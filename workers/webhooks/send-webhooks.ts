@@ -1,3 +1,4 @@
+import { failureLevel } from '../../shared/database/failure-level.ts';
 import type { WebhookRow } from '../../shared/database/schema.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import { unseal } from '../../shared/secrets/secrets.ts';
@@ -38,7 +39,7 @@ export async function sendWebhooks(context: Context): Promise<void> {
       room <= 0
         ? []
         : await takeWebhooks(database.db, id, room).catch((err: unknown) => {
-            log.debug({ err }, 'webhooks could not be looked for');
+            log[failureLevel(err)]({ err }, 'webhooks could not be looked for');
             return [];
           });
     for (const webhook of taken) {

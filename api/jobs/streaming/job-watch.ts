@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Database } from '../../../shared/database/connect.ts';
+import { failureLevel } from '../../../shared/database/failure-level.ts';
 import type { Notifications } from '../../../shared/database/notifications.ts';
 import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs } from '../../../shared/database/schema.ts';
@@ -134,7 +135,10 @@ export class JobWatch {
       }
     } catch (error) {
       // The next poll reads them again.
-      this.#log.debug({ err: error }, 'jobs that clients wait for could not be read');
+      this.#log[failureLevel(error)](
+        { err: error },
+        'jobs that clients wait for could not be read',
+      );
     } finally {
       this.#reading = false;
     }

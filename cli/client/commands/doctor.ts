@@ -52,7 +52,9 @@ async function* examineReadiness({ api }: Windlass): AsyncGenerator<Finding> {
     return yield { what: 'readiness', problem: 'it does not say; see its log.' };
   for (const [name, problem] of Object.entries(readiness.checks))
     yield { what: name, problem: problem ?? undefined };
-  for (const problem of readiness.degraded) yield { what: 'a part of the service', problem };
+  const checked = Object.values(readiness.checks);
+  for (const problem of readiness.degraded.filter(one => !checked.includes(one)))
+    yield { what: 'a part of the service', problem };
   const { workers } = readiness;
   if (workers === 0)
     yield {

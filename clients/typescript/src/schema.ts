@@ -1685,7 +1685,7 @@ export interface paths {
         };
         /**
          * Whether the service can serve, and what is away
-         * @description What requests need answers, and the work that they started is being done.
+         * @description Ready: what requests need answers. `degraded` names what works in part, such as work that no worker does.
          */
         get: operations["checkReadiness"];
         put?: never;

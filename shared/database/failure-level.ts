@@ -1,4 +1,4 @@
-import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
+import { isDatabaseDown, sqlState } from './connect.ts';
 
 /**
  * The database answers, and its error is worth a warning: disk full, too many connections, statement time-out, standby.
@@ -6,8 +6,8 @@ import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 const ANSWERED = /^(53|25|57014)/;
 
 /**
- * The log level of what fails repeatedly while the database is away. The heartbeat reports that every 3 s; a night
- * without a database must not fill a disk with lines.
+ * The log level of what fails repeatedly while the database is away, which each process tells once
+ * (shared/process/watch-dependencies.ts). Anything else is a warning, such as a right that the role lacks.
  */
 export const failureLevel = (error: unknown): 'debug' | 'warn' =>
   isDatabaseDown(error) && !ANSWERED.test(sqlState(error) ?? '') ? 'debug' : 'warn';

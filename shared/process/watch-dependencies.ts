@@ -1,0 +1,57 @@
+import { sleep } from './abort.ts';
+import { withDeadline } from './deadline.ts';
+import type { Logger } from './log.ts';
+
+const EVERY_MS = 5_000;
+const DEADLINE_MS = 5_000;
+
+export interface Dependency {
+  /** In words that begin a sentence: `the database`. */
+  name: string;
+  /** Rejects while it is away. */
+  check(): Promise<unknown>;
+}
+
+/**
+ * Logs once when something that the process depends on goes away, and once when it is back. What fails for it meanwhile
+ * can then be logged at debug: a night without a database must not fill a disk with lines.
+ */
+export function watchDependencies(
+  dependencies: Dependency[],
+  { log, stopping, everyMs = EVERY_MS }: { log: Logger; stopping: AbortSignal; everyMs?: number },
+): void {
+  for (const dependency of dependencies) void watch(dependency, { log, stopping, everyMs });
+}
+
+async function watch(
+  { name, check }: Dependency,
+  { log, stopping, everyMs }: { log: Logger; stopping: AbortSignal; everyMs: number },
+): Promise<void> {
+  let awaySince: number | undefined;
+  // A check that hangs is not begun again beside itself: on files each would hold one of Node's few threads.
+  let pending: Promise<unknown> | undefined;
+  const ask = () => {
+    pending ??= Promise.resolve()
+      .then(check)
+      .finally(() => {
+        pending = undefined;
+      });
+    return pending;
+  };
+  while (!stopping.aborted) {
+    try {
+      await withDeadline({ ms: DEADLINE_MS, what: name }, ask);
+      if (awaySince !== undefined) {
+        const seconds = Math.round((performance.now() - awaySince) / 1_000);
+        log.info({ dependency: name, seconds }, `${name} is back`);
+        awaySince = undefined;
+      }
+    } catch (err) {
+      if (stopping.aborted) return;
+      const level = awaySince === undefined ? 'warn' : 'debug';
+      log[level]({ err, dependency: name }, `${name} is away`);
+      awaySince ??= performance.now();
+    }
+    await sleep(stopping, everyMs);
+  }
+}
