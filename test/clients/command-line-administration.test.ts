@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
 import { useCommandLine } from '../harness/clients/use-command-line.ts';
 import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -39,6 +40,34 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
       code: 1,
       stderr: 'windlass: Standard input has no line with the new password.\n',
     });
+  });
+
+  test('a user who alone holds projects is removed once it is said what becomes of these', async () => {
+    const mine = stack.password;
+    const make = async (name: string) => {
+      await print(['user', 'add', name, '--password-stdin'], `${mine}\na long password\n`);
+      return new Client(stack.url, name, 'a long password');
+    };
+    const heir = await make('heir');
+    const remove = ['user', 'remove', 'owner', '--password-stdin'];
+    const own = async () => {
+      const owner = await make('owner');
+      for (const name of ['one', 'other']) await owner.post('/api/projects', { name });
+    };
+    const left = async () => (await heir.get<{ items: unknown[] }>('/api/projects')).items.length;
+    await own();
+    expect(await windlass(remove, { input: mine })).toMatchObject({
+      code: 1,
+      stderr:
+        'windlass: There is no terminal to ask on. owner alone holds 2 projects, which are deleted with all data. Give --delete-projects, or --give-projects-to NAME.\n',
+    });
+    expect(await print(['user', 'list'])).toMatch(/^owner /m);
+    await print([...remove, '--give-projects-to', 'heir'], mine);
+    expect(await left()).toBe(2);
+    await own();
+    await print([...remove, '--delete-projects'], mine);
+    expect(await left()).toBe(2);
+    expect(await print(['user', 'list'])).not.toMatch(/^owner /m);
   });
 
   test('hosts are added with their keys, scanned and removed', async () => {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { collect, json, passwordStdin, wholeNumber, withExample } from '../../options.ts';
 
 /** What server administrators do, and `doctor`. */
@@ -64,12 +64,20 @@ function addUsers(users: Command): void {
   withExample(
     users
       .command('remove')
-      .description('remove a user')
+      .description('remove a user, with the projects that nobody else is in')
       .argument('<name>')
+      .option('--delete-projects', 'delete these projects without asking')
+      .addOption(
+        new Option(
+          '--give-projects-to <name>',
+          'make this user the administrator of these projects, instead of deleting them',
+        ).conflicts('deleteProjects'),
+      )
       .addOption(passwordStdin())
       .addOption(json())
       .action(async (name, options) => (await load()).removeUser(name, options)),
     'windlass user remove alice',
+    'windlass user remove alice --give-projects-to bob',
   );
 }
 
