@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { useCommandLine } from '../harness/clients/use-command-line.ts';
+import { launchAsync, openSession } from '../harness/hosts/remote.ts';
 import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
@@ -142,6 +143,32 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
     const resume = ['worker', 'resume', id, '--password-stdin'];
     expect(await printJson(resume, stack.password)).toMatchObject([{ id, draining: false }]);
     await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
+  });
+
+  test('a drain waits until the worker has no jobs, for a time', async () => {
+    const add = ['user', 'add', 'runner', '--password-stdin'];
+    await print(add, `${stack.password}\na long password\n`);
+    const client = new Client(stack.url, 'runner', 'a long password');
+    const sid = await openSession(client, sshd);
+    const { id: job } = await launchAsync(client, sid, 'sleep 600');
+    const busy = async () => {
+      const workers = await printJson(['worker', 'list']);
+      return workers.find(({ running }) => running > 0)?.id as string | undefined;
+    };
+    await waitFor(async () => (await busy()) !== undefined, { what: 'the command to run' });
+    const id = (await busy()) ?? '';
+    const drain = ['worker', 'drain', id, '--password-stdin'];
+    const late = await windlass([...drain, '--wait', '--timeout', '1'], { input: stack.password });
+    expect(late).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${id} has 1 jobs after 1 s, and takes no more.`),
+    });
+    const waiting = printJson([...drain, '--wait'], stack.password);
+    await client.delete(`/api/jobs/${job}`);
+    expect(await waiting).toMatchObject([{ id, draining: true, running: 0 }]);
+    const alone = await windlass([...drain, '--timeout', '1'], { input: stack.password });
+    expect(alone).toMatchObject({ code: 1, stderr: expect.stringContaining('--wait') });
+    await print(['worker', 'resume', id, '--password-stdin'], stack.password);
   });
 
   test('the doctor says that no worker is alive', async () => {

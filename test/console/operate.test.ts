@@ -251,7 +251,8 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     };
     const [joan, heir] = [await add('joan'), await add('heir')];
     const { id } = await joan.post<{ id: string }>('/api/projects', { name: 'left' });
-    await show('Hosts');
+    // The table is kept for half a minute.
+    await page.reload();
     await show('Users');
     await rowOf('joan').getByRole('button', { name: 'Change' }).click();
     const dialog = page.locator('dialog');

@@ -144,18 +144,26 @@ function addWorkers(workers: Command): void {
       .action(async options => (await load()).listWorkers(options)),
     'windlass worker list',
   );
-  for (const [verb, does, draining] of [
-    ['drain', 'let a worker finish what it has, and take no more work', true],
-    ['resume', 'let a drained worker take work again', false],
-  ] as const)
-    withExample(
-      workers
-        .command(verb)
-        .description(does)
-        .argument('<id>')
-        .addOption(passwordStdin())
-        .addOption(json())
-        .action(async (id, options) => (await load()).setDraining(id, draining, options)),
-      `windlass worker ${verb} ID`,
-    );
+  withExample(
+    workers
+      .command('drain')
+      .description('let a worker finish what it has, and take no more work')
+      .argument('<id>')
+      .option('--wait', 'end when it has no jobs left')
+      .option('--timeout <seconds>', 'wait at most so long, then fail', wholeNumber)
+      .addOption(passwordStdin())
+      .addOption(json())
+      .action(async (id, options) => (await load()).setDraining(id, true, options)),
+    'windlass worker drain ID --wait --timeout 600',
+  );
+  withExample(
+    workers
+      .command('resume')
+      .description('let a drained worker take work again')
+      .argument('<id>')
+      .addOption(passwordStdin())
+      .addOption(json())
+      .action(async (id, options) => (await load()).setDraining(id, false, options)),
+    'windlass worker resume ID',
+  );
 }
