@@ -1,6 +1,8 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { CommandError } from '../../command-error.ts';
 import { printDone, printRecord, printRecords } from '../../output/print-records.ts';
+import { readNewPassword, readPassword } from '../../secret-input.ts';
+import { ask } from '../../terminal.ts';
 import {
   connect,
   connectByPassword,
@@ -9,8 +11,6 @@ import {
   type PasswordOptions,
 } from '../connect.ts';
 import { readPages } from '../read-pages.ts';
-import { readNewPassword, readPassword } from '../secret-input.ts';
-import { ask } from '../terminal.ts';
 
 interface Options extends PasswordOptions {
   json?: boolean;
