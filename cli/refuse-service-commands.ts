@@ -2,7 +2,16 @@ import type { Command } from 'commander';
 import { CommandError } from './command-error.ts';
 
 /** Those that add-service-commands.ts adds, which the client must not import. */
-const SERVICE_COMMANDS = ['up', 'migrate', 'backup', 'restore', 'retention', 'audit', 'keys'];
+const SERVICE_COMMANDS = [
+  'up',
+  'migrate',
+  'backup',
+  'restore',
+  'retention',
+  'admin',
+  'audit',
+  'keys',
+];
 
 /** Refuses each command of the service, where there is none, and says where it is. */
 export function refuseServiceCommands(program: Command): void {

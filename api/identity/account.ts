@@ -22,11 +22,12 @@ export async function findAccount(db: Db, username: string): Promise<Account> {
   return row;
 }
 
-/** What is stored is seen in a record, and is nothing that a write of the record could undo. */
-export const accountTag = (row: Account) => versionTag(row, `.${row.stored}`);
+/** What is counted is seen in a record, and is nothing that a write of the record could undo. */
+export const accountTag = (row: Account, ...counted: number[]) =>
+  versionTag(row, [row.stored, ...counted].map(number => `.${number}`).join(''));
 
 export const checkUserVersion = (req: Request, row: UserRecord) =>
-  checkIfMatch(req, versionTag(row), tags => tags.replace(/\.\d+"/g, '"'));
+  checkIfMatch(req, versionTag(row), tags => tags.replace(/(\.\d+)+"/g, '"'));
 
 export const unknownUser = (username: string) =>
   notFound(`there is no user ${username}.`, 'GET /api/users lists them.');

@@ -63,19 +63,20 @@ export function assertStillAdministrator(
 }
 
 /**
- * Locks the rows of a user and of the administrator who asks, who must still be one: so one is left even where two
- * remove each other at once. Sorted against deadlocks. Throws `not_found`.
+ * Locks the rows of a user, perhaps of another one too, and of the administrator who asks, who must still be one: so one
+ * is left even where two remove each other at once. Sorted against deadlocks. Throws `not_found`.
  */
 export async function lockWithAdministrator(
   tx: Tx,
   res: Response,
   name: string,
+  other = name,
 ): Promise<UserRecord> {
   const me = currentUser(res);
   const rows = await tx
     .select(USER_COLUMNS)
     .from(users)
-    .where(inArray(users.username, [me.username, name]))
+    .where(inArray(users.username, [me.username, name, other]))
     .orderBy(asc(users.username))
     .for('update');
   assertStillAdministrator(

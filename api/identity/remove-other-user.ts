@@ -1,9 +1,11 @@
-import { eq } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import type { UserRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
+import { rowExists } from '../../shared/database/row-exists.ts';
 import { users } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
+import { invalidInput } from '../http/validate.ts';
 import { changedMeanwhile, checkUserVersion, notOnYourself } from './account.ts';
 import { auditOf } from './audit.ts';
 import { currentUser } from './current-user.ts';
@@ -16,24 +18,26 @@ interface Removal {
   req: Request;
   res: Response;
   username: string;
+  /** Who gets the projects in which the user alone has a role. Undefined: they are deleted. */
+  heir: string | undefined;
   nobody: string;
 }
 
-/** Removes a user for an administrator, who cannot be that user. Throws `not_found` and `conflict`. */
+/** Removes a user for an administrator, who cannot be that user. Throws `not_found`, `conflict` and `invalid_input`. */
 export async function removeOtherUser(
   api: ApiContext,
-  asked: Pick<Removal, 'req' | 'res' | 'username'>,
+  asked: Omit<Removal, 'nobody'>,
 ): Promise<void> {
-  const { req, res, username } = asked;
+  const { req, res, username, heir } = asked;
   const audit = auditOf(req, res);
   const nobody = nobodyAfter(username);
   const disabled = await disownBeforehand(api, { ...asked, nobody });
   const gone = await api.database.db.transaction(async tx => {
-    const row = await lockForRemoval(tx, res, username);
+    const row = await lockForRemoval(tx, asked);
     if (disabled === undefined) checkUserVersion(req, row);
     else if (row.version !== disabled) throw changedMeanwhile();
     await audit(tx, 'user.delete', username);
-    return removeUser(tx, username, audit, nobody);
+    return removeUser(tx, username, audit, { nobody, heir });
   });
   publishEndedAccess(api, username, gone);
 }
@@ -42,14 +46,12 @@ export async function removeOtherUser(
  * The removal locks projects and hosts of others. A user with many jobs is disabled first, and the jobs change hands
  * before it. Returns the version of the disabled user.
  */
-async function disownBeforehand(
-  api: ApiContext,
-  { req, res, username, nobody }: Removal,
-): Promise<number | undefined> {
+async function disownBeforehand(api: ApiContext, removal: Removal): Promise<number | undefined> {
+  const { req, res, username, nobody } = removal;
   const { db } = api.database;
   if (!(await hasManyEndedJobs(db, username))) return undefined;
   const { version, ended } = await db.transaction(async tx => {
-    const row = await lockForRemoval(tx, res, username);
+    const row = await lockForRemoval(tx, removal);
     checkUserVersion(req, row);
     if (row.disabled) return { version: row.version, ended: NOTHING_ENDED };
     const version = row.version + 1;
@@ -63,8 +65,25 @@ async function disownBeforehand(
   return version;
 }
 
-async function lockForRemoval(tx: Tx, res: Response, username: string): Promise<UserRecord> {
-  const row = await lockWithAdministrator(tx, res, username);
+async function lockForRemoval(
+  tx: Tx,
+  { res, username, heir }: Pick<Removal, 'res' | 'username' | 'heir'>,
+): Promise<UserRecord> {
+  const row = await lockWithAdministrator(tx, res, username, heir);
   if (username === currentUser(res).username) throw notOnYourself('delete yourself');
+  if (heir !== undefined) await requireHeir(tx, username, heir);
   return row;
 }
+
+/** The heir's row is locked, where there is one. */
+async function requireHeir(tx: Tx, username: string, heir: string): Promise<void> {
+  if (heir === username) throw noHeir('is the user who is removed');
+  const canLogIn = and(eq(users.username, heir), eq(users.disabled, false));
+  if (!(await rowExists(tx, users, canLogIn))) throw noHeir('names no user who may log in');
+}
+
+const noHeir = (problem: string) =>
+  invalidInput(
+    [{ field: 'projectsTo', problem }],
+    'Name another user, or leave it out: then the projects that only this user is in are deleted.',
+  );

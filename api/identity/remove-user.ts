@@ -17,14 +17,15 @@ import { type EndedAccess, endAccess } from './end-access.ts';
 
 /**
  * Removes a user: ends the sessions and cancels the open jobs (both are returned), and gives what remains an owner that
- * nobody is, so that a later user of the same name inherits nothing (decision 17). Lock order everywhere: users, hosts,
+ * nobody is, so that a later user of the same name inherits nothing (decision 17). Projects that would be left without members
+ * are the heir's, whose row must be locked, and deleted where there is none. Lock order everywhere: users, hosts,
  * sessions, projects, uploads, jobs.
  */
 export async function removeUser(
   tx: Tx,
   username: string,
   audit: WriteAudit,
-  nobody = nobodyAfter(username),
+  { nobody = nobodyAfter(username), heir }: { nobody?: string; heir?: string } = {},
 ): Promise<EndedAccess> {
   await tx.delete(users).where(eq(users.username, username));
   const listed = await tx
@@ -37,7 +38,7 @@ export async function removeUser(
     .returning({ name: hosts.name });
   for (const { name } of listed) await audit(tx, 'host.update', name);
   const ended = await endAccess(tx, username, audit);
-  const emptied = await leaveProjects(tx, username, audit);
+  const emptied = await leaveProjects(tx, { username, heir, audit });
   // An upload may have too many parts for one statement: upkeep removes it as an idle one.
   await tx
     .update(uploads)
@@ -58,9 +59,12 @@ export async function removeUser(
 
 /**
  * Removes the user's memberships. A project without an administrator makes its writers administrators; one without
- * members is deleted, and returned here. A project of readers only stays as it is.
+ * members is given to the heir, or is deleted and returned here. A project of readers only stays as it is.
  */
-async function leaveProjects(tx: Tx, username: string, audit: WriteAudit): Promise<string[]> {
+async function leaveProjects(
+  tx: Tx,
+  { username, heir, audit }: { username: string; heir: string | undefined; audit: WriteAudit },
+): Promise<string[]> {
   const mine = tx
     .select({ pid: members.project })
     .from(members)
@@ -100,12 +104,21 @@ async function leaveProjects(tx: Tx, username: string, audit: WriteAudit): Promi
     .select({ pid: members.project })
     .from(members)
     .where(isAmong(members.project, pids));
+  const areLeft = and(
+    isAmong(projects.pid, pids),
+    isNull(projects.deleted),
+    notInArray(projects.pid, peopled),
+  );
+  if (heir !== undefined) {
+    await tx.execute(sql`
+      insert into ${members} (project, username, role)
+      select pid, ${heir}, 'administrator' from ${projects} where ${areLeft}`);
+    return [];
+  }
   const emptied = await tx
     .update(projects)
     .set({ deleted: sql`now()` })
-    .where(
-      and(isAmong(projects.pid, pids), isNull(projects.deleted), notInArray(projects.pid, peopled)),
-    )
+    .where(areLeft)
     .returning({ pid: projects.pid });
   for (const { pid } of emptied) await audit(tx, 'project.delete', pid);
   return emptied.map(row => row.pid);

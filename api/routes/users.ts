@@ -9,6 +9,7 @@ import { addUser } from '../identity/add-user.ts';
 import { changeUser } from '../identity/change-user.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { removeOtherUser } from '../identity/remove-other-user.ts';
+import { countSoleProjects } from '../identity/sole-projects.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 
@@ -44,6 +45,23 @@ const userRecord = z
       .meta({ id: 'Storage' }),
   })
   .meta({ id: 'User' });
+const userDetails = userRecord
+  .extend({
+    soleProjects: z
+      .number()
+      .int()
+      .describe('Projects that nobody else is in: the removal of the user deletes them.'),
+  })
+  .meta({ id: 'UserDetails' });
+
+const removal = z.strictObject({
+  projectsTo: z
+    .string()
+    .optional()
+    .describe(
+      'Who becomes the administrator of the projects that nobody else is in. Absent: these are deleted.',
+    ),
+});
 
 /** Users, for server administrators; `/users/-` is the user who asks. Users may change their own password. */
 export default routes('json-body', (router, api) => {
@@ -106,11 +124,13 @@ export default routes('json-body', (router, api) => {
       summary: 'Look at a user',
       headers: ['If-None-Match'],
       for: 'administrators',
-      answers: { 200: { means: 'The user.', json: userRecord }, 304: 'Unchanged.' },
+      answers: { 200: { means: 'The user.', json: userDetails }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
         const row = await findAccount(db, pathParameter(req, 'username'));
-        sendRecord(req, res, { tag: accountTag(row), record: () => view(row) });
+        const soleProjects = await countSoleProjects(db, row.username);
+        const record = () => ({ ...view(row), soleProjects });
+        sendRecord(req, res, { tag: accountTag(row, soleProjects), record });
       },
     }),
     put: operation({
@@ -133,14 +153,19 @@ export default routes('json-body', (router, api) => {
     delete: operation({
       id: 'removeUser',
       topic: 'accounts',
-      summary: 'Remove a user, with their logins, tokens and sessions',
+      summary:
+        'Remove a user, with their logins, tokens and sessions, and the projects that nobody else is in',
+      details:
+        'GET tells the number of these projects, `soleProjects`. They are deleted with all that they hold, unless `projectsTo` names who gets them.',
+      query: removal,
       headers: ['If-Match'],
       for: 'administrators',
       refusesTokens: true,
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'conflict'],
-      handle: async ({ req, res }) => {
-        await removeOtherUser(api, { req, res, username: pathParameter(req, 'username') });
+      handle: async ({ req, res, query }) => {
+        const { projectsTo: heir } = query();
+        await removeOtherUser(api, { req, res, username: pathParameter(req, 'username'), heir });
         res.status(204).end();
       },
     }),

@@ -4,8 +4,8 @@ import { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
 import { useNetworkOf } from '../network.ts';
 import { tell } from '../output/tell.ts';
+import { readPassword } from '../secret-input.ts';
 import { type Profile, readProfile } from './profile.ts';
-import { readPassword } from './secret-input.ts';
 
 type Place = Pick<Profile, 'url' | 'token'>;
 

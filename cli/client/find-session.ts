@@ -8,9 +8,9 @@ import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
 import { printable } from '../output/printable.ts';
 import { tell } from '../output/tell.ts';
+import { ask } from '../terminal.ts';
 import { nearestWord } from './nearest-word.ts';
 import { readPages } from './read-pages.ts';
-import { ask } from './terminal.ts';
 
 export interface LoginChoice {
   /** On the host. */

@@ -45,6 +45,19 @@ export function addServiceCommands(program: Command): void {
     'DATA_DIR=/srv/windlass/new windlass restore /backups/monday',
   );
   addRetention(program.command('retention').description('what is removed after a time'));
+  const admin = program.command('admin').description('the administrators of the service');
+  withExample(
+    admin
+      .command('reset')
+      .description('give an administrator a new password, and end all that let in before')
+      .argument('[name]', 'the user, who is added if there is none; ADMIN_USERNAME by default')
+      .option('--password-stdin', 'read the new password from standard input')
+      .addOption(json())
+      .action(
+        withService(async () => (await import('./reset-administrator.ts')).resetAdministrator),
+      ),
+    'windlass admin reset',
+  );
   const audit = program.command('audit').description('the audit');
   withExample(
     audit

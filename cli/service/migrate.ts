@@ -66,7 +66,7 @@ export async function prepareDatabase(
       tell(`Administrator: ${config.ADMIN_USERNAME}, password: ${madeUp} (shown only now)`);
     if (!isMade && config.ADMIN_PASSWORD)
       tell(
-        'ADMIN_PASSWORD is ignored: there are users already. PUT /api/users/(name) changes a password.',
+        'ADMIN_PASSWORD is ignored: there are users already. `windlass user password` changes a password, and `windlass admin reset` one that nobody knows.',
       );
     return isMade ? { username: config.ADMIN_USERNAME, password: madeUp } : undefined;
   } finally {

@@ -175,6 +175,7 @@ test('an identity provider is reached by https, and needs a client', () => {
     ['OIDC_AUDIENCE', { OIDC_ISSUER: '', OIDC_CLIENT_ID: '', OIDC_AUDIENCE: 'x' }],
     ['OIDC_AUDIENCE', { OIDC_AUDIENCE: 'windlass' }],
     ['OIDC_SCOPES', { OIDC_SCOPES: 'profile' }],
+    ['OIDC_USERS', { OIDC_USERS: 'users' }],
     ['OIDC_ADMINISTRATORS', { OIDC_ADMINISTRATORS: 'operators' }],
   ];
   for (const [name, change] of wrong)

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import type { Setting } from './setting.ts';
 import { issuerUrl, longSecret, sealKey, sealKeys, whole } from './values.ts';
 
+const claimRule = z.string().regex(/^[^=]+=.+$/, 'must be claim=value');
+
 /** Who may log in, and the keys that secrets are kept under. */
 export const IDENTITY = {
   ADMIN_USERNAME: {
@@ -66,11 +68,13 @@ export const IDENTITY = {
     default: 'preferred_username',
     meaning: 'claim that names a user at the first login',
   },
+  OIDC_USERS: {
+    schema: claimRule.optional(),
+    meaning:
+      'claim=value: only who has it may log in there, and use an access token (default: everybody whom the provider knows)',
+  },
   OIDC_ADMINISTRATORS: {
-    schema: z
-      .string()
-      .regex(/^[^=]+=.+$/, 'must be claim=value')
-      .optional(),
+    schema: claimRule.optional(),
     meaning:
       'claim=value: who has it at a login is a server administrator until the next one, who lacks it is none (default: administrators decide)',
   },

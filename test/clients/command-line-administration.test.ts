@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
 import { useCommandLine } from '../harness/clients/use-command-line.ts';
+import { launchAsync, openSession } from '../harness/hosts/remote.ts';
 import { startTestSshd } from '../harness/hosts/sshd.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
@@ -39,6 +41,34 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
       code: 1,
       stderr: 'windlass: Standard input has no line with the new password.\n',
     });
+  });
+
+  test('a user who alone holds projects is removed once it is said what becomes of these', async () => {
+    const mine = stack.password;
+    const make = async (name: string) => {
+      await print(['user', 'add', name, '--password-stdin'], `${mine}\na long password\n`);
+      return new Client(stack.url, name, 'a long password');
+    };
+    const heir = await make('heir');
+    const remove = ['user', 'remove', 'owner', '--password-stdin'];
+    const own = async () => {
+      const owner = await make('owner');
+      for (const name of ['one', 'other']) await owner.post('/api/projects', { name });
+    };
+    const left = async () => (await heir.get<{ items: unknown[] }>('/api/projects')).items.length;
+    await own();
+    expect(await windlass(remove, { input: mine })).toMatchObject({
+      code: 1,
+      stderr:
+        'windlass: There is no terminal to ask on. owner alone holds 2 projects, which are deleted with all data. Give --delete-projects, or --give-projects-to NAME.\n',
+    });
+    expect(await print(['user', 'list'])).toMatch(/^owner /m);
+    await print([...remove, '--give-projects-to', 'heir'], mine);
+    expect(await left()).toBe(2);
+    await own();
+    await print([...remove, '--delete-projects'], mine);
+    expect(await left()).toBe(2);
+    expect(await print(['user', 'list'])).not.toMatch(/^owner /m);
   });
 
   test('hosts are added with their keys, scanned and removed', async () => {
@@ -113,6 +143,32 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
     const resume = ['worker', 'resume', id, '--password-stdin'];
     expect(await printJson(resume, stack.password)).toMatchObject([{ id, draining: false }]);
     await waitFor(async () => (await windlass(['doctor'])).code === 0, { what: 'a good state' });
+  });
+
+  test('a drain waits until the worker has no jobs, for a time', async () => {
+    const add = ['user', 'add', 'runner', '--password-stdin'];
+    await print(add, `${stack.password}\na long password\n`);
+    const client = new Client(stack.url, 'runner', 'a long password');
+    const sid = await openSession(client, sshd);
+    const { id: job } = await launchAsync(client, sid, 'sleep 600');
+    const busy = async () => {
+      const workers = await printJson(['worker', 'list']);
+      return workers.find(({ running }) => running > 0)?.id as string | undefined;
+    };
+    await waitFor(async () => (await busy()) !== undefined, { what: 'the command to run' });
+    const id = (await busy()) ?? '';
+    const drain = ['worker', 'drain', id, '--password-stdin'];
+    const late = await windlass([...drain, '--wait', '--timeout', '1'], { input: stack.password });
+    expect(late).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${id} has 1 jobs after 1 s, and takes no more.`),
+    });
+    const waiting = printJson([...drain, '--wait'], stack.password);
+    await client.delete(`/api/jobs/${job}`);
+    expect(await waiting).toMatchObject([{ id, draining: true, running: 0 }]);
+    const alone = await windlass([...drain, '--timeout', '1'], { input: stack.password });
+    expect(alone).toMatchObject({ code: 1, stderr: expect.stringContaining('--wait') });
+    await print(['worker', 'resume', id, '--password-stdin'], stack.password);
   });
 
   test('the doctor says that no worker is alive', async () => {

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { formatBytes } from '../../console/src/ui/format-bytes.ts';
+import { Client } from '../../servers/api-client.ts';
 import {
   type ConsolePage,
   chooseByName,
@@ -241,6 +242,29 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await dialog.getByRole('button', { name: 'Remove this user' }).click();
     await dialog.getByRole('button', { name: 'Remove grace' }).click();
     await rowOf('grace').waitFor({ state: 'detached' });
+  });
+
+  test('whoever removes a user gives away the projects that this user alone holds', async () => {
+    const add = async (username: string) => {
+      await client.post('/api/users', { username, password: PASSWORD });
+      return new Client(stack.url, username, PASSWORD);
+    };
+    const [joan, heir] = [await add('joan'), await add('heir')];
+    const { id } = await joan.post<{ id: string }>('/api/projects', { name: 'left' });
+    // The table is kept for half a minute.
+    await page.reload();
+    await show('Users');
+    await rowOf('joan').getByRole('button', { name: 'Change' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByRole('button', { name: 'Remove this user' }).click();
+    await dialog.getByText('joan alone holds 1 project.').waitFor();
+    await dialog.getByLabel('Give them to').click();
+    await dialog.getByRole('option', { name: 'heir' }).click();
+    await expectUsable();
+    await dialog.getByRole('button', { name: 'Remove joan' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await heir.get(`/api/projects/${id}`)).toMatchObject({ role: 'administrator' });
+    await client.delete('/api/users/heir');
   });
 
   test('who stores the most stands first', async () => {

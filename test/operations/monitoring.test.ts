@@ -75,6 +75,10 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
     await expectProblem(await plain.fetch('/metrics'), 403, 'forbidden');
     const answer = await client.fetch('/metrics');
     expect(answer.headers.get('Content-Type')).toMatch(/^text\/plain; version=0.0.4/);
+    const asked = { name: 'prometheus', scope: 'read' };
+    const { token } = await client.post<{ token: string }>('/api/users/-/tokens', asked);
+    const headers = { Authorization: `Bearer ${token}` };
+    expect((await fetch(`${stack.url}/metrics`, { headers })).status).toBe(200);
   });
 
   test('requests are counted by route pattern and class of status, never by what clients write', async () => {

@@ -10,6 +10,7 @@ import {
   type People,
 } from '../harness/clients/projects.ts';
 import { openStackDatabase } from '../harness/databases/database.ts';
+import { connectClient } from '../harness/hosts/remote.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -413,6 +414,41 @@ describeStack(undefined, 'projects and models', form => {
     expect((await removeUser('onlooker')).status).toBe(204);
     const { onlooker: next } = await addUsers(stack, ['onlooker']);
     await expectProblem(await next.fetch(`/api/projects/${read}`), 404, 'not_found');
+  });
+
+  test('the projects that a removed user alone was in are counted, and may be given to another', async () => {
+    const admin = connectClient(stack);
+    const names = ['sole', 'guest', 'taker', 'gone'] as const;
+    const { sole, guest, taker } = await addUsers(stack, names);
+    const make = async (acl: object) =>
+      (await sole.post<Project>('/api/projects', { name: 'kept', acl })).id;
+    const alone = await make({});
+    const read = await make({ readers: named('guest') });
+    await sole.delete(`/api/projects/${await make({})}`);
+    const count = async (name: string) =>
+      (await admin.get<{ soleProjects: number }>(`/api/users/${name}`)).soleProjects;
+    expect([await count('sole'), await count('guest')]).toEqual([1, 0]);
+    await admin.fetch('/api/users/gone', { method: 'PUT', body: '{"disabled": true}' });
+    const removeFor = (heir: string) =>
+      admin.fetch(`/api/users/sole?projectsTo=${heir}`, { method: 'DELETE' });
+    for (const heir of ['nobody', 'gone', 'sole', '']) {
+      const problem = await expectProblem(await removeFor(heir), 400, 'invalid_input');
+      expect(problem.fields?.map(({ field }) => field)).toEqual(['projectsTo']);
+    }
+    expect((await removeFor('taker')).status).toBe(204);
+    expect(await taker.get(`/api/projects/${alone}`)).toMatchObject({
+      role: 'administrator',
+      acl: { administrators: named('taker'), writers: [], readers: [] },
+    });
+    await expectProblem(await taker.fetch(`/api/projects/${read}`), 404, 'not_found');
+    expect((await guest.get<Project>(`/api/projects/${read}`)).role).toBe('reader');
+    const told = async (action: string) => {
+      const path = `/api/audit?action=${action}&limit=1000`;
+      const { items } = await admin.get<{ items: { target: string }[] }>(path);
+      return items.map(({ target }) => target);
+    };
+    expect(await told('project.acl')).toContain(alone);
+    expect(await told('project.delete')).not.toContain(alone);
   });
 
   test('users who are removed while they are named in access lists leave no name behind', async () => {

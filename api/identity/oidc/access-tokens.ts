@@ -3,7 +3,7 @@ import { USER_COLUMNS } from '../../../shared/database/api-columns.ts';
 import type { Db } from '../../../shared/database/connect.ts';
 import { users } from '../../../shared/database/schema.ts';
 import type { User } from '../password-verifier.ts';
-import { type ClaimRule, meetsRule } from './claims.ts';
+import { type ClaimRule, meetsRule, requireUser } from './claims.ts';
 import { CLOCK_SECONDS, type IdentityProvider } from './identity-provider.ts';
 import { badToken } from './provider-errors.ts';
 
@@ -13,16 +13,22 @@ export const isJwt = (token: string) => /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token);
 /** The latest Date in milliseconds (ECMA-262, 21.4.1.1): some tokens are meant to last for ever. */
 const LAST_MOMENT = 8.64e15;
 
-/** The user of an access token of the identity provider, who must have logged in before. Throws `unauthorized`. */
+/** The user of an access token of the identity provider, who must have logged in before. Throws `unauthorized` and `forbidden`. */
 export async function findTokenUser(
   db: Db,
   token: string,
   {
     provider,
+    users: allowed,
     administrators,
-  }: { provider: IdentityProvider; administrators: ClaimRule | undefined },
+  }: {
+    provider: IdentityProvider;
+    users: ClaimRule | undefined;
+    administrators: ClaimRule | undefined;
+  },
 ): Promise<{ user: User; ends: Date }> {
   const { issuer, subject, claims } = await provider.verifyAccessToken(token);
+  requireUser(claims, allowed);
   const [row] = await db
     .select(USER_COLUMNS)
     .from(users)

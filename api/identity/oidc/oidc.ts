@@ -23,12 +23,13 @@ export interface Oidc {
   cookie: LoginCookie;
   exchanges: FairQueue;
   usernameClaim: string;
+  users: ClaimRule | undefined;
   administrators: ClaimRule | undefined;
 }
 
 /** @param config of the process: its keys may be renewed. */
 export function openOidc(config: Config & { SECRET_KEY: string }): Oidc | undefined {
-  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_ADMINISTRATORS } = config;
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_USERS, OIDC_ADMINISTRATORS } = config;
   if (!OIDC_ISSUER || !OIDC_CLIENT_ID) return undefined;
   const site = publicUrl(config);
   return {
@@ -46,6 +47,7 @@ export function openOidc(config: Config & { SECRET_KEY: string }): Oidc | undefi
     }),
     exchanges: new FairQueue(EXCHANGES, tooManyLogins),
     usernameClaim: config.OIDC_USERNAME_CLAIM,
+    users: OIDC_USERS ? parseClaimRule(OIDC_USERS) : undefined,
     administrators: OIDC_ADMINISTRATORS ? parseClaimRule(OIDC_ADMINISTRATORS) : undefined,
   };
 }

@@ -6,12 +6,14 @@ import { forbidden } from '../../../shared/errors/errors.ts';
 import type { WriteAudit } from '../audit.ts';
 import type { User } from '../password-verifier.ts';
 import { username } from '../username.ts';
-import { type ClaimRule, meetsRule } from './claims.ts';
+import { type ClaimRule, meetsRule, requireUser } from './claims.ts';
 import type { Subject } from './identity-provider.ts';
 
 export interface SignInOptions {
   /** OIDC_USERNAME_CLAIM */
   usernameClaim: string;
+  /** OIDC_USERS; undefined: everybody is one. */
+  users: ClaimRule | undefined;
   /** OIDC_ADMINISTRATORS; undefined: administrators of this service decide. */
   administrators: ClaimRule | undefined;
   /** Writes entries of the audit as this user. */
@@ -20,13 +22,14 @@ export interface SignInOptions {
 
 /**
  * The user of a subject of the identity provider, made at the first login. A name that another user has is refused,
- * never joined: whoever can choose their name there would get that user's account.
+ * never joined: whoever can choose their name there would get that user's account. Throws `forbidden`.
  */
-export function signIn(
+export async function signIn(
   db: Db,
   subject: Subject,
   options: SignInOptions,
 ): Promise<{ user: User; isChanged: boolean }> {
+  requireUser(subject.claims, options.users);
   return db.transaction(async tx => {
     const found = (await findUser(tx, subject)) ?? (await addUser(tx, subject, options));
     if (found.disabled)

@@ -4,10 +4,10 @@ import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { CommandError } from '../../command-error.ts';
 import { printDone, printRecord } from '../../output/print-records.ts';
 import { tell } from '../../output/tell.ts';
+import { readPassword, readSecretLine } from '../../secret-input.ts';
+import { ask } from '../../terminal.ts';
 import { checkToken, connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
 import { readProfile, removeProfile, writeProfile } from '../profile.ts';
-import { readPassword, readSecretLine } from '../secret-input.ts';
-import { ask } from '../terminal.ts';
 
 export interface LoginOptions {
   user?: string;

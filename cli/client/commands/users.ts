@@ -1,5 +1,8 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { CommandError } from '../../command-error.ts';
 import { printDone, printRecord, printRecords } from '../../output/print-records.ts';
+import { readNewPassword, readPassword } from '../../secret-input.ts';
+import { ask } from '../../terminal.ts';
 import {
   connect,
   connectByPassword,
@@ -8,7 +11,6 @@ import {
   type PasswordOptions,
 } from '../connect.ts';
 import { readPages } from '../read-pages.ts';
-import { readNewPassword, readPassword } from '../secret-input.ts';
 
 interface Options extends PasswordOptions {
   json?: boolean;
@@ -71,9 +73,39 @@ export async function setDisabled(
   await printDone(await unwrap(api.PUT('/api/users/{username}', { params, body })), options);
 }
 
-/** `windlass user remove` */
-export async function removeUser(username: string, options: Options): Promise<void> {
+interface RemoveOptions extends Options {
+  deleteProjects?: boolean;
+  giveProjectsTo?: string;
+}
+
+/** `windlass user remove`: asks, where it would delete projects and nothing is said of them. */
+export async function removeUser(username: string, options: RemoveOptions): Promise<void> {
+  const { deleteProjects = false, giveProjectsTo: projectsTo } = options;
   const { api } = await connectByPassword(options);
-  await unwrap(api.DELETE('/api/users/{username}', { params: { path: { username } } }));
+  const path = { username };
+  if (!deleteProjects && projectsTo === undefined) {
+    const user = await unwrap(api.GET('/api/users/{username}', { params: { path } }));
+    if (user.soleProjects > 0) await confirmDeletion(user);
+  }
+  const params = { path, query: { projectsTo } };
+  await unwrap(api.DELETE('/api/users/{username}', { params }));
   await printDone({ username, removed: true }, options);
+}
+
+async function confirmDeletion({
+  username,
+  soleProjects: count,
+}: {
+  username: string;
+  soleProjects: number;
+}): Promise<void> {
+  const told =
+    count === 1
+      ? `${username} alone holds 1 project, which is deleted with all data`
+      : `${username} alone holds ${count} projects, which are deleted with all data`;
+  const hint = 'Give --delete-projects, or --give-projects-to NAME.';
+  const instead = `${told}. ${hint}`;
+  const answer = await ask(`${told}. Remove ${username}? (y/N) `, { echo: true, instead });
+  if (!/^y(es)?$/i.test(answer.trim()))
+    throw new CommandError(`${username} was not removed.`, { hint });
 }

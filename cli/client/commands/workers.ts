@@ -1,7 +1,13 @@
-import { unwrap } from '../../../clients/typescript/src/api.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Api, unwrap } from '../../../clients/typescript/src/api.ts';
+import { CommandError } from '../../command-error.ts';
 import { printDone, printRecords } from '../../output/print-records.ts';
+import { ProgressLine } from '../../output/progress.ts';
 import { formatAge } from '../../output/table.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
+
+/** As often as workers tell of themselves. */
+const LOOK_MS = 3_000;
 
 /** `windlass worker list` */
 export async function listWorkers({ json }: { json?: boolean }): Promise<void> {
@@ -21,14 +27,49 @@ export async function listWorkers({ json }: { json?: boolean }): Promise<void> {
   });
 }
 
+interface DrainOptions extends PasswordOptions {
+  wait?: boolean;
+  /** Seconds. */
+  timeout?: number;
+  json?: boolean;
+}
+
 /** `windlass worker drain` and `resume` */
 export async function setDraining(
   id: string,
   draining: boolean,
-  options: PasswordOptions & { json?: boolean },
+  options: DrainOptions,
 ): Promise<void> {
+  const { wait = false, timeout } = options;
+  if (timeout !== undefined && !wait)
+    throw new CommandError('--timeout belongs to --wait.', { hint: 'Give both.' });
   const { api } = await connectByPassword(options);
   const params = { path: { id } };
   const worker = await unwrap(api.PUT('/api/workers/{id}', { params, body: { draining } }));
-  await printDone(worker, options);
+  const left = wait ? await untilIdle(api, id, timeout) : worker.running;
+  await printDone({ ...worker, running: left }, options);
+}
+
+/** Waits until the worker has no job, or is gone. Returns the number of its jobs. */
+async function untilIdle(api: Api, id: string, timeout = Number.POSITIVE_INFINITY) {
+  const until = performance.now() + timeout * 1_000;
+  const line = new ProgressLine();
+  try {
+    for (;;) {
+      const { items } = await unwrap(api.GET('/api/workers'));
+      const worker = items.find(each => each.id === id);
+      if (!worker || (worker.running === 0 && worker.draining)) return 0;
+      if (!worker.draining)
+        throw new CommandError(`Somebody let ${id} work again.`, { hint: 'Drain it again.' });
+      if (performance.now() >= until)
+        throw new CommandError(
+          `${id} has ${worker.running} jobs after ${timeout} s, and takes no more.`,
+          { hint: 'Wait again: windlass worker drain ID --wait.' },
+        );
+      line.showText(`${worker.running} jobs left`, true);
+      await delay(Math.min(LOOK_MS, Math.max(0, until - performance.now())));
+    }
+  } finally {
+    line.end();
+  }
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { collect, json, passwordStdin, wholeNumber, withExample } from '../../options.ts';
 
 /** What server administrators do, and `doctor`. */
@@ -64,12 +64,20 @@ function addUsers(users: Command): void {
   withExample(
     users
       .command('remove')
-      .description('remove a user')
+      .description('remove a user, with the projects that nobody else is in')
       .argument('<name>')
+      .option('--delete-projects', 'delete these projects without asking')
+      .addOption(
+        new Option(
+          '--give-projects-to <name>',
+          'make this user the administrator of these projects, instead of deleting them',
+        ).conflicts('deleteProjects'),
+      )
       .addOption(passwordStdin())
       .addOption(json())
       .action(async (name, options) => (await load()).removeUser(name, options)),
     'windlass user remove alice',
+    'windlass user remove alice --give-projects-to bob',
   );
 }
 
@@ -136,18 +144,26 @@ function addWorkers(workers: Command): void {
       .action(async options => (await load()).listWorkers(options)),
     'windlass worker list',
   );
-  for (const [verb, does, draining] of [
-    ['drain', 'let a worker finish what it has, and take no more work', true],
-    ['resume', 'let a drained worker take work again', false],
-  ] as const)
-    withExample(
-      workers
-        .command(verb)
-        .description(does)
-        .argument('<id>')
-        .addOption(passwordStdin())
-        .addOption(json())
-        .action(async (id, options) => (await load()).setDraining(id, draining, options)),
-      `windlass worker ${verb} ID`,
-    );
+  withExample(
+    workers
+      .command('drain')
+      .description('let a worker finish what it has, and take no more work')
+      .argument('<id>')
+      .option('--wait', 'end when it has no jobs left')
+      .option('--timeout <seconds>', 'wait at most so long, then fail', wholeNumber)
+      .addOption(passwordStdin())
+      .addOption(json())
+      .action(async (id, options) => (await load()).setDraining(id, true, options)),
+    'windlass worker drain ID --wait --timeout 600',
+  );
+  withExample(
+    workers
+      .command('resume')
+      .description('let a drained worker take work again')
+      .argument('<id>')
+      .addOption(passwordStdin())
+      .addOption(json())
+      .action(async (id, options) => (await load()).setDraining(id, false, options)),
+    'windlass worker resume ID',
+  );
 }

@@ -1502,7 +1502,10 @@ export interface paths {
          */
         put: operations["changeUser"];
         post?: never;
-        /** Remove a user, with their logins, tokens and sessions */
+        /**
+         * Remove a user, with their logins, tokens and sessions, and the projects that nobody else is in
+         * @description GET tells the number of these projects, `soleProjects`. They are deleted with all that they hold, unless `projectsTo` names who gets them.
+         */
         delete: operations["removeUser"];
         options?: never;
         head?: never;
@@ -3852,6 +3855,16 @@ export interface components {
             current?: string;
             administrator?: boolean;
             disabled?: boolean;
+        };
+        UserDetails: {
+            username: string;
+            administrator: boolean;
+            disabled: boolean;
+            /** Format: date-time */
+            created: string;
+            storage: components["schemas"]["Storage"];
+            /** @description Projects that nobody else is in: the removal of the user deletes them. */
+            soleProjects: number;
         };
         /**
          * @example {
@@ -18183,7 +18196,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["User"];
+                    "application/json": components["schemas"]["UserDetails"];
                 };
             };
             /** @description Unchanged. */
@@ -18461,7 +18474,9 @@ export interface operations {
     };
     removeUser: {
         parameters: {
-            query?: never;
+            query?: {
+                projectsTo?: string;
+            };
             header?: {
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
@@ -18481,7 +18496,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -1,13 +1,16 @@
 import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import { type UserRecord, useChangeUser, useRemoveUser } from '../service/operations.ts';
+import { type UserDetails, useChangeUser, useRemoveUser } from '../service/operations.ts';
+import { itemsOf } from '../service/pages.ts';
+import { useUsers } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { TokensOf } from './tokens-of.tsx';
 
 interface UserDialogProps {
-  user: UserRecord;
+  user: UserDetails;
   /** Administrators cannot take from themselves what they need to be here. */
   isSelf: boolean;
   onClose: () => void;
@@ -75,7 +78,7 @@ export function UserDialog({ user, isSelf, onClose }: UserDialogProps) {
         </form>
       )}
       <TokensOf username={username} />
-      {!isSelf && <Remove username={username} onRemoved={onClose} />}
+      {!isSelf && <Remove user={user} onRemoved={onClose} />}
       <div class="dialog-end">
         <Button onClick={onClose}>Close</Button>
       </div>
@@ -83,26 +86,33 @@ export function UserDialog({ user, isSelf, onClose }: UserDialogProps) {
   );
 }
 
-function Remove({ username, onRemoved }: { username: string; onRemoved: () => void }) {
+function Remove({ user, onRemoved }: { user: UserDetails; onRemoved: () => void }) {
+  const { username, soleProjects } = user;
   const remove = useRemoveUser(username);
   const [isRemoving, setRemoving] = useState(false);
+  const [heir, setHeir] = useState('');
   return (
     <section class="form danger-zone" aria-label="Remove">
       {isRemoving ? (
-        <div class="row">
-          <span>What {username} alone owns is removed too. Really?</span>
-          <Button
-            look="danger"
-            size="small"
-            disabled={remove.isPending}
-            onClick={() => remove.mutate(undefined, { onSuccess: onRemoved })}
-          >
-            Remove {username}
-          </Button>
-          <Button size="small" onClick={() => setRemoving(false)}>
-            Keep
-          </Button>
-        </div>
+        <>
+          {soleProjects > 0 && (
+            <HeirChoice username={username} count={soleProjects} heir={heir} onChange={setHeir} />
+          )}
+          <div class="row">
+            <span>Really?</span>
+            <Button
+              look="danger"
+              size="small"
+              disabled={remove.isPending}
+              onClick={() => remove.mutate(heir || undefined, { onSuccess: onRemoved })}
+            >
+              Remove {username}
+            </Button>
+            <Button size="small" onClick={() => setRemoving(false)}>
+              Keep
+            </Button>
+          </div>
+        </>
       ) : (
         <Button look="danger" size="small" onClick={() => setRemoving(true)}>
           Remove this user …
@@ -110,5 +120,34 @@ function Remove({ username, onRemoved }: { username: string; onRemoved: () => vo
       )}
       {remove.error && <Problem error={remove.error} />}
     </section>
+  );
+}
+
+interface HeirChoiceProps {
+  username: string;
+  /** Of the projects. */
+  count: number;
+  heir: string;
+  onChange: (heir: string) => void;
+}
+
+/** What becomes of the projects that nobody else is in. */
+function HeirChoice({ username, count, heir, onChange }: HeirChoiceProps) {
+  const list = useUsers();
+  const others = itemsOf(list.data)?.filter(user => user.username !== username && !user.disabled);
+  return (
+    <>
+      <p>
+        {username} alone holds {count === 1 ? '1 project' : `${count} projects`}.
+      </p>
+      <Choice
+        label="Give them to"
+        none="Nobody: they are deleted with all data"
+        value={heir}
+        options={others?.map(user => [user.username, user.username] as const) ?? []}
+        more={list}
+        onChange={onChange}
+      />
+    </>
   );
 }

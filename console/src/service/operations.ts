@@ -17,6 +17,7 @@ export type HostMembers = Omit<FullHost, 'name' | 'fingerprints' | 'created'>;
 export type HostKeys = Schemas['HostKeys'];
 export type HostPlace = Schemas['HostPlace'];
 export type UserRecord = Schemas['User'];
+export type UserDetails = Schemas['UserDetails'];
 export type Token = Schemas['Token'];
 export type AuditEntry = Schemas['AuditEntry'];
 export type AuditAction = AuditEntry['action'];
@@ -150,8 +151,11 @@ export const useChangeUser = (username: string) =>
 export const useRemoveUser = (username: string) =>
   useMutation({
     meta: { done: 'The user is removed.' },
-    mutationFn: () =>
-      unwrap(windlass.api.DELETE('/api/users/{username}', { params: { path: { username } } })),
+    /** Who gets the projects that nobody else is in; undefined: they are deleted. */
+    mutationFn: (projectsTo: string | undefined) => {
+      const params = { path: { username }, query: { projectsTo } };
+      return unwrap(windlass.api.DELETE('/api/users/{username}', { params }));
+    },
     onSuccess: usersChanged,
   });
 

@@ -11,7 +11,7 @@ export const CALLBACK = `${SITE}/api/login/oidc/callback`;
 export const ME = '/api/users/-';
 
 /** A stack whose users log in at an identity provider, and the browsers of such users. */
-export function useIdentityProvider(form: Pick<Form, 'start'>) {
+export function useIdentityProvider(form: Pick<Form, 'start'>, more: Record<string, string> = {}) {
   const provider = useStarted(() => startOidcProvider(CALLBACK));
   const stack = useStarted(() =>
     form.start({
@@ -23,6 +23,7 @@ export function useIdentityProvider(form: Pick<Form, 'start'>) {
         OIDC_ADMINISTRATORS: 'groups=operators',
         OIDC_AUDIENCE: AUDIENCE,
         LIMIT_REQUESTS: '0',
+        ...more,
       },
     }),
   );

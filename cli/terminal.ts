@@ -2,7 +2,7 @@ import { constants, openSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { ReadStream, WriteStream } from 'node:tty';
-import { CommandError } from '../command-error.ts';
+import { CommandError } from './command-error.ts';
 
 /**
  * Asks on the controlling terminal, even where the standard streams are none. What is typed is shown if `echo`. Throws

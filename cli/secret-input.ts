@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { CommandError } from '../command-error.ts';
+import { CommandError } from './command-error.ts';
 import { ask } from './terminal.ts';
 
 let lines: Promise<string[]> | undefined;

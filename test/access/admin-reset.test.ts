@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
+import { stackDatabaseUrl } from '../harness/databases/database.ts';
+import { startProgram } from '../harness/run-program.ts';
+import { describeUnless } from '../harness/skip.ts';
+import { startStack } from '../harness/stacks/stack.ts';
+import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+const PASSWORD = 'correct horse';
+
+describeUnless(undefined, 'windlass admin reset', () => {
+  const { stack, client: admin } = useStack({ start: startStack });
+  const database = useStackDatabase(stack);
+
+  const byUrl = () => ({ DATABASE_URL: stackDatabaseUrl(stack) });
+  const byFolder = () => ({ DATA_DIR: stack.dataDir });
+  const run = (args: string[], settings: Record<string, string>) =>
+    startProgram({
+      args: ['dist/cli/main.js', 'admin', 'reset', ...args],
+      settings,
+      cwd: stack.dataDir,
+    }).ended;
+  const statusOf = async (username: string, password: string) =>
+    (await new Client(stack.url, username, password).fetch('/api/users/-')).status;
+  const told = async (target: string) =>
+    (
+      await database`
+        select action, username from (
+          select time, action, username, target from audit_pending union all
+          select time, action, username, target from audit_entries) told
+        where target = ${target} order by time, action`
+    ).map(({ action, username }) => `${action} by ${username}`);
+
+  test('makes a disabled user an administrator with a new password, and ends what was before', async () => {
+    await admin.post('/api/users', { username: 'ada', password: PASSWORD });
+    const ada = new Client(stack.url, 'ada', PASSWORD);
+    const { id } = await ada.post<{ id: string }>('/api/users/-/tokens', {
+      ...{ name: 't', scope: 'read' },
+    });
+    await database`update users set disabled = true where username = 'ada'`;
+    const { code, stdout, stderr } = await run(['ada'], byUrl());
+    expect([code, stderr]).toEqual([0, '']);
+    const [, password = ''] = /^Password: (\S{16}) \(shown only now\)$/m.exec(stdout) ?? [];
+    expect(await statusOf('ada', password)).toBe(200);
+    await waitFor(async () => (await statusOf('ada', PASSWORD)) === 401, { what: 'the end' });
+    const again = new Client(stack.url, 'ada', password);
+    expect(await again.get('/api/users/ada')).toMatchObject({
+      administrator: true,
+      disabled: false,
+    });
+    expect(await again.get('/api/users/-/tokens')).toMatchObject({ items: [] });
+    expect(await told('ada')).toEqual(
+      expect.arrayContaining(['password by null', 'user.promote by null', 'user.enable by null']),
+    );
+    expect(await told(id)).toContain('token.delete by null');
+  });
+
+  test('adds a user who is not there, and finds the service by its folder', async () => {
+    const { code, stdout } = await run(['new', '--json'], byFolder());
+    expect(code).toBe(0);
+    const { password, ...record } = JSON.parse(stdout);
+    expect(record).toEqual({ username: 'new', created: true });
+    expect(await statusOf('new', password)).toBe(200);
+    expect(await told('new')).toEqual(['user.create by null', 'user.promote by null']);
+  });
+
+  test('refuses a user of an identity provider, and what is no name', async () => {
+    await database`insert into users (username, issuer, subject) values ('far', 'https://i', 's')`;
+    const far = await run(['far'], byUrl());
+    expect([far.code, far.stderr]).toEqual([1, expect.stringContaining('identity provider')]);
+    const none = await run(['-- no'], byUrl());
+    expect(none.code).toBe(1);
+  });
+});
