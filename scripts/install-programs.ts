@@ -129,7 +129,7 @@ function listUnbuiltPrograms(): BuiltProgram[] {
 }
 
 /** Builds these into the cache folder, each visible there only when it is whole. Takes minutes; needs the network. */
-export function buildPrograms(names: BuiltProgram[]): void {
+function buildPrograms(names: BuiltProgram[]): void {
   mkdirSync(PROGRAM_CACHE, { recursive: true });
   for (const name of names) {
     const folder = mkdtempSync(join(PROGRAM_CACHE, '.new-'));

@@ -8,7 +8,7 @@ import { writeValues } from './array-values.ts';
 import type { StoredArray } from './find-array.ts';
 import { type Extent, invalidSlice, lengthOf, type Run, runsOf } from './parse-slice.ts';
 
-export const MAX_VALUES = 1_000_000;
+const MAX_VALUES = 1_000_000;
 /** The bytes from the first value of a slice to its last one are all read. */
 const MAX_SPAN_BYTES = 64 << 20;
 

@@ -53,7 +53,7 @@ const RIGHTS = {
  * Checks the locked row of the administrator who asks: a change may have taken their rights since the request came. Throws
  * `unauthorized` and `forbidden`.
  */
-export function assertStillAdministrator(
+function assertStillAdministrator(
   row: { administrator: boolean; disabled: boolean; version: number } | undefined,
   asks: User,
 ): asserts row {

@@ -10,6 +10,7 @@ import {
   sql,
 } from 'drizzle-orm';
 import { NAMED_SESSION, type NamedSession } from '../../shared/audit/session-target.ts';
+import type { Response } from 'express';
 import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
@@ -18,6 +19,8 @@ import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobsOf } from '../../shared/jobs/cancel.ts';
 import { HOST_CHANGED, hostChanged } from '../../shared/ssh/host-place.ts';
+import type { ApiContext } from '../context.ts';
+import { currentUser } from '../identity/current-user.ts';
 
 /** A session of this owner; `idleSeconds` is SESSION_IDLE_TIMEOUT. */
 export interface SessionKey {
@@ -25,6 +28,17 @@ export interface SessionKey {
   owner: string;
   idleSeconds: number;
 }
+
+/** The session of the user who asks. */
+export const sessionKey = (
+  { config }: Pick<ApiContext, 'config'>,
+  res: Response,
+  sid: string,
+): SessionKey => ({
+  sid,
+  owner: currentUser(res).username,
+  idleSeconds: config.SESSION_IDLE_TIMEOUT,
+});
 
 /** Values, or placeholders of a prepared query. */
 type Given<T> = { [K in keyof T]: T[K] | Placeholder };

@@ -4,10 +4,9 @@ import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
 import { batchRequest } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { currentUser } from '../identity/current-user.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
-import { findSession } from '../remote/sessions.ts';
+import { findSession, sessionKey } from '../remote/sessions.ts';
 
 const newBatch = z
   .strictObject(batchRequest.shape)
@@ -33,8 +32,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const sid = pathParameter(req, 'sid');
         const payload = body();
-        const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
-        const key = { sid, owner: currentUser(res).username, idleSeconds };
+        const key = sessionKey(api, res, sid);
         const { engines, hostname } = await findSession(api.database.db, key);
         if (engines?.length === 0) throw noEngine(hostname);
         const request = { kind: 'batch' as const, payload, session: sid, name: payload.name };

@@ -30,7 +30,7 @@ import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
-import { lockSession, touchSession } from '../remote/sessions.ts';
+import { lockSession, sessionKey, touchSession } from '../remote/sessions.ts';
 import { assertPartsAreSent } from '../uploads/begin-upload.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import {
@@ -213,11 +213,10 @@ export default routes('raw-body', (router, api) => {
     const { sid, path } = parseInput(fields ?? {}, remoteFile);
     // An Idempotency-Key is bound to these fields, whatever the body's media type.
     req.body = { sid, path };
-    const { uid, file, part, owner } = at;
+    const { uid, file, part } = at;
     let touch = async () => {};
     const job = await startRequestedJob(api, req, res, async tx => {
-      const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
-      const session = await lockSession(tx, { sid, owner, idleSeconds });
+      const session = await lockSession(tx, sessionKey(api, res, sid));
       touch = () => touchSession(db, session);
       const found = await lockOwnUpload(tx, at);
       assertUploadOpen(found);

@@ -8,7 +8,6 @@ import { readRange } from '../http/byte-range.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
-import { currentUser } from '../identity/current-user.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { isRepeat } from '../jobs/requests/is-repeat.ts';
@@ -23,7 +22,7 @@ import { operation } from '../openapi/operation.ts';
 import { readFromHost } from '../remote/read-from-host.ts';
 import { remotePath } from '../remote/remote-path.ts';
 import { sendFile } from '../remote/send-file.ts';
-import { findSession, lockSession, type SessionKey } from '../remote/sessions.ts';
+import { findSession, lockSession, type SessionKey, sessionKey } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
 import { checkAnnouncedSize, storeBody } from '../uploads/store-part.ts';
 
@@ -114,7 +113,7 @@ export default routes('raw-body', (router, api) => {
           exclusive: isNewOnly(req),
           ifMatch: readIfMatch(req),
         };
-        const key = { ...readSessionKey(req, res), idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
+        const key = sessionKey(api, res, pathParameter(req, 'sid'));
         // Before the bytes are taken.
         const { refusal } = await admit(req, res, key);
         const id = newId();
@@ -209,11 +208,6 @@ export default routes('raw-body', (router, api) => {
       if (!isUnknown) await api.objects.remove(object).catch(() => {});
     }
   }
-});
-
-const readSessionKey = (req: Request, res: Response) => ({
-  sid: pathParameter(req, 'sid'),
-  owner: currentUser(res).username,
 });
 
 /** Slycat keeps a file in a project's cache where these are given: ignoring them would pretend that we did. */

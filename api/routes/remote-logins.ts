@@ -10,7 +10,6 @@ import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { clientAddress } from '../identity/client-address.ts';
-import { currentUser } from '../identity/current-user.ts';
 import { identifyAfterWait } from '../identity/identify-sender.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
@@ -19,12 +18,7 @@ import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { operation } from '../openapi/operation.ts';
 import { checkCredential, checkJumps, loginFields, readCredential } from '../remote/credential.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
-import {
-  findSession,
-  hasMissedChallenge,
-  lockSession,
-  type SessionKey,
-} from '../remote/sessions.ts';
+import { findSession, hasMissedChallenge, lockSession, sessionKey } from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 
 const answers = z
@@ -42,11 +36,7 @@ const credential = z
 /** Logins that take more than a password or a key: what the host asks its user, and the login after a lost connection. */
 export default routes('json-body', (router, api) => {
   const keys = new ThreadedKeyParser();
-  const keyOf = (req: Request, res: Response): SessionKey => ({
-    sid: pathParameter(req, 'sid'),
-    owner: currentUser(res).username,
-    idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-  });
+  const keyOf = (req: Request, res: Response) => sessionKey(api, res, pathParameter(req, 'sid'));
   /** Throws `host_not_allowed` where the session's owner may log in to its host no more, and `host_changed`. */
   const readHops = async (hostname: string, owner: string) => {
     const hops = await readHopsTo(api.database.db, hostname);

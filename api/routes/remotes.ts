@@ -17,24 +17,14 @@ import { operation } from '../openapi/operation.ts';
 import { newSession, openSession } from '../remote/open-session.ts';
 import { LOGIN_ANSWERS, LOGIN_ERRORS, sendLogin } from '../remote/send-login.ts';
 import { lastEnd, sessionRecord, tagOf, viewSession } from '../remote/session-view.ts';
-import {
-  endSession,
-  findSession,
-  isActive,
-  lockSession,
-  type SessionKey,
-} from '../remote/sessions.ts';
+import { endSession, findSession, isActive, lockSession, sessionKey } from '../remote/sessions.ts';
 import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 
 /** Remote sessions: opened here, ended by DELETE or by being idle. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const keys = new ThreadedKeyParser();
-  const keyOf = (req: Request, res: Response): SessionKey => ({
-    sid: pathParameter(req, 'sid'),
-    owner: currentUser(res).username,
-    idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-  });
+  const keyOf = (req: Request, res: Response) => sessionKey(api, res, pathParameter(req, 'sid'));
   const findRecord = async (tx: Tx, req: Request, res: Response) => {
     const row = await findSession(tx, keyOf(req, res));
     const [more] = await tx

@@ -46,6 +46,7 @@ import {
   findSession,
   isOwnActiveSession,
   lockSession,
+  sessionKey,
   sessionPlaceholders,
   touchSession,
 } from '../remote/sessions.ts';
@@ -125,8 +126,7 @@ export default routes('json-body', (router, api) => {
       ],
       handle: async ({ req, res, body }) => {
         const sid = pathParameter(req, 'sid');
-        const owner = currentUser(res).username;
-        const key = { sid, owner, idleSeconds: api.config.SESSION_IDLE_TIMEOUT };
+        const key = sessionKey(api, res, sid);
         const session = await findSession(api.database.db, key);
         requireAgent(session);
         const { project, key: cacheKey, name, ...video } = body();
@@ -271,11 +271,7 @@ function requireVideo(row: JobSummary): JobSummary {
 /** The video of this session, which counts as used. */
 async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobSummary> {
   const { db } = api.database;
-  const key = {
-    sid: pathParameter(req, 'sid'),
-    owner: currentUser(res).username,
-    idleSeconds: api.config.SESSION_IDLE_TIMEOUT,
-  };
+  const key = sessionKey(api, res, pathParameter(req, 'sid'));
   const [found] = isId(key.sid)
     ? await selectVideo(db).execute({ ...key, vsid: pathParameter(req, 'vsid') })
     : [];

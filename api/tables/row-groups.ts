@@ -3,7 +3,7 @@ import type { ParquetParsers } from 'hyparquet/src/types.js';
 import { TableReadError } from './thread-protocol.ts';
 
 /** Limit on one row group's columns, decoded, in bytes. */
-export const MAX_DECODED_BYTES = 128 << 20;
+const MAX_DECODED_BYTES = 128 << 20;
 
 export type RowGroup = FileMetaData['row_groups'][number];
 export type Values = ArrayLike<unknown>;

@@ -29,7 +29,7 @@ export async function stopWorkers(workers: ChildProcess[]): Promise<void> {
 }
 
 /** Accepts so many jobs, each with a call of its own. */
-export async function acceptJobs(contender: Contender, count: number): Promise<void> {
+async function acceptJobs(contender: Contender, count: number): Promise<void> {
   let left = count;
   const accept = async () => {
     while (left-- > 0) await contender.accept();

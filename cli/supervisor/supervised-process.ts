@@ -1,5 +1,5 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep } from '../../shared/process/abort.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import {
   type Environment,
@@ -103,7 +103,7 @@ export class SupervisedProcess {
         { process: this.name, ...outcome, restartInMs },
         'A process ended and is restarted',
       );
-      await delay(restartInMs, undefined, { signal }).catch(() => {});
+      await sleep(signal, restartInMs);
     }
   }
 

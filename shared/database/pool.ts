@@ -1,4 +1,5 @@
 import postgres from 'postgres';
+import { privateParts } from '../process/private-parts.ts';
 import { ConnectionDelay } from './connection-delay.ts';
 import { finderOf, type PrimaryFinder } from './primary.ts';
 import { requireScram } from './require-scram.ts';
@@ -12,6 +13,10 @@ type PoolOptions = postgres.Options<Record<string, never>> & {
 
 /** A statement of the driver, with the function of a client that sends it. It is called when the statement is awaited. */
 type Statement = Promise<unknown> & { handler: (statement: Statement) => void };
+
+/** Throws where the driver has another way to send it: the template, which never connects, would. */
+const toStatement = (made: Promise<unknown>) =>
+  privateParts<Statement>('a statement of postgres.js', made, ['handler']);
 
 /**
  * A pool of two clients, the second for load (decision 34). A client takes the connection that was free for longest, so
@@ -30,15 +35,16 @@ export function openPool(url: string, { max, usual, ...options }: PoolOptions): 
       (isFree() ? first : second).run(work).finally(() => connectionDelay.next()),
     );
   const hook = (made: unknown) => {
-    if (made instanceof Promise && 'handler' in made)
-      (made as Statement).handler = statement => {
-        const sent = run(({ send }) => {
-          send(statement);
-          return statement;
-        });
-        // Whoever awaits the statement is told.
-        sent.catch(() => {});
-      };
+    // Names and lists of values, which a statement is made of, are none.
+    if (!(made instanceof Promise)) return made;
+    toStatement(made).handler = statement => {
+      const sent = run(({ send }) => {
+        send(statement);
+        return statement;
+      });
+      // Whoever awaits the statement is told.
+      sent.catch(() => {});
+    };
     return made;
   };
 
@@ -124,7 +130,7 @@ class ReplacedClient {
       max,
       socket,
     } as unknown as PoolOptions);
-    const { handler: send } = sql.unsafe('') as unknown as Statement;
+    const { handler: send } = toStatement(sql.unsafe(''));
     return { sql, send, running: 0 };
   }
 }

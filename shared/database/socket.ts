@@ -1,7 +1,7 @@
 import { connect, Socket } from 'node:net';
 
 /** A connection without traffic for so long is dead; postgres.js itself has no such timeout. */
-export const SILENCE_MS = 20_000;
+const SILENCE_MS = 20_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Errors of sockets to the database; their codes alone do not tell them from other sockets' errors. */

@@ -6,7 +6,7 @@ import type { ErrorRecord } from '../errors/errors.ts';
 import { KINDS_WITH_OWN_STATE } from './catalog.ts';
 import { isNotEnded } from './job-conditions.ts';
 
-export const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
+const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
 
 /**
  * Cancels these jobs, and returns the ids of those that were open. Jobs that no worker ever claimed end at once;

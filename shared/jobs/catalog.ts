@@ -10,7 +10,10 @@ import { videoRequest, videoResult } from './payloads/video.ts';
 /** Queues, each with slots of its own: `interactive` is for kinds that answer a client who waits. */
 export const QUEUES = ['remote', 'interactive', 'video', 'parse'] as const;
 export type QueueName = (typeof QUEUES)[number];
-/** What a worker program can be started with, and the queues that it serves then: `upkeep` is work of no queue. */
+/**
+ * What a worker program can be started with, and the queues that it serves then. `upkeep` serves none: it dispatches to
+ * all, reclaims leases and does the periodic work.
+ */
 export const QUEUES_OF = {
   remote: ['remote', 'interactive'],
   video: ['video'],

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 
 /** Bounds of a histogram of durations in seconds: from 10 ms to a day, some three for each power of ten. */
-export const DURATION_BOUNDS = [
+const DURATION_BOUNDS = [
   ...[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100],
   ...[200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 86_400],
 ];

@@ -45,7 +45,7 @@ export async function* abortableIterator<T>(
 }
 
 /** Resolves after `ms`, or as soon as the signal is aborted. */
-export async function sleep(signal: AbortSignal, ms: number): Promise<void> {
+export async function sleep(signal: AbortSignal | undefined, ms: number): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => {});
 }
 

@@ -16,7 +16,7 @@ export const share = z
   .regex(/^(0?\.\d+|[01](\.0*)?)$/, 'must be a number such as 0.5')
   .transform(Number)
   .pipe(z.number().gt(0, 'must be above 0').max(1, 'must be at most 1'));
-export const url = (...schemes: string[]) =>
+const url = (...schemes: string[]) =>
   z.string().refine(
     value => {
       try {

@@ -17,7 +17,7 @@ import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { dispatchWaiting, redispatchUnclaimed } from '../../workers/engine/dispatch-waiting.ts';
-import { finishJob } from '../../workers/engine/end-jobs.ts';
+import { endJobs } from '../../workers/engine/end-jobs.ts';
 import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
 import type { Claim } from '../../workers/engine/fencing-token.ts';
 import { releaseJob, updateLeased } from '../../workers/engine/leased-updates.ts';
@@ -175,7 +175,8 @@ describe('on a table that has grown, after statistics that are older', () => {
       FEW,
       async () => {
         const held = await insertHeld();
-        return () => finishJob(database.db, held, { state: 'succeeded', result: {} });
+        const ending = { state: 'succeeded' as const, result: {} };
+        return () => endJobs(database.db, [{ claim: held, ending }], { notifies: true });
       },
     ],
     [

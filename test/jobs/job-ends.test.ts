@@ -180,7 +180,8 @@ test('a job fails with whatever words: what jsonb cannot hold is replaced', asyn
   const claim = await makeHeld();
   const detail = `Invalid: a\0b ${'\u{1f4a5}'.slice(0, 1)} \u{1f4a5}`;
   const error = { code: 'parse_failed' as const, detail, errors: [{ column: '\ud800' }] };
-  await finishJob(database.db, claim, { state: 'failed', error });
+  const groups = new JobGroups({ id: 'w', database, notifications: silent() });
+  await groups.end({ claim, ending: { state: 'failed', error } });
   expect(await read(claim)).toMatchObject({
     state: 'failed',
     error: {

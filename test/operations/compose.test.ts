@@ -47,6 +47,7 @@ describeUnless(missingPrograms('docker-compose'), 'docker-compose.yml', () => {
     );
     const procfile = readFileSync(new URL('../../Procfile', import.meta.url), 'utf8');
     for (const line of procfile.trim().split('\n')) {
+      if (line.startsWith('#')) continue;
       const [name = '', command] = line.split(/: /);
       expect([name, services[name]?.command.join(' ')]).toEqual([name, command]);
     }

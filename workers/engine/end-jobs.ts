@@ -70,22 +70,16 @@ export async function finishJob(
   db: Db,
   claim: Claim,
   ending: JobEnd,
-  promote?: (tx: Tx) => Promise<void>,
+  promote: (tx: Tx) => Promise<void>,
 ): Promise<void> {
-  const finish = async (tx: Tx, onlyWanted: boolean) => {
-    const [hasEnded] = await endJobs(tx, [{ claim, ending }], { onlyWanted });
-    return hasEnded;
-  };
-  if (!promote) {
-    if (await finish(db, false)) return;
-    throw new LeaseLost(claim.id);
-  }
+  const onlyWanted = ending.state === 'succeeded';
   await db.transaction(async tx => {
     await throwIfNotLeased(tx, claim);
     // Locks what the job works for before the job's row, as a deletion of that does, to avoid deadlocks.
     await promote(tx);
     // Checked after the promotion has its locks: a client whose cancel was accepted may have changed the same rows since.
-    if (await finish(tx, ending.state === 'succeeded')) return;
+    const [hasEnded] = await endJobs(tx, [{ claim, ending }], { onlyWanted });
+    if (hasEnded) return;
     await throwIfNotLeased(tx, claim);
     throw new WindlassError('cancelled');
   });

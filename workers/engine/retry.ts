@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDatabaseDown, isDeadlock } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { sleep } from '../../shared/process/abort.ts';
 
 interface RetryOptions {
   /** Whether the same step may succeed later. Other errors are thrown at once. */
@@ -37,7 +37,7 @@ export async function retry<T>(
       if (!isTransient(error) || signal?.aborted || performance.now() > until) throw error;
     }
     onWait?.();
-    await delay(everyMs, undefined, { signal }).catch(() => {});
+    await sleep(signal, everyMs);
     signal?.throwIfAborted();
   }
 }

@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
-import { abortable, abortableIterator } from '../../shared/process/abort.ts';
+import { abortable, abortableIterator, sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
@@ -271,7 +270,7 @@ class Run {
   /** Then the run is requested again: another command of the account may have ended. */
   async #waitForPlace(phase: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([this.signal, phase]);
-    await delay(CROWDED_MS * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+    await sleep(signal, CROWDED_MS * (0.5 + Math.random()));
     this.signal.throwIfAborted();
   }
 

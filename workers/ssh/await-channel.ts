@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type ssh2 from 'ssh2';
+import { privateParts } from '../../shared/process/private-parts.ts';
 import { NoAnswer } from '../host-agent/no-answer.ts';
 import { SshError } from './ssh-errors.ts';
 
@@ -64,6 +65,6 @@ export function awaitChannel<T>(
 
 /** Bytes that have come over a connection so far, which ssh2 does not tell. */
 function bytesReceived(client: ssh2.Client): number {
-  const { _sock: socket } = client as unknown as { _sock?: Socket };
-  return socket?.bytesRead ?? 0;
+  type Parts = { _sock: Socket };
+  return privateParts<Parts>('a client of ssh2', client, ['_sock'])._sock.bytesRead;
 }

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import ssh2, { type ParsedKey } from 'ssh2';
+import { privateParts } from '../../shared/process/private-parts.ts';
 import { parseCertificate } from '../../shared/ssh/certificates.ts';
 import { wireNumber, wireString } from '../../shared/ssh/wire.ts';
 
@@ -48,7 +49,7 @@ function signBytes(key: KeyObject, data: Buffer, hash: string | undefined): Buff
 }
 
 type SignLater = (data: Buffer, done: (signature: Buffer) => void) => void;
-/** Internals of ssh2 1.17, pinned by package.json, by which its client sends a login. */
+/** Internals of ssh2 1.17.0, pinned by package.json, by which its client sends a login. */
 interface Protocol {
   authPK(username: string, key: ParsedKey, algorithm?: string, sign?: SignLater): void;
   _kex: { sessionID: Buffer };
@@ -65,7 +66,13 @@ interface Protocol {
  * ssh2 would use that of the certificate, which servers refuse.
  */
 export function signByCertificate(client: ssh2.Client): void {
-  const { _protocol: protocol } = client as unknown as { _protocol: Protocol };
+  const { _protocol } = client as unknown as { _protocol?: object };
+  const protocol = privateParts<Protocol>('the protocol of ssh2', _protocol, [
+    'authPK',
+    '_authsQueue',
+    '_packetRW',
+    '_cipher',
+  ]);
   const authPK = protocol.authPK.bind(protocol);
   protocol.authPK = (username, key, algorithm, sign) => {
     if (!sign || !('signNamed' in key)) return authPK(username, key, algorithm, sign);

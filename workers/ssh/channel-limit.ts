@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleep } from '../../shared/process/abort.ts';
 import { channelRefused, channelRefusedBesideAgent, channelsHang } from './channel-refusals.ts';
 import { connectionLost, explainFailure, isRefusal } from './ssh-errors.ts';
 
@@ -119,7 +119,7 @@ export class ChannelLimit {
     if (this.#openChannels <= this.#lasting) {
       if (grace.isOver())
         throw this.#lasting > 0 ? channelRefusedBesideAgent(refusal) : channelRefused(refusal);
-      return delay(REFUSED_PAUSE_MS, undefined, { signal }).catch(() => {});
+      return sleep(signal, REFUSED_PAUSE_MS);
     }
     grace.reset();
     this.#limit = this.#openChannels;

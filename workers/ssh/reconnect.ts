@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { Outage } from './outage.ts';
@@ -45,7 +45,7 @@ export async function withSession<T>(
       if (isReconnectRequired(error)) throw await awaitReconnect(context, error);
       if (!reconnect || !isRetryable(error)) throw error;
       const pauseMs = await judge(context, outage, error);
-      await delay(pauseMs, undefined, { signal: signal() }).catch(() => {});
+      await sleep(signal(), pauseMs);
     }
   }
 }

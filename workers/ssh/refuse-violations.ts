@@ -1,22 +1,21 @@
 import type ssh2 from 'ssh2';
+import { privateParts } from '../../shared/process/private-parts.ts';
 import { requirePackage } from '../../shared/process/require-package.ts';
 import type { Transport } from './limit-login.ts';
 
 type Handler<A extends unknown[]> = (protocol: unknown, ...message: A) => void;
 type DataHandler = Handler<[recipient: number, data: Buffer, type?: number]>;
 
-/**
- * Internals of ssh2 1.17, pinned by package.json: its client's handlers of RFC 4254 messages, and its channels by
- * number.
- */
+/** Handlers of RFC 4254 messages. */
+interface Handlers {
+  CHANNEL_OPEN_CONFIRMATION: Handler<[info: { packetSize: number }]>;
+  CHANNEL_DATA: DataHandler;
+  CHANNEL_EXTENDED_DATA: DataHandler;
+}
+
+/** Internals of ssh2 1.17.0, pinned by package.json: its client's handlers, and its channels by number. */
 interface Internals {
-  _protocol: {
-    _handlers: {
-      CHANNEL_OPEN_CONFIRMATION: Handler<[info: { packetSize: number }]>;
-      CHANNEL_DATA: DataHandler;
-      CHANNEL_EXTENDED_DATA: DataHandler;
-    };
-  };
+  _protocol: { _handlers: Handlers };
   _chanMgr: { get(id: number): { incoming?: { state: string; window: number } } | undefined };
 }
 
@@ -31,8 +30,15 @@ const HOSTKEYS = 'hostkeys-00@openssh.com';
  * violations end the connection.
  */
 export function refuseViolations(client: ssh2.Client, transport: Transport): void {
-  const { _protocol, _chanMgr: channels } = client as unknown as Internals;
-  const handlers = _protocol._handlers;
+  const { _protocol, _chanMgr: channels } = privateParts<Internals>('a client of ssh2', client, [
+    '_protocol',
+    '_chanMgr',
+  ]);
+  const handlers = privateParts<Handlers>('the protocol of ssh2', _protocol._handlers, [
+    'CHANNEL_OPEN_CONFIRMATION',
+    'CHANNEL_DATA',
+    'CHANNEL_EXTENDED_DATA',
+  ]);
   const end = (why: string): never => {
     transport.destroy();
     // ssh2 makes it the client's error.
@@ -64,7 +70,8 @@ function dropHostKeys(): void {
   type Receive = (protocol: unknown, payload: Buffer) => void;
   const receivers = requirePackage<Receive[]>('ssh2/lib/protocol/handlers.js');
   const receive = receivers[GLOBAL_REQUEST];
-  if (!receive) throw new Error('this ssh2 handles messages elsewhere');
+  if (!receive)
+    throw new Error('this ssh2 handles messages elsewhere: install the version in package.json');
   receivers[GLOBAL_REQUEST] = (protocol, payload) => {
     if (payload.toString('latin1', 5, 5 + HOSTKEYS.length) !== HOSTKEYS) receive(protocol, payload);
   };

@@ -1,4 +1,5 @@
 import type ssh2 from 'ssh2';
+import { privateParts } from '../../shared/process/private-parts.ts';
 import type { ExecChannel } from '../host-agent/exec-channel.ts';
 
 /** An exec channel of ssh2 that can also send signals to its command. */
@@ -41,15 +42,24 @@ export function toExecChannel(channel: ssh2.ClientChannel, release: () => void):
  * is gone, so is the command.
  */
 function sendSignal(channel: ssh2.ClientChannel, name: 'TERM' | 'KILL'): void {
+  const { protocol, outgoing } = partsOf(channel);
   if (channel.writable) channel.signal(name);
-  const { _client, outgoing } = channel as unknown as {
-    _client?: { _protocol?: { signal?(id: number, name: string): void } };
-    outgoing?: { id: number; state: string };
-  };
-  if (outgoing?.state !== 'eof') return;
+  if (outgoing.state !== 'eof') return;
   try {
-    _client?._protocol?.signal?.(outgoing.id, name);
+    protocol.signal(outgoing.id, name);
   } catch {
     // The connection has just gone.
   }
+}
+
+function partsOf(channel: ssh2.ClientChannel) {
+  type Parts = { _client: { _protocol?: object }; outgoing: { id: number; state: string } };
+  const { _client, outgoing } = privateParts<Parts>('a channel of ssh2', channel, [
+    '_client',
+    'outgoing',
+  ]);
+  type Protocol = { signal(id: number, name: string): void };
+  const { _protocol } = _client;
+  const protocol = privateParts<Protocol>('the protocol of ssh2', _protocol, ['signal']);
+  return { protocol, outgoing };
 }

@@ -32,7 +32,7 @@ export interface VideoSettings {
   frames?: number;
 }
 
-export const CODECS = ['h264', 'vp9', 'av1'] as const;
+const CODECS = ['h264', 'vp9', 'av1'] as const;
 type Codec = (typeof CODECS)[number];
 /** The best one first. */
 const ENCODERS: Record<Codec, readonly string[]> = {

@@ -25,7 +25,7 @@ import type { ApiContext } from '../../context.ts';
 import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { clientAddress } from '../../identity/client-address.ts';
 import { currentUser } from '../../identity/current-user.ts';
-import { lockSession, touchSession } from '../../remote/sessions.ts';
+import { lockSession, sessionKey, touchSession } from '../../remote/sessions.ts';
 import { requireWorker } from './require-worker.ts';
 
 /** What a request can fail with, besides errors of its own, when it is answered by a job in a session. */
@@ -110,8 +110,8 @@ export async function startSessionJob<K extends SessionKind>(
 ): Promise<StartedJob> {
   const { session: sid, kind } = request;
   if (isAwaitedKind(kind)) await requireWorker(api, kind);
-  const owner = currentUser(res).username;
-  const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
+  const own = sessionKey(api, res, sid);
+  const { owner, idleSeconds } = own;
   const isUsual = parseIdempotencyKey(req) === undefined && payloadBytes(request.payload) === null;
   if (isId(sid) && isUsual) {
     await api.freeSpace.assertFree();
@@ -126,7 +126,7 @@ export async function startSessionJob<K extends SessionKind>(
   }
   let session: SessionRecord | undefined;
   const job = await startRequestedJob(api, req, res, async tx => {
-    session = await lockSession(tx, { sid, owner, idleSeconds });
+    session = await lockSession(tx, own);
     return request as RequestedJob;
   });
   if (session) await touchSession(api.database.db, session);

@@ -16,7 +16,7 @@ interface ArtifactTableProps {
   onRemove: ((artifact: Artifact) => void) | undefined;
 }
 
-export const KINDS: Record<Artifact['type'], string> = {
+const KINDS: Record<Artifact['type'], string> = {
   ...{ table: 'Table', array: 'Array', file: 'File', parameter: 'Parameter' },
 };
 /** Of files the bytes are all there is: they are downloaded. */

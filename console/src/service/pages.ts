@@ -15,7 +15,7 @@ export interface More {
 }
 
 /** The most that a list of the service gives at once. */
-export const MOST = 1_000;
+const MOST = 1_000;
 /** What a table draws before more is asked for. */
 export const IN_TABLE = 100;
 

@@ -39,7 +39,7 @@ const NAMED = new Set(
 const APART = new Set(['button', 'textbox', 'searchbox', 'combobox', 'slider', 'spinbutton']);
 
 /** What Chromium gives a screen reader of the page: missing names, and names of two controls. */
-export async function findNameless(page: Page): Promise<string[]> {
+async function findNameless(page: Page): Promise<string[]> {
   const devtools = await page.context().newCDPSession(page);
   const { nodes } = (await devtools.send('Accessibility.getFullAXTree')) as { nodes: AxNode[] };
   await devtools.detach();

@@ -58,7 +58,7 @@ export function addUp(text: string, before = 0): number {
   return sum;
 }
 
-export class SseClient {
+class SseClient {
   socket: Socket | undefined;
   closed = false;
   /** Whether this connection has brought an event. */

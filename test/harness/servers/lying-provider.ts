@@ -72,7 +72,7 @@ export async function startLyingProvider(): Promise<LyingProvider> {
   return provider;
 }
 
-export function sendJson(res: ServerResponse, document: object, status = 200): void {
+function sendJson(res: ServerResponse, document: object, status = 200): void {
   res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(document));
 }
 

@@ -202,7 +202,7 @@ function attempt<T>(work: () => T): T {
   }
 }
 
-export const damaged = (why: string) =>
+const damaged = (why: string) =>
   new TableError({
     reason: `the HDF5 file is damaged: ${why}`,
     hint: 'Write the file again, and send it again.',

@@ -54,7 +54,7 @@ async function readGroupRows(connection: DuckDBConnection, input: string): Promi
 }
 
 /** A missing value passes only `null`; NaN is neither less nor greater than any number. */
-export function condition({ column, op, value }: TableFilter, type: string): string {
+function condition({ column, op, value }: TableFilter, type: string): string {
   const subject = quoteName(column);
   if (op === 'null') return `${subject} IS ${value === 'true' ? '' : 'NOT '}NULL`;
   const compared = `${subject} ${OPERATORS[op]} CAST(${quoteText(value)} AS ${type})`;

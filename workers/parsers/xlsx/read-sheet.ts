@@ -134,7 +134,7 @@ function columnOf(reference: string): number | undefined {
 }
 
 /** AB for 27. */
-export function nameOf(column: number): string {
+function nameOf(column: number): string {
   const rest = Math.floor(column / 26);
   return (rest > 0 ? nameOf(rest - 1) : '') + String.fromCharCode(65 + (column % 26));
 }
