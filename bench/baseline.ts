@@ -23,8 +23,12 @@ app.get('/status/:sid/:vsid', async (req, res) => {
 
 /** What a project is like, without a query. */
 const project = {
-  ...{ id: '0'.repeat(26), name: 'Project', description: '', role: 'administrator' },
-  ...{ created: new Date(), updated: new Date() },
+  id: '0'.repeat(26),
+  name: 'Project',
+  description: '',
+  role: 'administrator',
+  created: new Date(),
+  updated: new Date(),
   acl: { administrators: [{ user: owner }], writers: [], readers: [] },
 };
 app.get('/project', (_req, res) => void res.json(project));

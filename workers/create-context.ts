@@ -12,12 +12,18 @@ export function createContext(service: ServiceContext): WorkerContext {
   const id = newWorkerId();
   const metrics = new WorkerMetrics();
   const sessions = new SessionPool({
-    ...{ id, config, database, notifications, log, metrics },
+    id,
+    config,
+    database,
+    notifications,
+    log,
+    metrics,
     onAgentConnection: session => finishedRuns.removeOnConnection(session),
     isNeeded: sid => finishedRuns.hasGathered(sid),
   });
   const finishedRuns = new FinishedRunRemover({
-    ...{ database, log },
+    database,
+    log,
     limitSeconds: config.LIMIT_COMMAND_SECONDS,
     use: (...given) => sessions.use(...given),
     mayUse: sid => sessions.mayUse(sid),

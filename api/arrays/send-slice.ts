@@ -40,7 +40,8 @@ export async function sendSlice(
   async function* text(): AsyncGenerator<string> {
     yield `{"shape":[${kept.join(',')}],"values":[`;
     yield* writeValues(Readable.from(bytes), {
-      ...{ descr, exact: isExact(column) },
+      descr,
+      exact: isExact(column),
       runs: runsOf(extents, shape),
     });
     yield ']}';

@@ -19,9 +19,13 @@ async function serve(context: Partial<ApiContext>) {
   const app = express();
   app.use((_req, res) => void res.status(204).end());
   const all = {
-    ...{ config: { LIMIT_REQUESTS: 2 }, log: pino({ level: 'silent' }), metrics: new ApiMetrics() },
-    ...{ passwords: { floods: { isEmpty: true } }, passwordChanges: new OwnPasswordChanges() },
-    ...{ requestRates: new RequestRates(2), ...context },
+    config: { LIMIT_REQUESTS: 2 },
+    log: pino({ level: 'silent' }),
+    metrics: new ApiMetrics(),
+    passwords: { floods: { isEmpty: true } },
+    passwordChanges: new OwnPasswordChanges(),
+    requestRates: new RequestRates(2),
+    ...context,
   };
   const listener = refuseFloods(app, all as ApiContext);
   const server = createServer(createMessageClasses(app), listener).listen(0, '127.0.0.1');

@@ -9,8 +9,8 @@ import {
   type SQL,
   sql,
 } from 'drizzle-orm';
-import { NAMED_SESSION, type NamedSession } from '../../shared/audit/session-target.ts';
 import type { Response } from 'express';
+import { NAMED_SESSION, type NamedSession } from '../../shared/audit/session-target.ts';
 import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';

@@ -96,7 +96,10 @@ export default routes('json-body', (router, api) => {
         const write = (value: unknown) =>
           type === 'integer' && value !== null && !exact ? Number(value) : value;
         res.json({
-          ...{ shape: array.shape, type, min: write(min), max: write(max) },
+          shape: array.shape,
+          type,
+          min: write(min),
+          max: write(max),
           ...(unit ? { unit } : {}),
           ...(exact ? { exact } : {}),
         });

@@ -58,7 +58,12 @@ export default routes('json-body', (router, api) => {
           .orderBy(desc(projects.created), desc(projects.pid));
         res.json({
           projects: rows.map(({ project: { pid, name, description, created, updated }, role }) => ({
-            ...{ _id: pid, name, description, role, created, updated },
+            _id: pid,
+            name,
+            description,
+            role,
+            created,
+            updated,
           })),
         });
       },

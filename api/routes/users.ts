@@ -67,7 +67,10 @@ const removal = z.strictObject({
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const view = ({ username, administrator, disabled, created, stored }: Account) => ({
-    ...{ username, administrator, disabled, created },
+    username,
+    administrator,
+    disabled,
+    created,
     storage: { bytes: stored, limit: api.config.LIMIT_USER_BYTES },
   });
 

@@ -46,7 +46,9 @@ export async function openWindlass({ databaseUrl, redisUrl }: Place): Promise<Co
         database,
         {
           kind: 'command',
-          ...{ owner: OWNER, session: sid, payload: PAYLOAD },
+          owner: OWNER,
+          session: sid,
+          payload: PAYLOAD,
           limit: openJobs.nextLimit(OWNER),
           onCount: open => openJobs.counted(OWNER, open),
           share: config.LIMIT_SHARE,
@@ -105,7 +107,12 @@ async function startWorker(
   // Each job that runs listens to it.
   setMaxListeners(0, stop.signal);
   const context: WorkerContext = {
-    ...{ id, config, log, database, notifications, metrics },
+    id,
+    config,
+    log,
+    database,
+    notifications,
+    metrics,
     leases: new LeaseRenewer({ id, database, notifications, log, metrics }),
     groups: new JobGroups({ id, database, notifications }),
     sessions: { has: () => true } as unknown as SessionPool,

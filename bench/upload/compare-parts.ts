@@ -63,7 +63,10 @@ async function comparePeer(
     ours: async () => {
       const { uid, partUrl, headers } = await beginUpload(client, mid, 'blob');
       const rate = await measureRate(file, part => ({
-        ...{ url: partUrl(part), method: 'PUT', headers, status: 200 },
+        url: partUrl(part),
+        method: 'PUT',
+        headers,
+        status: 200,
       }));
       await client.delete(`/api/uploads/${uid}`);
       return rate;

@@ -96,9 +96,12 @@ async function copyTables(
     await files.write(tableFile(name), client.query(to(copy)), createGzip({ level: 1 }));
   }
   return {
-    ...{ format: 1, release: RELEASE, taken: at.taken.toISOString() },
+    format: 1,
+    release: RELEASE,
+    taken: at.taken.toISOString(),
     migration: { tag: migration.tag, when: migration.when },
-    ...{ tables, objects: await listObjects(client, folder) },
+    tables,
+    objects: await listObjects(client, folder),
   };
 }
 

@@ -48,7 +48,10 @@ async function makeFolder(
   try {
     const { manifest, linked } = await withDirectDatabase(config, life.stopping, async url =>
       writeBackup({
-        ...{ url, folder: partial, destination: folder, signal: life.stopping },
+        url,
+        folder: partial,
+        destination: folder,
+        signal: life.stopping,
         ...(since !== undefined && { since: resolve(since) }),
         objects: await openObjectStore(storeOf(config)),
         onProgress: text => line.showText(text),

@@ -24,7 +24,9 @@ export async function restore(
   try {
     const { manifest, ended, isOlder } = await withNewDatabase(config, life.stopping, async url =>
       restoreBackup({
-        ...{ url, folder: resolve(folder), signal: life.stopping },
+        url,
+        folder: resolve(folder),
+        signal: life.stopping,
         objects: await openObjectStore(storeOf(config, makeDataDir)),
         onProgress: text => line.showText(text),
       }),

@@ -49,7 +49,9 @@ export async function prepareServiceUsers(
   requireServiceUsers(config);
   if (!mayChooseUsers()) return {};
   const start: Start = {
-    ...{ config, dataDir, tell },
+    config,
+    dataDir,
+    tell,
     others: listOtherUsers(config, dataDir),
     objects: config.S3_ENDPOINT ? undefined : join(dataDir, 'objects'),
   };

@@ -34,7 +34,9 @@ export function listEmbeddedProcesses(
   return [
     [
       {
-        ...{ name: API, command: program('api/main.js'), user: users?.api },
+        name: API,
+        command: program('api/main.js'),
+        user: users?.api,
         ...settingsFor(API, withUrl(urls?.api)),
       },
     ],

@@ -112,7 +112,13 @@ async function open<S extends keyof Config>(
     life,
     environment,
     context: {
-      ...{ config, log, database, notifications, objects, freeSpace, queues },
+      config,
+      log,
+      database,
+      notifications,
+      objects,
+      freeSpace,
+      queues,
       stopping: life.stopping,
     },
     async close(...ending) {

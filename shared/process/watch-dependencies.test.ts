@@ -16,7 +16,9 @@ function watch(check: () => Promise<unknown>, level = 'info'): string[] {
   };
   const log = createLog({ level, name: 'test', write });
   watchDependencies([{ name: 'the queue', check }], {
-    ...{ log, stopping: stopping.signal, everyMs: 5 },
+    log,
+    stopping: stopping.signal,
+    everyMs: 5,
   });
   return lines;
 }

@@ -26,7 +26,9 @@ test('tells each setting, where it is from, and no secret', () => {
     ['DATABASE_URL', 'postgres://windlass:with/a/slash@db/windlass'],
   ] as const)
     expect(listSettings({ [name]: value }).find(setting => setting.name === name)).toMatchObject({
-      ...{ value: null, from: 'environment', secret: true },
+      value: null,
+      from: 'environment',
+      secret: true,
     });
   expect(JSON.stringify(listed)).not.toMatch(/of the cookies|of-the-database/);
 });

@@ -80,8 +80,18 @@ function read(blob: Buffer): SshCertificate | undefined {
   if (!kind || !reader.isAtEnd) return undefined;
   const publicKey = Buffer.concat([keyType, ...key].map(wireString));
   return {
-    ...{ keyType, blob, publicKey, kind, keyId, principals, validAfter, validBefore },
-    ...{ authority, signed, signature, criticalOptions },
+    keyType,
+    blob,
+    publicKey,
+    kind,
+    keyId,
+    principals,
+    validAfter,
+    validBefore,
+    authority,
+    signed,
+    signature,
+    criticalOptions,
   };
 }
 

@@ -54,7 +54,10 @@ function serverOf({ endpoint, region, accessKey, secretKey }: S3Options) {
     endPoint: hostname.replace(/^\[|\]$/g, ''),
     port: port ? Number(port) : undefined,
     useSSL: protocol === 'https:',
-    ...{ region, accessKey, secretKey, pathStyle: true },
+    region,
+    accessKey,
+    secretKey,
+    pathStyle: true,
   };
 }
 

@@ -264,7 +264,11 @@ function openStore(
   other: Partial<ConstructorParameters<typeof S3Store>[0]> = {},
 ): S3Store {
   return new S3Store({
-    ...{ endpoint, region: 'us-east-1', bucket: 'windlass', accessKey, secretKey },
+    endpoint,
+    region: 'us-east-1',
+    bucket: 'windlass',
+    accessKey,
+    secretKey,
     ...other,
   });
 }

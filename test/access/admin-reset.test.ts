@@ -36,7 +36,8 @@ describeUnless(undefined, 'windlass admin reset', () => {
     await admin.post('/api/users', { username: 'ada', password: PASSWORD });
     const ada = new Client(stack.url, 'ada', PASSWORD);
     const { id } = await ada.post<{ id: string }>('/api/users/-/tokens', {
-      ...{ name: 't', scope: 'read' },
+      name: 't',
+      scope: 'read',
     });
     await database`update users set disabled = true where username = 'ada'`;
     const { code, stdout, stderr } = await run(['ada'], byUrl());

@@ -143,7 +143,8 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     const acl = { writers: [{ user: heir }] };
     const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'left', acl });
     const { id: token } = await client.post<{ id: string }>('/api/users/-/tokens', {
-      ...{ name: 'a program', scope: 'read' },
+      name: 'a program',
+      scope: 'read',
     });
     const { id: webhook } = await client.post<{ id: string }>('/api/webhooks', {
       url: 'https://192.0.2.1/ends',
@@ -557,7 +558,8 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     await waitFor(isWaiting, { what: 'the chain to be read' });
     reading.child.kill('SIGINT');
     expect(await reading.ended).toEqual({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: 'windlass: Stopped before it was done.\n',
     });
     await database`rollback`;

@@ -177,7 +177,8 @@ describe('the roles of the embedded database', () => {
     const read = (name: string) => readFileSync(join(stack.dataDir, name), 'utf8').trim();
     const known = listSecrets({
       ...JSON.parse(read('secrets.json')),
-      ...{ POSTGRES_PASSWORD: read('postgres.password'), ADMIN_PASSWORD: stack.password },
+      POSTGRES_PASSWORD: read('postgres.password'),
+      ADMIN_PASSWORD: stack.password,
       ...(await stackRoles(stack)),
     }).filter(secret => secret !== '');
     // Keys, the passwords of the superuser and of three roles, the administrator's.
@@ -240,7 +241,8 @@ describe('a database with these roles', () => {
     const folder = join(place.path, 'monday');
     const windlass = (url: string, ...args: string[]) =>
       startProgram({
-        ...{ args: ['dist/cli/main.js', ...args], cwd: place.path },
+        args: ['dist/cli/main.js', ...args],
+        cwd: place.path,
         settings: { DATABASE_URL: url, DATA_DIR: join(place.path, 'data') },
       }).ended;
     mkdirSync(join(place.path, 'data'), { mode: 0o711 });
@@ -280,7 +282,8 @@ describe('a database with these roles', () => {
     const reader = new URL(url);
     reader.username = reader.password = 'reader';
     const { code, stderr } = await startProgram({
-      ...{ args: ['dist/cli/main.js', 'backup', join(place.path, 'read')], cwd: place.path },
+      args: ['dist/cli/main.js', 'backup', join(place.path, 'read')],
+      cwd: place.path,
       settings: { DATABASE_URL: reader.href, DATA_DIR: join(place.path, 'data') },
     }).ended;
     expect([code, stderr]).toEqual([

@@ -156,7 +156,8 @@ describeStack(undefined, 'a request of somebody who loses the right to it just t
     const somebody = await addSomebody(true);
     const { username, login } = somebody;
     const made = await login.fetch('/api/users/-/tokens', {
-      ...{ method: 'POST', body: '{"name":"short","scope":"write"}' },
+      method: 'POST',
+      body: '{"name":"short","scope":"write"}',
     });
     const { id, token } = (await made.json()) as { id: string; token: string };
     const ends = new Date(Date.now() + 10_000);
@@ -181,7 +182,8 @@ describeStack(undefined, 'a request of somebody who loses the right to it just t
   test("fewer rights, while the user's row is written: no end of others' tokens and jobs", async () => {
     const [{ username, login }, other] = [await addSomebody(true), await addSomebody(false)];
     const made = await other.login.fetch('/api/users/-/tokens', {
-      ...{ method: 'POST', body: '{"name":"kept","scope":"read"}' },
+      method: 'POST',
+      body: '{"name":"kept","scope":"read"}',
     });
     const { id: token } = (await made.json()) as { id: string };
     const [open, ended] = [newId(), newId()];
@@ -267,7 +269,9 @@ describeStack(
       const { command, end } = makeCommand();
       const headers = { Authorization: `Bearer ${made.token}`, 'Content-Type': 'application/json' };
       const answer = stack.api('/api/remotes/launch', {
-        ...{ method: 'POST', headers, body: JSON.stringify({ sid, command }) },
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ sid, command }),
       });
       const { id } = await waitForJob(client, 'command', isRunning);
       const polled = stack.api(`/api/jobs/${id}`, { headers: { ...headers, Prefer: 'wait=60' } });
@@ -335,7 +339,8 @@ describeStack(
       await deleted.client.delete(`/api/users/-/tokens/${deleted.token}`);
       const password = { password: 'another password', current: PASSWORD };
       const { status } = await changed.client.fetch(`/api/users/${changed.username}`, {
-        ...{ method: 'PUT', body: JSON.stringify(password) },
+        method: 'PUT',
+        body: JSON.stringify(password),
       });
       expect(status).toBe(200);
       end();
@@ -347,7 +352,8 @@ describeStack(
     async function holdMemory({ username, client }: Awaited<ReturnType<typeof addUser>>) {
       const owner = await addUser();
       const { id: pid } = await owner.client.post<{ id: string }>('/api/projects', {
-        ...{ name: 'shared', acl: { readers: [{ user: username }] } },
+        name: 'shared',
+        acl: { readers: [{ user: username }] },
       });
       const text = 'x'.repeat(15 << 20);
       const bookmarks = await Promise.all(
@@ -376,7 +382,8 @@ describeStack(
       const answer = reader.client.fetch(third);
       await outlastBrevity();
       await owner.client.fetch(`/api/projects/${pid}`, {
-        ...{ method: 'PUT', body: JSON.stringify({ acl: { readers: [] } }) },
+        method: 'PUT',
+        body: JSON.stringify({ acl: { readers: [] } }),
       });
       release();
       expect((await read(answer)).status).toBe(404);
@@ -406,7 +413,8 @@ describeStack(
       await database`insert into jobs (id, kind, queue, owner, payload, not_before)
         values (${id}, 'command', 'remote', ${owner}, '{}', 'infinity')`;
       const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
-        ...{ name: 'lent', scope: 'read' },
+        name: 'lent',
+        scope: 'read',
       });
       const headers = { Authorization: `Bearer ${made.token}` };
       const opened = openStackDatabase(stack);
@@ -434,14 +442,19 @@ describeStack(
     test('the listing of a host that answers after the token was deleted', async () => {
       const name = newId();
       await admin.post('/api/hosts', {
-        ...{ name, address: '127.0.0.1', port: slow.port, keys: [hostKey.public] },
-        ...{ agent: false, private: true },
+        name,
+        address: '127.0.0.1',
+        port: slow.port,
+        keys: [hostKey.public],
+        agent: false,
+        private: true,
       });
       const { client } = await addUser();
       const login = { hostname: name, username: 'somebody', password: PASSWORD };
       const { sid } = await client.post<{ sid: string }>('/api/remotes', login);
       const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
-        ...{ name: 'lent', scope: 'write' },
+        name: 'lent',
+        scope: 'write',
       });
       const answer = stack.api(`/api/remotes/${sid}/browse/all`, {
         method: 'POST',
@@ -480,7 +493,8 @@ describeStack(
       const { username, client } = await addUser();
       const make = (administrator: boolean) =>
         admin.fetch(`/api/users/${username}`, {
-          ...{ method: 'PUT', body: JSON.stringify({ administrator }) },
+          method: 'PUT',
+          body: JSON.stringify({ administrator }),
         });
       const scan = () => {
         silent.blackhole();
@@ -506,17 +520,23 @@ describeStack(
     test('a session that is opened by a token that is deleted meanwhile', async () => {
       const name = newId();
       await admin.post('/api/hosts', {
-        ...{ name, address: '127.0.0.1', port: silent.port, keys: [hostKey.public] },
-        ...{ agent: false, private: true },
+        name,
+        address: '127.0.0.1',
+        port: silent.port,
+        keys: [hostKey.public],
+        agent: false,
+        private: true,
       });
       const { client } = await addUser();
       const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
-        ...{ name: 'lent', scope: 'write' },
+        name: 'lent',
+        scope: 'write',
       });
       const headers = { Authorization: `Bearer ${made.token}`, 'Content-Type': 'application/json' };
       silent.blackhole();
       const answer = stack.api('/api/remotes', {
-        ...{ method: 'POST', headers },
+        method: 'POST',
+        headers,
         body: JSON.stringify({ hostname: name, username: 'somebody', password: PASSWORD }),
       });
       const { status } = await loseMeanwhile(answer, () =>
@@ -540,7 +560,8 @@ describeStack(
       };
       for (const [path, body] of Object.entries(asks)) {
         const made = await client.post<{ id: string; token: string }>('/api/users/-/tokens', {
-          ...{ name: 'lent', scope: 'write' },
+          name: 'lent',
+          scope: 'write',
         });
         const headers = {
           Authorization: `Bearer ${made.token}`,
@@ -561,17 +582,23 @@ describeStack(
     test('a session is told though nobody can tell for a moment whose the token is', async () => {
       const name = newId();
       await admin.post('/api/hosts', {
-        ...{ name, address: '127.0.0.1', port: silent.port, keys: [hostKey.public] },
-        ...{ agent: false, private: true },
+        name,
+        address: '127.0.0.1',
+        port: silent.port,
+        keys: [hostKey.public],
+        agent: false,
+        private: true,
       });
       const { client } = await addUser();
       const { token } = await client.post<{ token: string }>('/api/users/-/tokens', {
-        ...{ name: 'own', scope: 'write' },
+        name: 'own',
+        scope: 'write',
       });
       const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
       silent.blackhole();
       const answer = stack.api('/api/remotes', {
-        ...{ method: 'POST', headers },
+        method: 'POST',
+        headers,
         body: JSON.stringify({ hostname: name, username: 'somebody', password: PASSWORD }),
       });
       try {
@@ -597,7 +624,8 @@ describeStack(
         const project = { name: 'shared', acl };
         const { id: pid } = await owner.client.post<{ id: string }>('/api/projects', project);
         const { id: mid } = await owner.client.post<{ id: string }>(`/api/projects/${pid}/models`, {
-          ...{ name: 'model', 'model-type': 'any' },
+          name: 'model',
+          'model-type': 'any',
         });
         const table = await makeTable(owner.client, { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
         const [stored] = await database`select object from artifacts where model = ${mid}`;

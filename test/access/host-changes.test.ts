@@ -111,8 +111,12 @@ describeStack(missingPrograms('sshd'), 'a host that is changed while sessions ar
     await loseConnection(sid);
     await sql`delete from hosts where name = 'again'`;
     await client.post('/api/hosts', {
-      ...{ name: 'again', address: '127.0.0.1', port: thief.port, keys: [thiefKey.public] },
-      ...{ agent: false, private: true },
+      name: 'again',
+      address: '127.0.0.1',
+      port: thief.port,
+      keys: [thiefKey.public],
+      agent: false,
+      private: true,
     });
     await expectChanged(await launch(alice, sid));
     expect(thief.connections).toBe(0);

@@ -24,7 +24,10 @@ describeStack(missingPrograms('sshd'), 'hosts that are for some users', form => 
   });
 
   const entry = () => ({
-    ...{ address: sshd.host, port: sshd.port, keys: [sshd.hostKey], private: true },
+    address: sshd.host,
+    port: sshd.port,
+    keys: [sshd.hostKey],
+    private: true,
   });
   const put = (name: string, change: object) =>
     admin.fetch(`/api/hosts/${name}`, { method: 'PUT', body: JSON.stringify(change) });

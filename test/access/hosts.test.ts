@@ -187,7 +187,11 @@ describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', 
         method: 'POST',
         headers: { 'Idempotency-Key': `add-${name}` },
         body: JSON.stringify({
-          ...{ name, address: '127.0.0.1', port: sshd.port, trust: 'now', private: true },
+          name,
+          address: '127.0.0.1',
+          port: sshd.port,
+          trust: 'now',
+          private: true,
           ...more,
         }),
       });

@@ -179,7 +179,8 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
       await waitFor(isWaiting, { what: 'the rotation to begin' });
       child.kill('SIGTERM');
       expect(await ended).toEqual({
-        ...{ code: 1, stdout: '' },
+        code: 1,
+        stdout: '',
         stderr: 'windlass: Stopped before it was done.\n',
       });
     });

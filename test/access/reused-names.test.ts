@@ -89,16 +89,19 @@ describeStack(undefined, 'a request of a user whose name another gets meanwhile'
     const [owner, reader] = [await addSomebody(), await addSomebody()];
     const acl = { readers: [{ user: reader.username }] };
     const { id: pid } = await owner.client.post<{ id: string }>('/api/projects', {
-      ...{ name: 'shared', acl },
+      name: 'shared',
+      acl,
     });
     const { id: mid } = await owner.client.post<{ id: string }>(`/api/projects/${pid}/models`, {
-      ...{ name: 'model', 'model-type': 'any' },
+      name: 'model',
+      'model-type': 'any',
     });
     const table = await makeTable(owner.client, { mid, aid: 'table', csv: 'a,b\n2,x\n1,y\n' });
     const lock = 'lock table table_views in access exclusive mode';
     const ask = () => reader.client.fetch(`${table}/rows?sort=a`);
     expect(await replaceMeanwhile(reader.username, { lock, ask })).toEqual({
-      ...{ status: 404, jobs: [] },
+      status: 404,
+      jobs: [],
     });
   });
 

@@ -100,7 +100,8 @@ describeUnless(
       await stack.down();
       const wrong = async (user: string, settings: Record<string, string> = {}) => {
         const { ended } = startProgram({
-          ...{ args: ['dist/cli/main.js', 'up'], cwd: '/' },
+          args: ['dist/cli/main.js', 'up'],
+          cwd: '/',
           settings: { DATA_DIR: stack.dataDir, PORT: '0', API_USER: user, ...settings },
         });
         const { code, stderr } = await ended;

@@ -74,7 +74,9 @@ describeUnless(
 
       const csv = `a,b\n${'1234567.5,text of a cell\n'.repeat(1_500_000)}`;
       const { job } = await startParse(client(), {
-        ...{ mid: made.mid, parser: 'csv', files: { large: [utf8(csv)] } },
+        mid: made.mid,
+        parser: 'csv',
+        files: { large: [utf8(csv)] },
       });
       const isParser = ({ name, command }: StackProcess) =>
         name === 'node' && command.includes('parsers/table/child');
@@ -84,8 +86,10 @@ describeUnless(
       const folder = join(sshd.home, 'frames');
       await drawFrames({ folder, count: 60, width: 1280, height: 720 });
       const { vsid } = await client().post<{ vsid: string }>(`/api/remotes/${made.sid}/videos`, {
-        ...{ 'content-type': 'video/webm', pattern: join(folder, 'frame %d.dat') },
-        ...{ fps: 25, encode: 'worker' },
+        'content-type': 'video/webm',
+        pattern: join(folder, 'frame %d.dat'),
+        fps: 25,
+        encode: 'worker',
       });
       const isFfmpeg = ({ name, command }: StackProcess) =>
         name === 'ffmpeg' && command.includes('pipe:0');
@@ -159,7 +163,8 @@ describeUnless(
       expect(new Set(found.map(({ uid }) => uid))).toEqual(new Set([0, API.uid, WORKER.uid]));
       for (const { gid, mode } of found) expect([gid, mode & 0o777]).toEqual([API.gid, 0o640]);
       const { ended } = startProgram({
-        ...{ args: ['dist/cli/main.js', 'backup', join(place.path, 'backup')], cwd: place.path },
+        args: ['dist/cli/main.js', 'backup', join(place.path, 'backup')],
+        cwd: place.path,
         settings: { DATA_DIR: stack.dataDir },
       });
       expect(await ended).toMatchObject({ code: 0, stderr: '' });
@@ -216,7 +221,8 @@ describeUnless(
       await client().delete(`/api/models/${made.mid}`);
       // But for the id of the installation.
       await waitFor(() => objects().length === 1, {
-        ...{ what: 'the objects to go', timeoutMs: 60_000 },
+        what: 'the objects to go',
+        timeoutMs: 60_000,
       });
     });
   },

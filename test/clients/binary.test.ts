@@ -29,7 +29,9 @@ describeStack(findNode(26) === undefined ? missing : undefined, 'the binary', fo
     copyFileSync(join(root, 'dist/windlass'), windlass());
     const run = (args: string[], input = '') =>
       spawnSync(windlass(), args, {
-        ...{ cwd: line.home, encoding: 'utf8', input },
+        cwd: line.home,
+        encoding: 'utf8',
+        input,
         env: { HOME: line.home, PATH: folder() },
       });
     const { url, username, password } = stack;

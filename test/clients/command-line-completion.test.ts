@@ -58,7 +58,8 @@ complete -C 'windlass user dis'; touch dish; complete -C 'windlass user dis'`,
         const { bin, line } = await makeBin();
         try {
           const { stdout, stderr } = spawnSync(shell, ['-c', text], {
-            ...{ cwd: line.home, encoding: 'utf8' },
+            cwd: line.home,
+            encoding: 'utf8',
             env: { ...process.env, HOME: line.home, PATH: `${bin}:${process.env.PATH}` },
           });
           const times = shell === 'fish' ? 2 : 1;

@@ -69,7 +69,9 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
       const from = link.bytes.up;
       link.cutAfter('up', bytes);
       await waitFor(() => over.aborted || link.bytes.up >= from + bytes, {
-        ...{ what: `${bytes} more bytes`, timeoutMs: 120_000, intervalMs: 5 },
+        what: `${bytes} more bytes`,
+        timeoutMs: 120_000,
+        intervalMs: 5,
       });
       if (!over.aborted) continue;
       link.cutAfter('up', Infinity);

@@ -42,7 +42,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       const { host: _, connection: __, 'transfer-encoding': ___, ...sent } = headers;
       const body = method === 'GET' ? undefined : await buffer(req);
       const request = new Request(`${stack.url}${url}`, {
-        ...{ method, body },
+        method,
+        body,
         headers: sent as Record<string, string>,
       });
       const given = await answer(request, () => fetch(request));
@@ -92,7 +93,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const view = ['--sort=-second', '--filter', 'sky:eq:rain', '--limit', '2'];
     const cut = { code: 0, stderr: 'windlass: 2 of 429 rows; --limit N for more\n' };
     expect(await windlass(['rows', model, 'day', ...view])).toEqual({
-      ...{ stdout: 'second  sky\n2996    rain\n2989    rain\n', ...cut },
+      stdout: 'second  sky\n2996    rain\n2989    rain\n',
+      ...cut,
     });
     expect(await windlass(['rows', model, 'day', ...view, '--json'])).toEqual({
       stdout: '{"second":2996,"sky":"rain"}\n{"second":2989,"sky":"rain"}\n',
@@ -101,11 +103,14 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     // Programs get all, and a cut is told.
     const csv = ['second,sky', ...rows.map(row => row.replace(';', ',')), ''].join('\r\n');
     expect(await windlass(['rows', model, 'day', '--csv'])).toEqual({
-      ...{ code: 0, stdout: csv, stderr: '' },
+      code: 0,
+      stdout: csv,
+      stderr: '',
     });
     expect(await printJson(['rows', model, 'day'])).toHaveLength(3_000);
     expect(await windlass(['rows', model, 'day', '--csv', '--limit', '1'])).toEqual({
-      ...{ code: 0, stdout: 'second,sky\r\n0,rain\r\n' },
+      code: 0,
+      stdout: 'second,sky\r\n0,rain\r\n',
       stderr: 'windlass: 1 of 3,000 rows; --limit N for more\n',
     });
     const drawn = await windlass(['rows', model, 'day']);
@@ -138,7 +143,9 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     await throughProxy(answer, async env => {
       const args = ['rows', model, 'views', '--csv', '--sort=-n'];
       expect(await windlass(args, { env })).toEqual({
-        ...{ code: 0, stdout: 'n\r\n2\r\n1\r\n', stderr: '' },
+        code: 0,
+        stdout: 'n\r\n2\r\n1\r\n',
+        stderr: '',
       });
     });
     expect(asked).toBe(2);
@@ -295,7 +302,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const args = ['video', 'host', '-o', '/video.mp4', '/nowhere/*.png'];
     const { ended } = line.startProgram(program, [...before, ...args]);
     expect(await ended).toEqual({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: "windlass: EACCES: permission denied, access '/'.\n",
     });
   });
@@ -413,7 +421,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
         await waitFor(() => isAccepted, { what: 'the request' });
         if (times === 2) {
           expect(await interruptUntilEnded({ child, ended })).toMatchObject({
-            ...{ code: 130, stdout: '' },
+            code: 130,
+            stdout: '',
             stderr: 'windlass: the job may have begun, and then goes on: windlass jobs\n',
           });
           isTold = true;
@@ -472,7 +481,8 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       const words = ['run', 'host', '-n', '--', 'echo done'];
       const accounts = [sshd.username, 'other'].sort();
       const refused = {
-        ...{ code: 255, stdout: '' },
+        code: 255,
+        stdout: '',
         stderr: `windlass: You are logged in to host as ${accounts.join(' and as ')}. Say as whom it is done, such as --user ${accounts[0]}.\n`,
       };
       expect(await windlass(words, { env })).toEqual(refused);
@@ -488,14 +498,17 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       expect(await windlass(words, { env })).toEqual({ code: 0, stdout: 'done\n', stderr: '' });
       changed = {};
       expect(await windlass(['run', ...login(), ...words.slice(1)], { env })).toEqual({
-        ...{ code: 0, stdout: 'done\n', stderr: '' },
+        code: 0,
+        stdout: 'done\n',
+        stderr: '',
       });
       own = false;
       expect(await windlass(words, { env })).toMatchObject({ code: 0, stderr: '' });
       // A new session is of the account that the others are of.
       const withKey = ['run', '--startup', 'each', '--key', keyFile(), ...words.slice(1)];
       expect(await windlass(withKey, { env })).toMatchObject({
-        ...{ code: 255, stderr: expect.stringContaining('The host refused the user name') },
+        code: 255,
+        stderr: expect.stringContaining('The host refused the user name'),
       });
       const shell = `'${process.execPath}' '${fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))}' run host -n -- echo done`;
       const { ended } = line.startProgram('script', ['-qefc', shell, '/dev/null'], {

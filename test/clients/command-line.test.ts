@@ -77,7 +77,9 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       `printf 'a\\000b'; echo to stderr >&2; printf end; exit 42`,
     );
     expect({ code, stdout, stderr }).toEqual({
-      ...{ code: 42, stdout: 'a\0bend', stderr: 'to stderr\n' },
+      code: 42,
+      stdout: 'a\0bend',
+      stderr: 'to stderr\n',
     });
   });
 
@@ -117,7 +119,8 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     await waitFor(() => follower.said.stdout === 'one\n', { what: 'the first line' });
     expect(await windlass(['logs', id])).toEqual({ code: 0, stdout: 'one\n', stderr: '' });
     expect(JSON.parse((await windlass(['logs', id, '--json'])).stdout)).toEqual({
-      ...{ stream: 'stdout', text: 'one' },
+      stream: 'stdout',
+      text: 'one',
     });
     const table = await windlass(['jobs', '--state', 'running']);
     expect(table.stdout).toMatch(/^ID +STATE +KIND +HOST +AGE +WHAT\n/);
@@ -130,7 +133,9 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     expect((await follower.ended).code).toBe(6);
     expect((await waiter.ended).code).toBe(6);
     expect(await windlass(['cancel', id])).toEqual({
-      ...{ code: 0, stdout: `${id} had ended before.\n`, stderr: '' },
+      code: 0,
+      stdout: `${id} had ended before.\n`,
+      stderr: '',
     });
     await run('rm go');
   });
@@ -233,7 +238,8 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     await waitFor(() => said.stderr !== '', { what: 'a word' });
     child.stdin?.end();
     expect(await ended).toEqual({
-      ...{ code: 0, stdout: 'end\n' },
+      code: 0,
+      stdout: 'end\n',
       stderr: 'windlass: this waits for the end of standard input. Add -n if there is none.\n',
     });
   });
@@ -262,7 +268,8 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     writeFileSync(script, Buffer.from('#!/bin/sh\ncd caf\xe9 && rm -rf *\n', 'latin1'));
     const name = 'not in UTF-8';
     expect(await windlass(['batch', 'host', '--name', name, '--script', script])).toEqual({
-      ...{ code: 255, stdout: '' },
+      code: 255,
+      stdout: '',
       stderr: `windlass: The script ${script} is not text in UTF-8. Copy it to the host, and submit a command that runs it.\n`,
     });
     const { items } = await client.get<{ items: object[] }>(
@@ -334,7 +341,8 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       (await client.get<{ items: unknown[] }>('/api/users/-/tokens')).items.length;
     const login = (XDG_CONFIG_HOME: string) =>
       windlass(['login', url, '--user', stack.username, '--password-stdin'], {
-        ...{ env: { XDG_CONFIG_HOME }, input: stack.password },
+        env: { XDG_CONFIG_HOME },
+        input: stack.password,
       });
     const before = await tokens();
     for (const _ of [1, 2]) expect((await login(join(line.home, 'again'))).code).toBe(0);
@@ -357,7 +365,10 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     const logout = ['logout', '--password-stdin', '--json'];
     const { code, stdout } = await windlass(logout, { env, input: stack.password });
     expect({ code, ...JSON.parse(stdout) }).toEqual({
-      ...{ code: 0, url, username: stack.username, loggedOut: true },
+      code: 0,
+      url,
+      username: stack.username,
+      loggedOut: true,
     });
     expect((await mine()).status).toBe(401);
     expect((await windlass(['jobs'], { env })).stderr).toContain('You are not logged in.');

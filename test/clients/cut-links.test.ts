@@ -187,7 +187,9 @@ async function cutOften(link: TcpProxy): Promise<void> {
     const { down } = link.bytes;
     const more = random.between(1, 3_000);
     await waitFor(() => link.connections.open > 0 && link.bytes.down > down + more, {
-      ...{ what: `more bytes after ${cuts} cuts`, timeoutMs: 60_000, intervalMs: 5 },
+      what: `more bytes after ${cuts} cuts`,
+      timeoutMs: 60_000,
+      intervalMs: 5,
     });
     link.cut();
   }
@@ -208,7 +210,8 @@ async function cutAtBytes(link: TcpProxy, bytes: number, over: AbortSignal): Pro
     const from = link.bytes.up;
     link.cutAfter('up', bytes);
     await waitFor(() => over.aborted || link.bytes.up >= from + bytes, {
-      ...{ what: `${bytes} more bytes`, timeoutMs: TEST_MS },
+      what: `${bytes} more bytes`,
+      timeoutMs: TEST_MS,
     });
     if (over.aborted) return cuts;
   }

@@ -126,8 +126,10 @@ async function startPython({ python }: TestPython): Promise<EachClient> {
   const line = await startCommandLine();
   const call = async ({ url, token }: Place, ...args: string[]) => {
     const env = {
-      ...{ PYTHONPATH: join(PYTHON_CLIENT, 'src'), PYTHONDONTWRITEBYTECODE: '1' },
-      ...{ WINDLASS_URL: url, WINDLASS_TOKEN: token },
+      PYTHONPATH: join(PYTHON_CLIENT, 'src'),
+      PYTHONDONTWRITEBYTECODE: '1',
+      WINDLASS_URL: url,
+      WINDLASS_TOKEN: token,
     };
     return expectSuccess(await line.startProgram(python, ['-c', PYTHON, ...args], { env }).ended);
   };

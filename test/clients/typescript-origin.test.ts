@@ -76,8 +76,11 @@ describeUnless(
           return { lines, returncode, output, state, rows, refused };
         })()`);
         expect(told).toEqual({
-          ...{ lines: ['1', '2', '3', '4', '5'], returncode: 0, output: '1\n2\n3\n4\n5\n' },
-          ...{ state: 'succeeded', rows: [{ a: 1, b: 2 }] },
+          lines: ['1', '2', '3', '4', '5'],
+          returncode: 0,
+          output: '1\n2\n3\n4\n5\n',
+          state: 'succeeded',
+          rows: [{ a: 1, b: 2 }],
           refused: { code: 'not_found', requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) },
         });
       } finally {

@@ -159,7 +159,9 @@ describeStack(missingPrograms('sshd'), "the README's first example", form => {
       SSH_KEY: key,
     };
     const { stdout, stderr } = await run(process.execPath, ['example.js'], {
-      ...{ cwd: folder.path, env, timeout: 60_000 },
+      cwd: folder.path,
+      env,
+      timeout: 60_000,
     });
     expect(stderr).toBe('');
     expect(stdout).toBe(

@@ -43,7 +43,8 @@ describeStack(codes, '@windlass/client and one-time codes', form => {
       const windlass = connectWindlass(stack);
       const asked: Challenge[] = [];
       const session = await windlass.open(hostname, {
-        ...{ username, password },
+        username,
+        password,
         answer: challenge => {
           asked.push(challenge);
           return [host.nextCode()];
@@ -57,7 +58,8 @@ describeStack(codes, '@windlass/client and one-time codes', form => {
       await session.close();
       const unanswered = windlass.open(hostname, { username, password });
       await expect(unanswered).rejects.toMatchObject({
-        ...{ name: 'WindlassError', code: 'answer_required' },
+        name: 'WindlassError',
+        code: 'answer_required',
         detail: expect.stringContaining('Verification code:'),
       });
       await waitFor(
@@ -181,7 +183,8 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
     expect(left()).toEqual([]);
     const nowhere = join(folder, 'none', 'file');
     await expect(session.writeFile(nowhere, bytes, { resume })).rejects.toMatchObject({
-      ...{ code: 'not_found', detail: `${nowhere} cannot be written: its folder is missing.` },
+      code: 'not_found',
+      detail: `${nowhere} cannot be written: its folder is missing.`,
     });
   });
 

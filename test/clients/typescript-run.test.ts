@@ -28,7 +28,10 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
       lines.filter(line => line.stream === stream).map(({ text }) => text);
     expect([of('stdout'), of('stderr')]).toEqual([['one', 'three'], ['two']]);
     const result = {
-      ...{ returncode: 7, output: 'one\nthree', errors: 'two\n', truncated: false },
+      returncode: 7,
+      output: 'one\nthree',
+      errors: 'two\n',
+      truncated: false,
       job: await run.job,
     };
     expect(await run.wait()).toEqual(result);
@@ -122,7 +125,10 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
     const run = session.run('echo begun; sleep 600');
     for await (const { text } of run) if (text === 'begun') expect(await run.cancel()).toBe(true);
     await expect(run.wait()).rejects.toMatchObject({
-      ...{ name: 'WindlassError', code: 'cancelled', status: 0, job: await run.job },
+      name: 'WindlassError',
+      code: 'cancelled',
+      status: 0,
+      job: await run.job,
     });
     expect(await run.cancel()).toBe(false);
   });
@@ -147,7 +153,9 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
   test('what is refused is a WindlassError with all that the service says', async () => {
     const refused = windlass.session('01KB4TC9E1F3G5H7J9K1M3N5P7').run('true');
     await expect(refused.job).rejects.toMatchObject({
-      ...{ name: 'WindlassError', status: 404, code: 'session_not_found' },
+      name: 'WindlassError',
+      status: 404,
+      code: 'session_not_found',
       detail: 'Session does not exist or has timed out.',
       hint: expect.stringContaining('POST /api/remotes'),
       requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -160,11 +168,14 @@ describeStack(missingPrograms('sshd'), '@windlass/client runs commands', form =>
     link.refuse();
     const retries: number[] = [];
     const impatient = new Windlass({
-      ...{ url: `http://127.0.0.1:${link.port}`, token: 'none', patience: 1 },
+      url: `http://127.0.0.1:${link.port}`,
+      token: 'none',
+      patience: 1,
       onRetry: ({ seconds }) => retries.push(seconds),
     });
     await expect(gather(impatient.jobs())).rejects.toMatchObject({
-      ...{ status: 0, code: 'unreachable' },
+      status: 0,
+      code: 'unreachable',
       detail: expect.stringContaining(`127.0.0.1:${link.port}`),
     });
     expect(retries.length).toBeGreaterThan(0);

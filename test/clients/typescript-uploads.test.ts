@@ -40,7 +40,9 @@ describeStack(undefined, '@windlass/client uploads', form => {
     link.throttle('up', 30 * MB);
     link.cutAfter('up', 3 * MB);
     const job = await windlass.upload(files, {
-      ...{ mid, parser: 'blob', partSize: MB },
+      mid,
+      parser: 'blob',
+      partSize: MB,
       onProgress: ({ sent, total }) => {
         expect(total).toBe(25 * MB + 1);
         told.push(sent);
@@ -66,7 +68,10 @@ describeStack(undefined, '@windlass/client uploads', form => {
     link.throttle('up', 20 * MB);
     const file = await openFile(path);
     const left = windlass.upload(file, {
-      ...{ mid, parser: 'blob', partSize: MB, signal: leave.signal },
+      mid,
+      parser: 'blob',
+      partSize: MB,
+      signal: leave.signal,
       onBegin: upload => {
         id = upload;
       },
@@ -121,7 +126,9 @@ describeStack(undefined, '@windlass/client uploads', form => {
     const cut = cutOften();
     const told: number[] = [];
     const left = windlass.upload(file, {
-      ...{ mid, parser: 'blob', signal: leave.signal },
+      mid,
+      parser: 'blob',
+      signal: leave.signal,
       onBegin: upload => {
         id = upload;
       },
@@ -146,7 +153,10 @@ describeStack(undefined, '@windlass/client uploads', form => {
 
   test('a part whose bytes are others by now is sent again', async () => {
     const { id } = await client.post<{ id: string }>('/api/uploads', {
-      ...{ mid, input: false, parser: 'blob', aids: ['changed'] },
+      mid,
+      input: false,
+      parser: 'blob',
+      aids: ['changed'],
     });
     const path = `/api/uploads/${id}/files/0/parts/0`;
     const headers = { 'Content-Type': 'application/octet-stream' };
@@ -160,7 +170,10 @@ describeStack(undefined, '@windlass/client uploads', form => {
     writeFileSync(path, randomBytes(6 * MB));
     const file = await openFile(path);
     const begun = windlass.upload(file, {
-      ...{ mid, parser: 'blob', partSize: MB, parallel: 1 },
+      mid,
+      parser: 'blob',
+      partSize: MB,
+      parallel: 1,
       onProgress: ({ sent }) => sent === 3 * MB && writeFileSync(path, randomBytes(6 * MB)),
     });
     await expect(begun).rejects.toMatchObject({ code: 'changed' });
@@ -170,12 +183,17 @@ describeStack(undefined, '@windlass/client uploads', form => {
 
   test('a part that was stored late, after all were compared, is sent again', async () => {
     const { id } = await client.post<{ id: string }>('/api/uploads', {
-      ...{ mid, input: false, parser: 'blob', aids: ['late'] },
+      mid,
+      input: false,
+      parser: 'blob',
+      aids: ['late'],
     });
     const path = `/api/uploads/${id}/files/0/parts/0`;
     const put = (body: string) =>
       client.fetch(path, {
-        ...{ method: 'PUT', body, headers: { 'Content-Type': 'application/octet-stream' } },
+        method: 'PUT',
+        body,
+        headers: { 'Content-Type': 'application/octet-stream' },
       });
     await put('old words');
     let isLate = false;
@@ -200,7 +218,10 @@ describeStack(undefined, '@windlass/client uploads', form => {
     expect(all).toHaveLength(25_000);
     expect(all.at(-1)).toEqual({ second: 24_999, sky: 'clear' });
     const latest = windlass.rows(mid, 'day/1', {
-      ...{ sort: '-second', filter: ['sky:eq:rain', 'second:lt:1000'], limit: 2, offset: 1 },
+      sort: '-second',
+      filter: ['sky:eq:rain', 'second:lt:1000'],
+      limit: 2,
+      offset: 1,
     });
     expect(await gather(latest)).toEqual([
       { second: 987, sky: 'rain' },
@@ -211,7 +232,10 @@ describeStack(undefined, '@windlass/client uploads', form => {
   test('rows of a table whose place another one takes are no mixture', async () => {
     const store = (of: number) =>
       windlass.upload(new File(['a\n', `${of}\n`.repeat(15_000)], 'twice'), {
-        ...{ mid, parser: 'csv', aids: ['twice'], delimiter: ',' },
+        mid,
+        parser: 'csv',
+        aids: ['twice'],
+        delimiter: ',',
       });
     await store(1);
     const rows = windlass.rows(mid, 'twice');
@@ -229,11 +253,14 @@ describeStack(undefined, '@windlass/client uploads', form => {
   test('what cannot be parsed fails with what the parser says', async () => {
     const table = new File(['a,b\n1,2\n1,2,3\n'], 'broken');
     await expect(windlass.upload(table, { mid, parser: 'csv' })).rejects.toMatchObject({
-      ...{ name: 'WindlassError', code: 'parse_failed', status: 0 },
+      name: 'WindlassError',
+      code: 'parse_failed',
+      status: 0,
       job: expect.stringMatching(/^[0-9a-z]{26}$/),
     });
     await expect(windlass.upload(table, { mid, parser: 'none' })).rejects.toMatchObject({
-      ...{ status: 400, code: 'invalid_input' },
+      status: 400,
+      code: 'invalid_input',
       problem: { fields: [{ field: 'parser', problem: expect.any(String) }] },
     });
   });

@@ -75,7 +75,9 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     const devtools = await page.context().newCDPSession(page);
     const send = (type: 'dragEnter' | 'dragOver' | 'drop') =>
       devtools.send('Input.dispatchDragEvent', {
-        ...{ type, x: (box?.x ?? 0) + 50, y: (box?.y ?? 0) + 50 },
+        type,
+        x: (box?.x ?? 0) + 50,
+        y: (box?.y ?? 0) + 50,
         data: { items: [], files, dragOperationsMask: 1 },
       });
     await send('dragEnter');
@@ -521,7 +523,9 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
       if (asked) return route.continue();
       if (range !== 'bytes=0-') return route.fulfill({ status: 503 });
       return route.fulfill({
-        ...{ status: 206, contentType: 'video/mp4', body: bytes.subarray(0, half) },
+        status: 206,
+        contentType: 'video/mp4',
+        body: bytes.subarray(0, half),
         headers: { 'Content-Range': `bytes 0-${half - 1}/${bytes.length}` },
       });
     });
@@ -633,7 +637,9 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     await dialog.getByLabel('User name there').fill(sshd.username);
     await dialog.getByText('Key file').click();
     await dialog.getByLabel('Private key').setInputFiles({
-      ...{ name: 'id_ed25519', mimeType: '', buffer: Buffer.from(sshd.privateKey) },
+      name: 'id_ed25519',
+      mimeType: '',
+      buffer: Buffer.from(sshd.privateKey),
     });
     await dialog.getByRole('button', { name: 'Log in' }).click();
     await list().getByText('run 2').waitFor();

@@ -200,7 +200,10 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
       await sign.waitFor();
     }
     await devtools.send('Network.emulateNetworkConditions', {
-      ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 },
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput: -1,
     });
     await devtools.detach();
   });

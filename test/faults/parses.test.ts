@@ -180,7 +180,9 @@ describeUnless(missingMinio(), 'uploads of every format while something is kille
     const database = openDatabase(stackDatabaseUrl(stack));
     const sql = openStackDatabase(stack);
     const context = {
-      ...{ database, objects: aged(objects), stopping: new AbortController().signal },
+      database,
+      objects: aged(objects),
+      stopping: new AbortController().signal,
       log: createLog({ level: 'silent', name: 'test' }),
     };
     try {

@@ -88,8 +88,13 @@ function checkTypeScript(kind: 'types' | 'fetch', generate: (cwd: string) => str
   expect([said, saysTrouble(said)]).toEqual([said, false]);
   writeFileSync(join(cwd, 'use.ts'), USES[kind]);
   const compilerOptions = {
-    ...{ strict: true, noEmit: true, skipLibCheck: false, types: [] },
-    ...{ target: 'es2022', module: 'esnext', moduleResolution: 'bundler' },
+    strict: true,
+    noEmit: true,
+    skipLibCheck: false,
+    types: [],
+    target: 'es2022',
+    module: 'esnext',
+    moduleResolution: 'bundler',
     lib: ['es2022', 'dom', 'dom.iterable'],
   };
   writeFileSync(

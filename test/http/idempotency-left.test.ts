@@ -53,12 +53,15 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
     const body = JSON.stringify({ hostname: 'host', username, privateKey });
     const database = postgres(stackDatabaseUrl(stack), { max: 4 });
     return {
-      ...{ key, database },
+      key,
+      database,
       /** Its X-Request-Id is new, if not given. */
       open: (signal?: AbortSignal, id = newId()) =>
         client.fetch('/api/remotes', {
-          ...{ method: 'POST', headers: { 'Idempotency-Key': key, 'X-Request-Id': id } },
-          ...{ body, signal },
+          method: 'POST',
+          headers: { 'Idempotency-Key': key, 'X-Request-Id': id },
+          body,
+          signal,
         }),
       /** The request and the job that it started, once it runs; not of this request. */
       findRunning: async (not = '') => {

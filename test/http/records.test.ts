@@ -377,7 +377,10 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
     directory.remove();
     const open = (passphrase?: string) =>
       send('POST', '/api/remotes', {
-        ...{ hostname: 'host', username: sshd.username, privateKey, passphrase },
+        hostname: 'host',
+        username: sshd.username,
+        privateKey,
+        passphrase,
       });
     for (const wrong of ['another', undefined]) {
       const problem = await expectProblem(await open(wrong), 400, 'invalid_input');
@@ -406,7 +409,9 @@ describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form
       opening = leaving.fetch('/api/remotes', {
         method: 'POST',
         body: JSON.stringify({
-          ...{ hostname: 'host', username: sshd.username, privateKey: sshd.privateKey },
+          hostname: 'host',
+          username: sshd.username,
+          privateKey: sshd.privateKey,
         }),
       });
       await waitFor(

@@ -24,7 +24,11 @@ beforeAll(() => {
   queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
   dispatcher = runDispatcher(
     {
-      ...{ database, log, queues, stopping: stopping.signal, metrics: new WorkerMetrics() },
+      database,
+      log,
+      queues,
+      stopping: stopping.signal,
+      metrics: new WorkerMetrics(),
       config: readConfig({ DATABASE_URL: given.url }),
       notifications: new Notifications(database, log),
     } as WorkerContext,

@@ -231,7 +231,12 @@ describe('slots', () => {
 describe('a new job', () => {
   const start = async (owner: string, share = 0.5) => {
     const row = await startJob(database.db, {
-      ...{ id: newId(), kind: 'command', payload: { command: 'true' }, owner, limit: 0, share },
+      id: newId(),
+      kind: 'command',
+      payload: { command: 'true' },
+      owner,
+      limit: 0,
+      share,
     });
     return row.dispatched !== null;
   };

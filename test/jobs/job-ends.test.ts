@@ -52,8 +52,14 @@ async function makeProject(): Promise<string> {
 async function makeHeld(set: Partial<typeof jobs.$inferInsert> = {}) {
   const claim = { id: newId(), token: newId() };
   await database.db.insert(jobs).values({
-    ...{ id: claim.id, leaseToken: claim.token, kind: 'video', queue: 'video', owner: 'u' },
-    ...{ payload: {}, state: 'running', ...set },
+    id: claim.id,
+    leaseToken: claim.token,
+    kind: 'video',
+    queue: 'video',
+    owner: 'u',
+    payload: {},
+    state: 'running',
+    ...set,
   });
   return claim;
 }
@@ -150,7 +156,9 @@ test('a job that a worker takes just then is asked to end, not ended under its h
   });
   expect(await cancelling).toEqual([claim.id]);
   expect(await read(claim)).toMatchObject({
-    ...{ state: 'running', finished: null, cancelRequested: expect.any(Date) },
+    state: 'running',
+    finished: null,
+    cancelRequested: expect.any(Date),
   });
 });
 
@@ -185,7 +193,8 @@ test('a job fails with whatever words: what jsonb cannot hold is replaced', asyn
   expect(await read(claim)).toMatchObject({
     state: 'failed',
     error: {
-      ...{ code: 'parse_failed', detail: 'Invalid: a\ufffdb \ufffd \u{1f4a5}' },
+      code: 'parse_failed',
+      detail: 'Invalid: a\ufffdb \ufffd \u{1f4a5}',
       errors: [{ column: '\ufffd' }],
     },
   });
@@ -243,7 +252,11 @@ test('a renewal that overtakes the answer of the write that ended its job does n
     .insert(jobs)
     .values({ id, kind: 'command', queue: 'remote', session: 's', owner: 'u', payload });
   const worker = makeWorkerContext({
-    ...{ id: 'w', log, notifications, leases, metrics },
+    id: 'w',
+    log,
+    notifications,
+    leases,
+    metrics,
     database: { ...database, db: lateAnswers },
   });
   const handler = async () => ({ result: { returncode: 0 }, promote: async () => {} });
@@ -266,7 +279,13 @@ test('a job whose last output a failover lost is abandoned, though its worker ho
     .insert(jobs)
     .values({ id, kind: 'command', queue: 'remote', session: 's', owner: 'u', payload });
   const worker = makeWorkerContext({
-    ...{ id: 'w', log, notifications, leases, metrics, database, objects },
+    id: 'w',
+    log,
+    notifications,
+    leases,
+    metrics,
+    database,
+    objects,
     freeSpace: new FreeSpace(objects, 0),
   });
   const handler: Handler<'command'> = async context => {
@@ -303,7 +322,13 @@ test('a copy that was cancelled while its worker stops ends, and is not released
     throw new WindlassError('remote_connection_failed');
   };
   const worker = makeWorkerContext({
-    ...{ id: 'w', log, notifications, leases, metrics, stopping: stop.signal, database },
+    id: 'w',
+    log,
+    notifications,
+    leases,
+    metrics,
+    stopping: stop.signal,
+    database,
     sessions: { use } as unknown as SessionPool,
   });
   await runJob(worker, { id, epoch: 0 }, new Map([['copy', copy as Handler<JobKind>]]));
@@ -319,7 +344,12 @@ test('a job of an ended session that nobody took ends, and whoever follows it is
     .insert(sessions)
     .values({ sid, owner: 'u', hostname: 'h', username: 'u', agent: true, ended });
   await db.insert(jobs).values({
-    ...{ id, session: sid, kind: 'command', queue: 'remote', owner: 'u', payload: {} },
+    id,
+    session: sid,
+    kind: 'command',
+    queue: 'remote',
+    owner: 'u',
+    payload: {},
   });
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);

@@ -51,8 +51,15 @@ describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
     const { items } = await list('limit=1');
     expect(items).toEqual([await user.get(`/api/jobs/${job}`)]);
     expect(items[0]).toMatchObject({
-      ...{ id: job, label: 'echo one', name: 'mine', host: 'host', session: sid },
-      ...{ owner: username, project: null, model: null, upload: null },
+      id: job,
+      label: 'echo one',
+      name: 'mine',
+      host: 'host',
+      session: sid,
+      owner: username,
+      project: null,
+      model: null,
+      upload: null,
       worker: expect.stringMatching(/^[\w.-]+$/),
     });
     const [connect] = (await list('kind=connect')).items;

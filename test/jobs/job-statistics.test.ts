@@ -40,7 +40,12 @@ async function store(
   const end = finished ?? Date.now();
   const started = new Date(end - duration * 1_000);
   await database.db.insert(jobs).values({
-    ...{ id: newId(), kind, queue: 'remote', owner: 'ada', payload: {}, state },
+    id: newId(),
+    kind,
+    queue: 'remote',
+    owner: 'ada',
+    payload: {},
+    state,
     finished: finished === undefined ? null : new Date(finished),
     started: wait === undefined ? null : started,
     created: new Date(started.getTime() - (wait ?? 0) * 1_000),
@@ -60,14 +65,26 @@ test('ends are counted by minute and kind, and each once, whoever counts and how
   const seconds = (median: number, p95: number, longest: number) => ({ median, p95, longest });
   const expected = [
     {
-      ...{ time: timeOf(ended), kind: 'command', succeeded: 20, failed: 1, cancelled: 1 },
-      ...{ wait: seconds(0.05, 0.05, 30), duration: seconds(2, 2, 400) },
-      ...{ waiting: null, running: null },
+      time: timeOf(ended),
+      kind: 'command',
+      succeeded: 20,
+      failed: 1,
+      cancelled: 1,
+      wait: seconds(0.05, 0.05, 30),
+      duration: seconds(2, 2, 400),
+      waiting: null,
+      running: null,
     },
     {
-      ...{ time: timeOf(ended + MINUTE), kind: 'video', succeeded: 0, failed: 1, cancelled: 0 },
-      ...{ wait: seconds(2, 2, 2), duration: seconds(100_000, 100_000, 100_000) },
-      ...{ waiting: null, running: null },
+      time: timeOf(ended + MINUTE),
+      kind: 'video',
+      succeeded: 0,
+      failed: 1,
+      cancelled: 0,
+      wait: seconds(2, 2, 2),
+      duration: seconds(100_000, 100_000, 100_000),
+      waiting: null,
+      running: null,
     },
   ];
   expect(await read(20, 60)).toEqual(expected);

@@ -151,7 +151,12 @@ test('a command whose end a failover lost is not requested again', async () => {
   const { id: name, renewer } = worker;
   const metrics = new WorkerMetrics();
   const context = makeWorkerContext({
-    ...{ id: name, log, notifications, leases: renewer, metrics, database },
+    id: name,
+    log,
+    notifications,
+    leases: renewer,
+    metrics,
+    database,
   });
   let before: { lease_token: string; worker: string } | undefined;
   const end: Handler<JobKind> = async ({ update }) => {
@@ -183,7 +188,12 @@ async function startRunner() {
   await claimNew(worker);
   const { id: name, renewer } = worker;
   const context = makeWorkerContext({
-    ...{ id: name, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
+    id: name,
+    log,
+    notifications,
+    leases: renewer,
+    metrics: new WorkerMetrics(),
+    database,
   });
   return {
     renewer,
@@ -382,7 +392,12 @@ test('a claim that was committed and not answered is abandoned by its worker, as
     await claimJob(cut.db, { id: await insertDispatched(), epoch: 1 }, { worker: id });
     const job = await insertDispatched();
     const worker = makeWorkerContext({
-      ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database: cut },
+      id,
+      log,
+      notifications,
+      leases: renewer,
+      metrics: new WorkerMetrics(),
+      database: cut,
     });
     proxy.blackhole('down');
     const running = runJob(worker, { id: job, epoch: 1 }, new Map());
@@ -405,7 +420,12 @@ test('a job whose attempt the database cut short is abandoned by its worker, as 
   await claimNew({ id, renewer, over: database });
   const job = await insertDispatched();
   const worker = makeWorkerContext({
-    ...{ id, log, notifications, leases: renewer, metrics: new WorkerMetrics(), database },
+    id,
+    log,
+    notifications,
+    leases: renewer,
+    metrics: new WorkerMetrics(),
+    database,
   });
   const loseDatabase: Handler<JobKind> = async () => {
     await database.sql`select pg_terminate_backend(pg_backend_pid())`;
@@ -494,8 +514,13 @@ test('setting the clock takes no lease from the living, and keeps none for the d
   const claim = await claimNew(worker);
   const dispatcher = runDispatcher(
     makeWorkerContext({
-      ...{ id: newId(), database, log, notifications, metrics: new WorkerMetrics() },
-      ...{ queues, stopping: stopping.signal },
+      id: newId(),
+      database,
+      log,
+      notifications,
+      metrics: new WorkerMetrics(),
+      queues,
+      stopping: stopping.signal,
       config: readConfig({ DATABASE_URL: given.url }),
     }),
   );

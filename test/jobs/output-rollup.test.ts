@@ -26,8 +26,13 @@ test('a roll-up leaves no chunk row of the objects that it writes', async () => 
   const id = newId();
   const token = newId();
   await db.insert(jobs).values({
-    ...{ id, leaseToken: token, kind: 'command', queue: 'remote', owner: 'u' },
-    ...{ payload: { command: 'true' }, state: 'running' },
+    id,
+    leaseToken: token,
+    kind: 'command',
+    queue: 'remote',
+    owner: 'u',
+    payload: { command: 'true' },
+    state: 'running',
   });
   const writer = await OutputWriter.open(
     {

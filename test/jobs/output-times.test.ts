@@ -32,8 +32,13 @@ async function writeHourly(parts: Buffer[]): Promise<string> {
   const id = newId();
   const token = newId();
   await db.insert(jobs).values({
-    ...{ id, leaseToken: token, kind: 'command', queue: 'remote', owner: 'u' },
-    ...{ payload: { command: 'true' }, state: 'running' },
+    id,
+    leaseToken: token,
+    kind: 'command',
+    queue: 'remote',
+    owner: 'u',
+    payload: { command: 'true' },
+    state: 'running',
   });
   const over = new AbortController().signal;
   const context = { database, objects, over, onStored: () => {} };

@@ -20,8 +20,13 @@ beforeAll(() => {
 async function claimedJob(): Promise<{ id: string; token: string }> {
   const claim = { id: newId(), token: newId() };
   await database.db.insert(jobs).values({
-    ...{ id: claim.id, leaseToken: claim.token, kind: 'command', queue: 'remote', owner: 'u' },
-    ...{ payload: { command: 'true' }, state: 'running' },
+    id: claim.id,
+    leaseToken: claim.token,
+    kind: 'command',
+    queue: 'remote',
+    owner: 'u',
+    payload: { command: 'true' },
+    state: 'running',
   });
   return claim;
 }
@@ -109,8 +114,10 @@ test('a batch whose commit lost its answer is stored once', async () => {
   });
   const writer = await OutputWriter.open(
     {
-      ...{ database: { ...database, db: brokenOnce }, objects },
-      ...{ over: new AbortController().signal, onStored: () => {} },
+      database: { ...database, db: brokenOnce },
+      objects,
+      over: new AbortController().signal,
+      onStored: () => {},
     },
     claim,
     { stdout: 0, stderr: 0 },

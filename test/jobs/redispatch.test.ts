@@ -18,7 +18,8 @@ test('while the queue is away nobody knows what it has lost, and the next look i
   const before = await readDispatched();
   const away = new Error('Redis cannot be reached');
   const context = {
-    ...{ database, log: createLog({ level: 'silent', name: 'test' }) },
+    database,
+    log: createLog({ level: 'silent', name: 'test' }),
     queues: { missing: () => Promise.reject(away) },
   } as unknown as WorkerContext;
   await expect(redispatchUnclaimed(context, 'remote')).rejects.toBe(away);

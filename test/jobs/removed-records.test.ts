@@ -123,7 +123,9 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'a job whose record is removed'
     const images = await drawFrames({ folder: join(sshd.home, 'frames'), count: 3 });
     const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, {
       'content-type': 'video/mp4',
-      ...{ images, project: pid, key: 'k' },
+      images,
+      project: pid,
+      key: 'k',
     });
     expect((await waitForEnd(client, vsid)).state).toBe('succeeded');
     const look = async () => {

@@ -270,11 +270,20 @@ test('what cannot be removed from its host yet keeps nothing newer, however larg
   const { db } = database;
   const sid = newId();
   await db.insert(sessions).values({
-    ...{ sid, owner: 'o', hostname: 'h', username: 'u', agent: false, opened: new Date() },
+    sid,
+    owner: 'o',
+    hostname: 'h',
+    username: 'u',
+    agent: false,
+    opened: new Date(),
     sealed: Buffer.from('sealed'),
   });
   const stuck = await makeJob({
-    ...{ ...old, finished: ago(DAYS + 3), kind: 'batch', session: sid, runAt: ago(DAYS + 4) },
+    ...old,
+    finished: ago(DAYS + 3),
+    kind: 'batch',
+    session: sid,
+    runAt: ago(DAYS + 4),
   });
   await makeJob({ ...old, finished: ago(DAYS + 2), stdoutBytes: 100 << 20 });
   await makeJob({ ...old, finished: ago(DAYS + 1) });

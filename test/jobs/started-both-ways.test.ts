@@ -21,8 +21,15 @@ test('a job has the same row and the same audit, whether one statement starts it
   await sql`insert into workers (id, host, pid, slots, understands, seen)
     values ('w', 'host', 1, ${slots}::jsonb, ${JSON.stringify(UNDERSTOOD)}::jsonb, 'infinity')`;
   const request = (requestId: string) => ({
-    ...{ kind: 'command' as const, payload: { command: 'true' }, owner: 'u', session: sid },
-    ...{ name: 'mine', requestId, address: '192.0.2.1', limit: 9, share: 0.5 },
+    kind: 'command' as const,
+    payload: { command: 'true' },
+    owner: 'u',
+    session: sid,
+    name: 'mine',
+    requestId,
+    address: '192.0.2.1',
+    limit: 9,
+    share: 0.5,
   });
   const read = async (id: string | undefined, requestId: string) => {
     const [row] = await db

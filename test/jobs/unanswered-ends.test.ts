@@ -56,7 +56,13 @@ test('a video that fits the limit is kept, although its end is written twice whe
       };
     };
     const worker = makeWorkerContext({
-      ...{ id: 'w', log, notifications, leases, metrics, database, objects },
+      id: 'w',
+      log,
+      notifications,
+      leases,
+      metrics,
+      database,
+      objects,
     });
     let running: Promise<boolean> | undefined;
     await direct.db.transaction(async tx => {

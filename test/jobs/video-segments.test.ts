@@ -41,8 +41,12 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
   const encodeAlone = async (paths: string[], options: Partial<EncodeVideoOptions>) => {
     const outputPath = join(directory.path, `alone-${Math.random()}`);
     await encodeVideo({
-      ...{ type: 'video/mp4', fps: FPS, limits: AMPLE, outputPath },
-      ...{ frames: readLocalFrames(paths), total: paths.length },
+      type: 'video/mp4',
+      fps: FPS,
+      limits: AMPLE,
+      outputPath,
+      frames: readLocalFrames(paths),
+      total: paths.length,
       ...options,
     });
     return outputPath;
@@ -82,7 +86,8 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'segments of videos', form => {
       expect(shares).toEqual([...shares].sort((a, b) => a - b));
       const video = await save(id, name);
       const alone = await encodeAlone(paths, {
-        ...{ type, codec },
+        type,
+        codec,
         labelsFor: size => planLabels('frame', placesOf(paths), size),
       });
       expect(describeStream(video)).toEqual(describeStream(alone));

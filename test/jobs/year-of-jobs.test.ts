@@ -91,7 +91,12 @@ async function measure(day: number) {
   const due = Array.from({ length: 2 }, () => newId());
   for (const each of due)
     await db.insert(jobs).values({
-      ...{ id: each, kind: 'command', queue: 'remote', owner: 'u', payload: {}, epoch: 1 },
+      id: each,
+      kind: 'command',
+      queue: 'remote',
+      owner: 'u',
+      payload: {},
+      epoch: 1,
     });
   const where = eq(jobs.owner, 'u');
   const order = { by: jobs.id, key: 'id', where, latestFirst: true } as const;
@@ -140,7 +145,8 @@ async function expectFewPages(): Promise<void> {
   const removed: number[] = [];
   const remove = async (days: number) => {
     const context = {
-      ...{ database, config: { JOB_RETENTION_DAYS: days } },
+      database,
+      config: { JOB_RETENTION_DAYS: days },
       stopping: new AbortController().signal,
       metrics: { jobsRemoved: (count: number) => void removed.push(count) },
     };
@@ -161,7 +167,9 @@ async function expectFewPages(): Promise<void> {
   expect(pages).toBeLessThan(600);
   const used: string[] = [];
   const remover = new FinishedRunRemover({
-    ...{ database, limitSeconds: 0, log: createLog({ level: 'silent', name: 'test' }) },
+    database,
+    limitSeconds: 0,
+    log: createLog({ level: 'silent', name: 'test' }),
     mayUse: async sid => {
       used.push(sid);
       return false;

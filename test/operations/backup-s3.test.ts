@@ -46,7 +46,8 @@ describeStack(missingPrograms('sshd') ?? missingMinio(), 'a backup of objects in
   const folder = join(place.path, 'monday');
   const windlass = (...args: string[]) =>
     startProgram({
-      ...{ args: ['dist/cli/main.js', ...args], cwd: place.path },
+      args: ['dist/cli/main.js', ...args],
+      cwd: place.path,
       settings: { ...settings(), DATA_DIR: stack.dataDir },
     }).ended;
   const store = () => openObjectStore(readConfig({ ...settings(), DATA_DIR: stack.dataDir }));

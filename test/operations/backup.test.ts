@@ -52,7 +52,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
 
   const start = (...args: string[]) =>
     startProgram({
-      ...{ args: [WINDLASS, ...args], cwd: place.path },
+      args: [WINDLASS, ...args],
+      cwd: place.path,
       settings: { DATA_DIR: stack.dataDir },
     });
   const windlass = (...args: string[]) => start(...args).ended;
@@ -126,7 +127,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     await waitFor(began, { what: 'another backup to begin', intervalMs: 10 });
     stopped.child.kill('SIGTERM');
     expect(await stopped.ended).toEqual({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: 'windlass: The backup was not made: it was stopped.\n',
     });
     const { status } = spawnSync('sha256sum', ['--check', '--quiet', 'SHA256SUMS'], {
@@ -137,11 +139,13 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     expect((await windlass('backup', folder)).stderr).toContain('is there already.');
     const mistyped = join(place.path, 'no', 'data');
     const none = startProgram({
-      ...{ args: [WINDLASS, 'backup', join(place.path, 'tuesday')], cwd: place.path },
+      args: [WINDLASS, 'backup', join(place.path, 'tuesday')],
+      cwd: place.path,
       settings: { DATA_DIR: mistyped },
     });
     expect(await none.ended).toMatchObject({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: expect.stringContaining(`There is no data directory ${mistyped}.`),
     });
     expect(readdirSync(place.path)).toEqual(['monday']);
@@ -169,7 +173,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     const data = join(place.path, 'data');
     mkdirSync(data, { mode: 0o711 });
     const restored = startProgram({
-      ...{ args: [WINDLASS, 'restore', second, '--json'], cwd: place.path },
+      args: [WINDLASS, 'restore', second, '--json'],
+      cwd: place.path,
       settings: { DATA_DIR: data },
     });
     expect(await restored.ended).toMatchObject({ code: 0, stderr: '' });
@@ -202,7 +207,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     const key = await firstKey(store, 'views/');
     await client.delete(`/api/projects/${sorted.pid}`);
     await waitFor(async () => !(await store.stat(key)), {
-      ...{ what: 'the view to be removed', timeoutMs: 60_000 },
+      what: 'the view to be removed',
+      timeoutMs: 60_000,
     });
     const wednesday = join(place.path, 'wednesday');
     expect(await windlass('backup', wednesday)).toMatchObject({ code: 0, stderr: '' });
@@ -216,7 +222,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     await store.remove(key);
     try {
       expect(await windlass('backup', join(place.path, 'thursday'))).toEqual({
-        ...{ code: 1, stdout: '' },
+        code: 1,
+        stdout: '',
         stderr: `windlass: The backup was not made: there is no object ${key}, to which the database refers.\n`,
       });
     } finally {
@@ -234,7 +241,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
         const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', small]);
         if (mount.status !== 0) return context.skip(NEEDS_MOUNT);
         expect(await windlass('backup', join(small, 'friday'))).toEqual({
-          ...{ code: 1, stdout: '' },
+          code: 1,
+          stdout: '',
           stderr: 'windlass: The backup was not made: ENOSPC: no space left on device, write.\n',
         });
         expect(readdirSync(small)).toEqual([]);
@@ -263,7 +271,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
       ]);
       expect(readdirSync(place.path)).toEqual(['monday']);
       await waitFor(() => client.get('/api/projects').then(Boolean, () => false), {
-        ...{ what: 'the database to be back', timeoutMs: 30_000 },
+        what: 'the database to be back',
+        timeoutMs: 30_000,
       });
     }
   });
@@ -275,14 +284,16 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     expect(bytes.length).toBeGreaterThan(0);
     await stack.down();
     const nowhere = startProgram({
-      ...{ args: [WINDLASS, 'backup', join(place.path, 'tuesday')], cwd: place.path },
+      args: [WINDLASS, 'backup', join(place.path, 'tuesday')],
+      cwd: place.path,
       settings: {
         DATA_DIR: stack.dataDir,
         DATABASE_URL: 'postgres://nobody@127.0.0.1:9/nowhere',
       },
     });
     expect(await nowhere.ended).toMatchObject({
-      ...{ code: 1, stdout: '' },
+      code: 1,
+      stdout: '',
       stderr: expect.stringMatching(/^windlass: The backup was not made: .+\n$/),
     });
     const full = await windlass('restore', folder);
@@ -343,7 +354,8 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     expect((await putPart(client, partPath(uid, 1, 0), part)).status).toBe(200);
     const again = await openSession(client, sshd);
     const { output } = await client.post<{ output: string }>('/api/remotes/launch', {
-      ...{ sid: again, command: 'echo on' },
+      sid: again,
+      command: 'echo on',
     });
     expect(output).toBe('on\n');
     expect(runs()).toBe(ran);

@@ -52,7 +52,9 @@ describeUnless(
       mkdirSync(home);
       // The file is not the terminal, so that what is not asked for reads nothing.
       const child = spawn('script', ['-qefc', `bash -euvo pipefail ${file}`, '/dev/null'], {
-        ...{ cwd: folder.path, env: { ...readOwnEnvironment(), HOME: home }, stdio: 'pipe' },
+        cwd: folder.path,
+        env: { ...readOwnEnvironment(), HOME: home },
+        stdio: 'pipe',
       });
       endWithThisProcess(child);
       let shown = '';
@@ -72,7 +74,9 @@ describeUnless(
     beforeAll(async () => {
       symlinkSync(join(root, 'bin'), join(folder.path, 'bin'));
       const text = readCommands({
-        ...{ url: stack.url, port: sshd.port, account: account.username },
+        url: stack.url,
+        port: sshd.port,
+        account: account.username,
       });
       const admin = `Password of ${stack.username}: `;
       ran = await runOnTerminal(text, [

@@ -162,7 +162,9 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     ];
     const makeVideo = () =>
       send('POST', `/api/remotes/${sid}/videos`, {
-        ...{ 'content-type': 'video/mp4', images, encode: 'worker' },
+        'content-type': 'video/mp4',
+        images,
+        encode: 'worker',
       });
     const countJobs = async () =>
       (await client.get<{ items: object[] }>('/api/jobs?limit=1000')).items.length;

@@ -12,7 +12,8 @@ describeStack(missingPrograms('sshd'), 'windlass retention', form => {
 
   const windlass = async (args: string[], settings: Record<string, string> = {}) => {
     const { ended } = startProgram({
-      ...{ args: ['dist/cli/main.js', 'retention', ...args], cwd: stack.dataDir },
+      args: ['dist/cli/main.js', 'retention', ...args],
+      cwd: stack.dataDir,
       settings: { DATA_DIR: stack.dataDir, ...settings },
     });
     return ended;

@@ -261,11 +261,13 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
   test('of two writes at once the one that began first sees the other, too', async () => {
     const { user, mid, pid } = await makeAlmostFull(3_000);
     const { id: other } = await user.post<{ id: string }>(`/api/projects/${pid}/models`, {
-      ...{ name: 'other', 'model-type': 'any' },
+      name: 'other',
+      'model-type': 'any',
     });
     const set = (model: string) =>
       user.fetch(`/api/models/${model}/parameters/a`, {
-        ...{ method: 'PUT', body: JSON.stringify({ value: 'x'.repeat(2_000) }) },
+        method: 'PUT',
+        body: JSON.stringify({ value: 'x'.repeat(2_000) }),
       });
     const holder = openStackDatabase(stack);
     try {

@@ -66,7 +66,13 @@ async function fillProject() {
   const source = files[7] ?? '';
   await db.insert(views).values({ id: newId(), source, job: newId(), object: view });
   await db.insert(uploads).values({
-    ...{ uid, owner: 'u', model: mid, parser: 'blob', parameters: {}, aids: [], input: false },
+    uid,
+    owner: 'u',
+    model: mid,
+    parser: 'blob',
+    parameters: {},
+    aids: [],
+    input: false,
   });
   await db
     .insert(parts)

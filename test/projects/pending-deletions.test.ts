@@ -68,8 +68,13 @@ async function makeProject() {
   await db.insert(projects).values({ pid: project, name: 'p' });
   await db.insert(models).values({ mid: model, project, type: 't', name: 'm' });
   await db.insert(uploads).values({
-    ...{ uid: upload, owner: 'o', model, parser: 'blob' },
-    ...{ parameters: {}, aids: [], input: false },
+    uid: upload,
+    owner: 'o',
+    model,
+    parser: 'blob',
+    parameters: {},
+    aids: [],
+    input: false,
   });
   return { project, model, upload };
 }
@@ -231,8 +236,11 @@ test.each<{ what: string; reason: RegExp; objects: () => ObjectStore }>([
 test('pending deletions stay while the store is away', async () => {
   await scheduleDeletion(database.db, ['videos/a/b']);
   const away = new S3Store({
-    ...{ endpoint: 'http://127.0.0.1:1', region: 'us-east-1', bucket: 'windlass' },
-    ...{ accessKey: 'a', secretKey: 'secret' },
+    endpoint: 'http://127.0.0.1:1',
+    region: 'us-east-1',
+    bucket: 'windlass',
+    accessKey: 'a',
+    secretKey: 'secret',
   });
   await sweep(away);
   await new OrphanCollector({ ...context(), objects: away }).markSome();

@@ -57,14 +57,24 @@ async function makeModel(): Promise<{ pid: string; mid: string }> {
   return { pid, mid };
 }
 const file = (mid: string, aid: string, size: number, storedBy: string | null = user) => ({
-  ...{ model: mid, aid, kind: 'file' as const, object: `artifacts/${mid}/${newId()}` },
-  ...{ size, storedBy },
+  model: mid,
+  aid,
+  kind: 'file' as const,
+  object: `artifacts/${mid}/${newId()}`,
+  size,
+  storedBy,
 });
 const job = (kind: string, more: Partial<typeof jobs.$inferInsert> = {}) => ({
-  ...{ id: newId(), kind, queue: 'remote', owner: user, payload: {}, ...more },
+  id: newId(),
+  kind,
+  queue: 'remote',
+  owner: user,
+  payload: {},
+  ...more,
 });
 const video = (bytes: number, hoursAgo = 0) => ({
-  ...{ state: 'succeeded' as const, result: { object: 'videos/a/b', bytes } },
+  state: 'succeeded' as const,
+  result: { object: 'videos/a/b', bytes },
   finished: sql`now() - make_interval(hours => ${hoursAgo})` as unknown as Date,
 });
 

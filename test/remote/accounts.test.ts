@@ -84,7 +84,9 @@ describeUnless(skip, 'accounts on a host', () => {
           const { sid } = await client.post<{ sid: string }>('/api/remotes', login);
           const given = { sid, command: 'cat; pwd', cwd: '/usr', stdin: 'in\n' };
           expect(await client.post('/api/remotes/launch', given)).toMatchObject({
-            ...{ output: 'in\n/usr\n', errors: '', returncode: 0 },
+            output: 'in\n/usr\n',
+            errors: '',
+            returncode: 0,
           });
           expect(await launch(sid, 'cd /usr; pwd')).toMatchObject({
             output: expect.stringContaining('\n/usr'),

@@ -72,7 +72,11 @@ async function visit({ before = () => {}, most = 0, isCancelled = false } = {}):
     flush: async () => {},
   };
   const context = {
-    ...{ job, sid: job.session, signal, cleanupSignal, payload: { command: 'true' } },
+    job,
+    sid: job.session,
+    signal,
+    cleanupSignal,
+    payload: { command: 'true' },
     worker: { config: { LIMIT_OUTPUT_BYTES: most }, database: given.database() },
     assertLeased: async () => {},
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
@@ -147,7 +151,11 @@ test('one that was never submitted fails as its login does', async () => {
   const denied = new WindlassError('remote_authentication_failed');
   const { signal, cleanupSignal } = new JobSignals(new AbortController().signal);
   const context = {
-    ...{ job, sid: job.session, signal, cleanupSignal, payload: { command: 'true' } },
+    job,
+    sid: job.session,
+    signal,
+    cleanupSignal,
+    payload: { command: 'true' },
     worker: { database: given.database(), sessions: { use: () => Promise.reject(denied) } },
     output: async () => ({ flush: async () => {} }),
   } as unknown as JobContext<'batch'>;

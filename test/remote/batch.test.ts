@@ -135,7 +135,8 @@ describeStack(missing, 'jobs of a Slurm', form => {
     const script = `#!/bin/sh\n#SBATCH --chdir="${folder}" --input=data\necho "$PWD"; cat\n`;
     const { id } = await submit({ script });
     expect(await waitForEnd(client, id)).toMatchObject({
-      ...{ state: 'succeeded', result: { returncode: 0 } },
+      state: 'succeeded',
+      result: { returncode: 0 },
       batch: { id: expect.stringMatching(/^\d+$/) },
     });
     expect(String(await readOutput(client, id))).toBe(`${folder}\nof the file\n`);
@@ -184,7 +185,8 @@ describeStack(missing, 'jobs of a Slurm', form => {
     const command = 'echo "out of $SLURM_JOB_NAME"; echo "$WORD" >&2; exit 3';
     const options = ['--name', 'by hand', '--cpus', '2', '--time', '90', '--env', 'WORD=err'];
     expect(await line.run(['batch', 'host', ...options, '--', command])).toEqual({
-      ...{ code: 3, stderr: 'err\n' },
+      code: 3,
+      stderr: 'err\n',
       stdout: expect.stringMatching(/^out of windlass-\S+\n$/),
     });
     writeFileSync(
@@ -194,7 +196,9 @@ describeStack(missing, 'jobs of a Slurm', form => {
     const script = ['batch', 'host', '-d', '--script', 'job.sh', '--option=--cpus-per-task=3'];
     const { stdout: job } = await line.run(script);
     expect(await line.run(['logs', '-f', job.trim()])).toEqual({
-      ...{ code: 0, stdout: 'of a script: 3\n', stderr: '' },
+      code: 0,
+      stdout: 'of a script: 3\n',
+      stderr: '',
     });
     expect((await line.run(['batch', 'host'])).stderr).toContain('--script FILE');
   });

@@ -34,8 +34,11 @@ describeStack(undefined, 'a host that lists a directory without end', form => {
   beforeAll(async () => {
     await client.post('/api/hosts', {
       name: 'endless',
-      ...{ address: '127.0.0.1', port: server.port, keys: [key.public] },
-      ...{ agent: false, private: true },
+      address: '127.0.0.1',
+      port: server.port,
+      keys: [key.public],
+      agent: false,
+      private: true,
     });
   });
 

@@ -172,7 +172,9 @@ describeStack(skip, 'what is written on a host', form => {
         client.fetch('/api/remotes', {
           method: 'POST',
           body: JSON.stringify({
-            ...{ hostname, username: sshd.username, privateKey: sshd.privateKey },
+            hostname,
+            username: sshd.username,
+            privateKey: sshd.privateKey,
             ...(agent === undefined ? {} : { agent }),
           }),
         });
@@ -194,7 +196,9 @@ describeStack(skip, 'what is written on a host', form => {
       await launch(sid, 'seq 300000; exit 3');
       for (const encode of ['host', 'worker']) {
         const { vsid } = await client.post<{ vsid: string }>(`/api/remotes/${sid}/videos`, {
-          ...{ 'content-type': 'video/mp4', images, encode },
+          'content-type': 'video/mp4',
+          images,
+          encode,
         });
         expect(await waitForEnd(client, vsid)).toMatchObject({ state: 'succeeded', error: null });
       }

@@ -41,7 +41,11 @@ beforeEach(async () => {
   await db()
     .insert(sessions)
     .values({
-      ...{ sid, owner: 'u', hostname: sid, username: 'u', agent: false },
+      sid,
+      owner: 'u',
+      hostname: sid,
+      username: 'u',
+      agent: false,
       sealed: Buffer.from('sealed'),
     });
   stop = new AbortController();
@@ -87,15 +91,15 @@ async function makeJob(
   await db()
     .insert(jobs)
     .values({
-      ...{
-        id,
-        kind: 'batch',
-        queue: 'remote',
-        owner: 'u',
-        payload: {},
-        session: sessionOfJob ?? sid,
-      },
-      ...{ runAt: new Date(), runPlace: `${id}-1`, batch: { ...batch, overFor: 0 } },
+      id,
+      kind: 'batch',
+      queue: 'remote',
+      owner: 'u',
+      payload: {},
+      session: sessionOfJob ?? sid,
+      runAt: new Date(),
+      runPlace: `${id}-1`,
+      batch: { ...batch, overFor: 0 },
       ...(hasEnded ? { state: 'cancelled' as const, finished } : {}),
     });
 }
@@ -118,7 +122,9 @@ async function poll(worker = newId(), limits: Partial<PollLimits> = {}): Promise
   };
   await followHost(db(), sid);
   const context = {
-    ...{ id: worker, database: given.database(), stopping: stop.signal },
+    id: worker,
+    database: given.database(),
+    stopping: stop.signal,
     log: createLog({ level: 'silent', name: 'test' }),
     notifications: { publish: () => {} },
     sessions: {
@@ -258,7 +264,11 @@ test('many jobs of one account keep no other’s from being looked at, nor each 
   await db()
     .insert(sessions)
     .values({
-      ...{ sid: other, owner: 'v', hostname: sid, username: 'v', agent: false },
+      sid: other,
+      owner: 'v',
+      hostname: sid,
+      username: 'v',
+      agent: false,
       sealed: Buffer.from('sealed'),
     });
   const ids = Array.from({ length: 5 }, newId);
@@ -286,7 +296,11 @@ test('an account whose host does not answer keeps no other’s from being polled
   await db()
     .insert(sessions)
     .values({
-      ...{ sid: slow, owner: 'v', hostname: sid, username: 'v', agent: false },
+      sid: slow,
+      owner: 'v',
+      hostname: sid,
+      username: 'v',
+      agent: false,
       sealed: Buffer.from('sealed'),
     });
   const first = newId();
@@ -336,8 +350,14 @@ test('every account of a worker is asked about, whoever polls the host in turn w
     await db()
       .insert(sessions)
       .values({
-        ...{ sid: sessionOfJob, owner: 'u', hostname: sid, username, agent: false },
-        ...{ sealed: Buffer.from('sealed'), interactive: true, holder },
+        sid: sessionOfJob,
+        owner: 'u',
+        hostname: sid,
+        username,
+        agent: false,
+        sealed: Buffer.from('sealed'),
+        interactive: true,
+        holder,
       });
     await makeJob(newId(), { number });
   }
@@ -362,8 +382,14 @@ test('workers that have the only connections of sessions on one host poll it in 
     await db()
       .insert(sessions)
       .values({
-        ...{ sid: own, owner: 'u', hostname: sid, username: 'u', agent: false },
-        ...{ sealed: Buffer.from('sealed'), interactive: true, holder },
+        sid: own,
+        owner: 'u',
+        hostname: sid,
+        username: 'u',
+        agent: false,
+        sealed: Buffer.from('sealed'),
+        interactive: true,
+        holder,
       });
     sessionOfJob = own;
     await makeJob(newId());

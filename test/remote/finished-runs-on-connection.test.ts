@@ -33,7 +33,12 @@ const HOST_SHELL = findProgram('dash') ?? '/bin/sh';
 async function makeJob(set: Partial<typeof jobs.$inferInsert> = {}): Promise<string> {
   const id = newId();
   await database.db.insert(jobs).values({
-    ...{ id, kind: 'command', queue: 'remote', owner: 'u', payload: {}, runAt: new Date() },
+    id,
+    kind: 'command',
+    queue: 'remote',
+    owner: 'u',
+    payload: {},
+    runAt: new Date(),
     ...set,
   });
   return id;

@@ -39,7 +39,11 @@ async function openSession(): Promise<string> {
     .database()
     .db.insert(sessions)
     .values({
-      ...{ sid: made, owner: 'u', hostname: 'h', username: 'u', agent: true },
+      sid: made,
+      owner: 'u',
+      hostname: 'h',
+      username: 'u',
+      agent: true,
       sealed: Buffer.from('sealed'),
     });
   return made;
@@ -52,9 +56,16 @@ async function makeJob(set: Partial<typeof jobs.$inferInsert> = {}): Promise<str
     .database()
     .db.insert(jobs)
     .values({
-      ...{ id, kind: 'command', queue: 'remote', owner: 'u', payload: {}, session: sid },
-      ...{ state: 'cancelled', cancelRequested: new Date(), runAt: new Date() },
-      ...{ finished: new Date(Date.now() - 60_000) },
+      id,
+      kind: 'command',
+      queue: 'remote',
+      owner: 'u',
+      payload: {},
+      session: sid,
+      state: 'cancelled',
+      cancelRequested: new Date(),
+      runAt: new Date(),
+      finished: new Date(Date.now() - 60_000),
       ...set,
     });
   return id;
@@ -103,7 +114,9 @@ function watch(
   const used: string[] = [];
   let open = 0;
   const remover = new FinishedRunRemover({
-    ...{ database, limitSeconds: 0, maxBackoffs },
+    database,
+    limitSeconds: 0,
+    maxBackoffs,
     log: createLog({ level: 'silent', name: 'test' }),
     mayUse: async () => true,
     use: async (session, _signal, work) => {

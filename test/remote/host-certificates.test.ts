@@ -37,7 +37,11 @@ describeStack(missingPrograms('sshd', 'ssh'), 'hosts known by an authority', for
     client.fetch(path, { method, body: JSON.stringify(body) });
   const add = (name: string, keys: string[], more: object = {}) =>
     client.post<Host>('/api/hosts', {
-      ...{ name, address: 'localhost', port: sshd.port, private: true, keys },
+      name,
+      address: 'localhost',
+      port: sshd.port,
+      private: true,
+      keys,
       ...more,
     });
   const open = (hostname: string, { username, privateKey }: TestSshd = sshd) =>

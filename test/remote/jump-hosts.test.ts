@@ -31,8 +31,12 @@ describeStack(missingPrograms('sshd'), 'hosts behind jump hosts', form => {
   /** Workers may connect to no private address themselves: what is behind a jump host is reached from there. */
   const add = (name: string, sshd: TestSshd, jump: string | null) =>
     client.post('/api/hosts', {
-      ...{ name, address: 'localhost', port: sshd.port, keys: [sshd.hostKey] },
-      ...{ jump, private: jump === null },
+      name,
+      address: 'localhost',
+      port: sshd.port,
+      keys: [sshd.hostKey],
+      jump,
+      private: jump === null,
     });
   const loginOf = ({ username, privateKey }: TestSshd) => ({ username, privateKey });
   const open = (hostname: string, jump?: object, sshd = node as TestSshd) =>

@@ -58,7 +58,9 @@ describeStack(missingPrograms('sshd'), 'how a command is run', form => {
       });
       // A command that reads nothing of it is no error.
       expect(await run({ sid, command: 'true', stdin: long })).toMatchObject({
-        ...{ output: '', errors: '', returncode: 0 },
+        output: '',
+        errors: '',
+        returncode: 0,
       });
     });
 
@@ -109,7 +111,9 @@ describeStack(missingPrograms('sshd'), 'how a command is run', form => {
     const sid = await openSession(client, sshd, { startup });
     const command = 'cat "$WINDLASS_RUN/cmd" "$WINDLASS_RUN/script"';
     expect(await run({ sid, command, env: { OWN: 'hidden' }, stdin: 'hidden' })).toMatchObject({
-      ...{ output: '', errors: '', returncode: 0 },
+      output: '',
+      errors: '',
+      returncode: 0,
     });
   });
 

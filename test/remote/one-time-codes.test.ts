@@ -225,7 +225,9 @@ describeStack(skip, 'one-time codes', form => {
             update jobs set unreachable_since = now() - interval '13 hours', not_before = now()
             where id = ${id} and lease_token is null and unreachable_since is not null returning epoch`;
           const { epoch } = await waitFor(async () => (await age())[0], {
-            ...{ what: `job ${id} to wait`, timeoutMs: 90_000, intervalMs: 50 },
+            what: `job ${id} to wait`,
+            timeoutMs: 90_000,
+            intervalMs: 50,
           });
           const isVisited = async () => {
             const [row] = await sql`select epoch, lease_token from jobs where id = ${id}`;

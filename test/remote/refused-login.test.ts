@@ -24,7 +24,12 @@ describeStack(undefined, 'a login that is refused later', form => {
 
   const addHost = (name: string, port: number) =>
     client.post('/api/hosts', {
-      ...{ name, port, address: '127.0.0.1', keys: [key.public], agent: false, private: true },
+      name,
+      port,
+      address: '127.0.0.1',
+      keys: [key.public],
+      agent: false,
+      private: true,
     });
   const open = (password: string, hostname = 'host') =>
     client.fetch('/api/remotes', {

@@ -106,7 +106,8 @@ describeUnless(skip, 'accounts that a session cannot use', () => {
         [{ 'If-None-Match': '*' }, 'hardlink@openssh.com'],
       ] as const) {
         const answer = await client.fetch(`/api/remotes/${sid}/file${account.home}/new`, {
-          ...{ method: 'PUT', body: 'text' },
+          method: 'PUT',
+          body: 'text',
           headers: { 'Content-Type': 'application/octet-stream', ...headers },
         });
         const { detail } = await expectProblem(answer, 409, 'sftp_unavailable');

@@ -28,13 +28,11 @@ const config = { ...readConfig({ DATABASE_URL: 'postgres://simulated' }), JOB_RE
 const log = createLog({ level: 'silent', name: 'simulation', secrets: [] });
 /** Hints are lost, all of them: rows are the truth. */
 const notifications = {
-  ...{
-    publish: () => {},
-    publishSoon: () => {},
-    on: () => () => {},
-    onMissed: () => {},
-    withdraw: () => {},
-  },
+  publish: () => {},
+  publishSoon: () => {},
+  on: () => () => {},
+  onMissed: () => {},
+  withdraw: () => {},
   withCommit: <T>(commit: (notifies: boolean) => Promise<T>) => commit(false),
 } as unknown as Notifications;
 const metrics = new Proxy({} as WorkerMetrics, {
@@ -82,7 +80,11 @@ function makeContext(actor: Actor, { database, queue, host }: Surroundings) {
     },
   };
   return makeWorkerContext({
-    ...{ id: actor.name, config, log, notifications, metrics },
+    id: actor.name,
+    config,
+    log,
+    notifications,
+    metrics,
     sessions: sessions as unknown as SessionPool,
     finishedRuns: { removeSoon: () => {} } as unknown as FinishedRunRemover,
     database: database.database,

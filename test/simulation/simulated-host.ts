@@ -46,7 +46,8 @@ export class SimulatedHost {
   connect(actor: Actor, connectedAt: number): object {
     const defaults: CommandDefaults = { startup: 'once', env: {} };
     return {
-      ...{ connectedAt, defaults },
+      connectedAt,
+      defaults,
       agent: async () => this.#agent(actor, connectedAt),
       exec: (command: string, signal: AbortSignal, before: () => Promise<void>) =>
         this.#exec(actor, { job: this.idOf(command), signal, before }),

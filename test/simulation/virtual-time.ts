@@ -26,8 +26,13 @@ type Call = (...given: unknown[]) => void;
  */
 export function installVirtualTime(): () => void {
   const real = {
-    ...{ setTimeout, clearTimeout, setInterval, clearInterval },
-    ...{ now: performance.now, date: Date.now, random: Math.random },
+    setTimeout,
+    clearTimeout,
+    setInterval,
+    clearInterval,
+    now: performance.now,
+    date: Date.now,
+    random: Math.random,
     delay: timersPromises.setTimeout,
     fill: crypto.randomFillSync,
   };

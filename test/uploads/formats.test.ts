@@ -95,8 +95,11 @@ describeStack(undefined, 'files of other formats over HTTP', form => {
     ]);
     const path = await makeArray(client, { mid, aid: 'cube', file });
     expect(await client.get(`${path}/metadata`)).toEqual({
-      ...{ shape, type: 'integer', exact: true },
-      ...{ min: '0', max: String(values.at(-1)) },
+      shape,
+      type: 'integer',
+      exact: true,
+      min: '0',
+      max: String(values.at(-1)),
     });
     const range = (length: number, part: string): number[] => {
       const [from = '', to] = part.split(':');

@@ -228,8 +228,15 @@ f['plain'] = i`),
     const unusual = expect.stringContaining('laid out in bits in an unusual way');
     expect(Object.fromEntries(skipped.map(({ column, reason }) => [column, reason]))).toMatchObject(
       {
-        ...{ precision: unusual, big: unusual, offset: unusual, one: unusual, square: unusual },
-        ...{ bias: unusual, short: unusual, record: unusual, committed: unusual },
+        precision: unusual,
+        big: unusual,
+        offset: unusual,
+        one: unusual,
+        square: unusual,
+        bias: unusual,
+        short: unusual,
+        record: unusual,
+        committed: unusual,
         bits: expect.stringContaining('of a type that no column'),
       },
     );
@@ -270,8 +277,13 @@ print('null')`);
       [
         'rec',
         {
-          ...{ 'n integer': ['1'], 'e integer': ['5'], 'b boolean': ['true'], 's text': ['"x"'] },
-          ...{ 'x number': ['2.5'], [`${'y'.repeat(300)} number`]: ['3'], 'u integer': ['7'] },
+          'n integer': ['1'],
+          'e integer': ['5'],
+          'b boolean': ['true'],
+          's text': ['"x"'],
+          'x number': ['2.5'],
+          [`${'y'.repeat(300)} number`]: ['3'],
+          'u integer': ['7'],
         },
         undefined,
       ],

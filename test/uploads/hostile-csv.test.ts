@@ -99,8 +99,13 @@ for (const [name, { content, reason, types }] of Object.entries(FILES))
     const peak = watchPeak();
     const made = runTableChild(
       {
-        ...{ kind: 'file', parser: 'csv', scratch: directory.path, input, output },
-        ...{ parameters: { types }, expanded: 1 << 30 },
+        kind: 'file',
+        parser: 'csv',
+        scratch: directory.path,
+        input,
+        output,
+        parameters: { types },
+        expanded: 1 << 30,
       },
       {
         memory: MEMORY,

@@ -36,8 +36,13 @@ test('a parse promotes into its model where its owner may write, and into none t
   const [upload] = await db
     .insert(uploads)
     .values({
-      ...{ uid: newId(), owner: 'u', model: mid, parser: 'blob', parameters: {} },
-      ...{ aids: ['a', 'b'], input: false },
+      uid: newId(),
+      owner: 'u',
+      model: mid,
+      parser: 'blob',
+      parameters: {},
+      aids: ['a', 'b'],
+      input: false,
     })
     .returning();
   if (!upload) throw new Error('no upload');
@@ -77,8 +82,13 @@ test('many artifacts are added to a model at once, and replace those of their na
   const [upload] = await db
     .insert(uploads)
     .values({
-      ...{ uid: newId(), owner: 'u', model: mid, parser: 'zip', parameters: {} },
-      ...{ aids: ['z'], input: false },
+      uid: newId(),
+      owner: 'u',
+      model: mid,
+      parser: 'zip',
+      parameters: {},
+      aids: ['z'],
+      input: false,
     })
     .returning();
   if (!upload) throw new Error('no upload');
@@ -118,7 +128,11 @@ test('many artifacts are added to a model at once, and replace those of their na
 
 async function makeViews(source: string, sizes: number[]): Promise<void> {
   const rows = sizes.map((size, i) => ({
-    ...{ id: `${source}/${i}`, source, job: newId(), object: `views/${source}/${i}`, size },
+    id: `${source}/${i}`,
+    source,
+    job: newId(),
+    object: `views/${source}/${i}`,
+    size,
     // The first was used least lately.
     used: sql`now() - make_interval(mins => ${sizes.length - i})`,
   }));

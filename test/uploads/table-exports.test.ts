@@ -88,7 +88,8 @@ describeStack(undefined, 'rows as CSV and Arrow', form => {
     const csv = `i,s\r\n${Array.from({ length: 250_000 }, (_, i) => `${i},${'.'.repeat(100)}\r\n`).join('')}`;
     const path = await makeTable(client, { mid, aid: 'slow', csv });
     const { cookies } = await logIn(stack, {
-      ...{ username: stack.username, password: stack.password },
+      username: stack.username,
+      password: stack.password,
     });
     const headers = { Accept: CSV, Cookie: `serviceauth=${cookies.get('serviceauth')}` };
     const answer = await new Promise<IncomingMessage>((resolve, reject) =>

@@ -22,7 +22,13 @@ test('a list of uploads reads their states, and not the errors, which may be lon
     const id = job && newId();
     expected[uid] = state;
     await db.insert(uploads).values({
-      ...{ uid, owner: 'ada', model: mid, parser: 'csv', parameters: {}, aids: ['a'], input: true },
+      uid,
+      owner: 'ada',
+      model: mid,
+      parser: 'csv',
+      parameters: {},
+      aids: ['a'],
+      input: true,
       job: id,
       parseEnd:
         job && !job.kept
@@ -31,8 +37,14 @@ test('a list of uploads reads their states, and not the errors, which may be lon
     });
     if (id && job.kept)
       await db.insert(jobs).values({
-        ...{ id, kind: 'parse', queue: 'parse', owner: 'ada', payload: {}, error },
-        ...{ state: job.ends, finished: sql`now()` },
+        id,
+        kind: 'parse',
+        queue: 'parse',
+        owner: 'ada',
+        payload: {},
+        error,
+        state: job.ends,
+        finished: sql`now()`,
       });
   }
   await add('open', null);

@@ -46,9 +46,12 @@ async function makeView(
     `COPY (${select}) TO '${input}' (FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE ${groupRows})`,
   );
   const made = await runTableChild(
-    { ...{ kind: 'view', scratch: directory.path, input, output, columns, filter: [] }, ...view },
+    { kind: 'view', scratch: directory.path, input, output, columns, filter: [], ...view },
     {
-      ...{ memory: 512 << 20, seconds: 400, keepFree: 0, onProgress: () => {} },
+      memory: 512 << 20,
+      seconds: 400,
+      keepFree: 0,
+      onProgress: () => {},
       signal: new AbortController().signal,
     },
   );

@@ -28,11 +28,19 @@ test('a Parquet file of a thousand columns and one row group is read', {
   await giveToDecoder(input);
   const [made] = await runTableChild(
     {
-      ...{ kind: 'file', parser: 'parquet', parameters: {}, expanded: 1 << 30 },
-      ...{ scratch: directory.path, input, output },
+      kind: 'file',
+      parser: 'parquet',
+      parameters: {},
+      expanded: 1 << 30,
+      scratch: directory.path,
+      input,
+      output,
     },
     {
-      ...{ memory: 512 << 20, seconds: 100, keepFree: 0, onProgress: () => {} },
+      memory: 512 << 20,
+      seconds: 100,
+      keepFree: 0,
+      onProgress: () => {},
       signal: new AbortController().signal,
     },
   );

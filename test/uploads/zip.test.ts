@@ -93,7 +93,8 @@ test('bombs are refused', async () => {
   // Many members that are the same bytes of the archive.
   const member = { content: Buffer.alloc(900_000) };
   const shared = Array.from({ length: 400 }, (_, i) => ({
-    ...{ ...member, name: `f${i}` },
+    ...member,
+    name: `f${i}`,
     ...(i > 0 ? { sharesBytesOf: 0 } : {}),
   }));
   await expect(read(makeZip(shared))).rejects.toThrow('1,000 times');

@@ -75,7 +75,9 @@ async function pollHost(context: Context, { hostname, turn: latest }: HostPoll):
   const { hosts, limits } = context;
   const { db } = context.database;
   const memory: HostMemory = hosts.get(hostname) ?? {
-    ...{ cursors: {}, away: new Map(), underWay: new Set() },
+    cursors: {},
+    away: new Map(),
+    underWay: new Set(),
   };
   const { cursors, away, underWay } = memory;
   const turn = memory.turn ?? latest;

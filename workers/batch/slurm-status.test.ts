@@ -29,7 +29,10 @@ test('the accounts are asked for those of 5,000 jobs that the queue does not kno
   const { command, parse } = slurm.status(IDS);
   const env = { PATH: `${directory.path}:/usr/bin:/bin`, LC_ALL: 'C.UTF-8' };
   const { stdout, stderr } = spawnSync('bash', ['--posix', '-x'], {
-    ...{ input: command, env, encoding: 'utf8', maxBuffer: 2 ** 26 },
+    input: command,
+    env,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
   });
   const asked = readFileSync(join(directory.path, 'asked'), 'utf8').split('\n');
   expect(asked).toContain(`--jobs=${ENDED.join(',')},`);

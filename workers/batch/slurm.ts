@@ -149,7 +149,10 @@ function parse(output: string): BatchStatus[] | undefined {
     // What squeue says comes first: it is newer.
     if (isForgotten || found.has(`${id} ${token}`)) continue;
     found.set(`${id} ${token}`, {
-      ...{ id, token, state, phase },
+      id,
+      token,
+      state,
+      phase,
       reason: orNull(reason),
       nodes: orNull(nodes),
     });

@@ -65,7 +65,8 @@ test('no name of a variable means anything to what runs the job', async () => {
   const env = { dir: 'mine', cwd: '/tmp', code: '9', UID: 'x', PATH: '/nowhere', IFS: 'o' };
   const words = '$dir $cwd $code $PATH $PWD';
   expect(await submit({ command: `echo "${words}"; exit 3`, env, cwd: '/usr' })).toEqual({
-    ...{ code: 3, err: '' },
+    code: 3,
+    err: '',
     out: 'mine /tmp 9 /nowhere /usr\n',
   });
 });
@@ -73,7 +74,8 @@ test('no name of a variable means anything to what runs the job', async () => {
 test('what the account exports comes to the job as it is', async () => {
   const env = { dir: 'a', base: 'b', cwd: 'c', shell: 'd', ended_by: 'e' };
   expect(await submit({ command: 'echo $dir $base $cwd $shell $ended_by' }, { env })).toEqual({
-    ...{ code: 0, err: '' },
+    code: 0,
+    err: '',
     out: 'a b c d e\n',
   });
 });
@@ -86,7 +88,8 @@ test('what the start-up files set does not come before what was asked for', asyn
   };
   const command = 'echo $WORD $OTHER $UID';
   expect(await submit({ command, env: { WORD: "o'wn", UID: 'x' } }, { env })).toEqual({
-    ...{ code: 0, err: '' },
+    code: 0,
+    err: '',
     out: "o'wn rc x\n",
   });
 });
@@ -163,7 +166,8 @@ test('its standard input is what its options name', async () => {
   writeFileSync(file, 'the data\n');
   const options = [`--input=${file}`];
   expect(await submit({ command: 'cat', options })).toEqual({
-    ...{ code: 0, err: '' },
+    code: 0,
+    err: '',
     out: 'the data\n',
   });
   expect(await submit({ command: 'cat' })).toEqual({ code: 0, out: '', err: '' });
@@ -235,7 +239,8 @@ test('without Perl on the node a job runs to its end, and no file of it has its 
   const command = 'grep -l hid[d]en -r "$HOME/.windlass"; echo out; exit 5';
   const request = { command, env: { TOKEN: 'hidden' } };
   expect(await submit(request, { env, limit: 'PATH=$PATH' })).toMatchObject({
-    ...{ code: 5, out: 'out\n' },
+    code: 5,
+    out: 'out\n',
   });
 });
 

@@ -53,7 +53,9 @@ export async function endJobs(
   { onlyWanted = false, notifies = false }: EndOptions = {},
 ): Promise<boolean[]> {
   const items = ends.map(({ claim, ending: { state, result, error } }) => ({
-    ...{ ...claim, state, result: result ?? undefined },
+    ...claim,
+    state,
+    result: result ?? undefined,
     error: error && storable(error),
     evenCancelled: !onlyWanted,
   }));

@@ -41,17 +41,15 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
   // Its error reaches whoever reads the meter.
   pipeline(stored, meter, () => {});
   return writeRemoteFile(session, {
-    ...{
-      path,
-      bytes: meter,
-      size,
-      digest,
-      mode,
-      parents,
-      exclusive,
-      signal,
-      cleanupSignal,
-    },
+    path,
+    bytes: meter,
+    size,
+    digest,
+    mode,
+    parents,
+    exclusive,
+    signal,
+    cleanupSignal,
     mayBeNamed,
     unchanged,
     ...nameTemporaries(job, tries),

@@ -11,8 +11,11 @@ function endingWith(text: string) {
   });
   const ended = { code: 0, signal: null };
   return {
-    ...{ stdin: new PassThrough(), stdout, stderr: new PassThrough() },
-    ...{ closed: Promise.resolve(ended), destroy: () => {} },
+    stdin: new PassThrough(),
+    stdout,
+    stderr: new PassThrough(),
+    closed: Promise.resolve(ended),
+    destroy: () => {},
   };
 }
 

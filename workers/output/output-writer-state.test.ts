@@ -19,7 +19,10 @@ const APPENDED: OutputEvent = { type: 'appended' };
 const COMMITTED: OutputEvent = { type: 'committed', rows: out(0) };
 
 const failed = (effect: Effect['type'], isTransient: boolean): OutputEvent => ({
-  ...{ type: 'failed', effect, error: 'why', isTransient },
+  type: 'failed',
+  effect,
+  error: 'why',
+  isTransient,
 });
 
 /** A row: in this state, after this event, these fields have changed and these effects begin. */
@@ -52,8 +55,11 @@ const rows: Record<string, Row> = {
     buffered: { stdout: MiB, stderr: 5 },
     event: COMMITTED,
     expected: {
-      ...{ write: 'putting', stored: out(1), live: out(1) },
-      ...{ batch: { stdout: MiB, stderr: 5 }, direct: ['stdout'] },
+      write: 'putting',
+      stored: out(1),
+      live: out(1),
+      batch: { stdout: MiB, stderr: 5 },
+      direct: ['stdout'],
     },
     effects: [{ type: 'put', streams: ['stdout'] }],
   },
@@ -82,13 +88,19 @@ const rows: Record<string, Row> = {
   },
   'a committed object holds the chunk rows before it too': {
     given: {
-      ...{ write: 'committing', batch: { stdout: MiB, stderr: 5 }, direct: ['stdout'] },
-      ...{ stored: { stdout: 7, stderr: 1 }, live: { stdout: 7, stderr: 1 } },
+      write: 'committing',
+      batch: { stdout: MiB, stderr: 5 },
+      direct: ['stdout'],
+      stored: { stdout: 7, stderr: 1 },
+      live: { stdout: 7, stderr: 1 },
     },
     event: COMMITTED,
     expected: {
-      ...{ write: 'idle', batch: out(0), direct: [] },
-      ...{ stored: { stdout: MiB + 7, stderr: 6 }, live: err(6) },
+      write: 'idle',
+      batch: out(0),
+      direct: [],
+      stored: { stdout: MiB + 7, stderr: 6 },
+      live: err(6),
     },
   },
   'a commit is followed by the next batch': {
@@ -102,7 +114,10 @@ const rows: Record<string, Row> = {
     given: { write: 'committing', batch: out(1), live: out(4 * MiB - 1) },
     event: COMMITTED,
     expected: {
-      ...{ write: 'idle', batch: out(0), stored: out(1), live: out(4 * MiB) },
+      write: 'idle',
+      batch: out(0),
+      stored: out(1),
+      live: out(4 * MiB),
       rollingUp: 'stdout',
     },
     effects: [{ type: 'roll-up', stream: 'stdout' }],
@@ -111,8 +126,12 @@ const rows: Record<string, Row> = {
     given: { write: 'committing', batch: out(1), live: out(1_001), rows: out(999) },
     event: { type: 'committed', rows: { stdout: 1, stderr: 2 } },
     expected: {
-      ...{ write: 'idle', batch: out(0), stored: out(1), live: out(1_002) },
-      ...{ rows: { stdout: 1_000, stderr: 2 }, rollingUp: 'stdout' },
+      write: 'idle',
+      batch: out(0),
+      stored: out(1),
+      live: out(1_002),
+      rows: { stdout: 1_000, stderr: 2 },
+      rollingUp: 'stdout',
     },
     effects: [{ type: 'roll-up', stream: 'stdout' }],
   },
@@ -123,13 +142,20 @@ const rows: Record<string, Row> = {
   },
   'an object takes the chunk rows along': {
     given: {
-      ...{ write: 'committing', batch: { stdout: MiB, stderr: 5 }, direct: ['stdout'] },
-      ...{ live: out(7), rows: out(7) },
+      write: 'committing',
+      batch: { stdout: MiB, stderr: 5 },
+      direct: ['stdout'],
+      live: out(7),
+      rows: out(7),
     },
     event: { type: 'committed', rows: err(1) },
     expected: {
-      ...{ write: 'idle', batch: out(0), direct: [], stored: { stdout: MiB, stderr: 5 } },
-      ...{ live: err(5), rows: err(1) },
+      write: 'idle',
+      batch: out(0),
+      direct: [],
+      stored: { stdout: MiB, stderr: 5 },
+      live: err(5),
+      rows: err(1),
     },
   },
   'a small batch is committed beside a roll-up': {
@@ -150,8 +176,11 @@ const rows: Record<string, Row> = {
     buffered: out(MiB),
     event: { type: 'rolled-up', stream: 'stdout', bytes: 4 * MiB, rows: 0 },
     expected: {
-      ...{ rollingUp: undefined, live: out(3) },
-      ...{ write: 'putting', batch: out(MiB), direct: ['stdout'] },
+      rollingUp: undefined,
+      live: out(3),
+      write: 'putting',
+      batch: out(MiB),
+      direct: ['stdout'],
     },
     effects: [{ type: 'put', streams: ['stdout'] }],
   },
@@ -208,7 +237,10 @@ const rows: Record<string, Row> = {
     given: { write: 'committing', batch: out(MiB), live: out(31 * MiB), retryAt: 11_000 },
     event: COMMITTED,
     expected: {
-      ...{ write: 'blocked', batch: out(0), stored: out(MiB), live: out(32 * MiB) },
+      write: 'blocked',
+      batch: out(0),
+      stored: out(MiB),
+      live: out(32 * MiB),
       isPausing: true,
     },
     effects: [{ type: 'pause', ms: 1_000 }],
@@ -242,14 +274,18 @@ const rows: Record<string, Row> = {
     buffered: out(5),
     event: { type: 'rolled-up', stream: 'stdout', bytes: 4 * MiB, rows: 0 },
     expected: {
-      ...{ write: 'committing', batch: out(5) },
+      write: 'committing',
+      batch: out(5),
       live: out(28 * MiB),
     },
     effects: [{ type: 'roll-up', stream: 'stdout' }, { type: 'commit' }],
   },
   'the end of the attempt unblocks it': {
     given: {
-      ...{ write: 'blocked', live: out(32 * MiB), retryAt: 11_000, isPausing: true },
+      write: 'blocked',
+      live: out(32 * MiB),
+      retryAt: 11_000,
+      isPausing: true,
     },
     buffered: out(MiB),
     event: { type: 'paused' },

@@ -73,8 +73,16 @@ const NONE: OutputOffsets = { stdout: 0, stderr: 0 };
 
 export function initialState(stored: OutputOffsets, live = NONE, rows = NONE): OutputWriterState {
   return {
-    ...{ write: 'idle', rollingUp: undefined, batch: NONE, direct: [] },
-    ...{ stored, live, rows, retryAt: 0, isPausing: false, failure: undefined },
+    write: 'idle',
+    rollingUp: undefined,
+    batch: NONE,
+    direct: [],
+    stored,
+    live,
+    rows,
+    retryAt: 0,
+    isPausing: false,
+    failure: undefined,
   };
 }
 

@@ -155,7 +155,9 @@ export class OutputWriter {
     return Promise.all(
       streams.map(stream =>
         this.#segments.putBytes({
-          ...{ stream, at: stored[stream], hasChunks: live[stream] > 0 },
+          stream,
+          at: stored[stream],
+          hasChunks: live[stream] > 0,
           bytes: parts.filter(part => part.stream === stream).map(part => part.bytes),
         }),
       ),

@@ -34,7 +34,12 @@ export const convertFile =
       );
       const reading = runTableChild(
         {
-          ...{ kind: 'file', parser, parameters, scratch, input, output },
+          kind: 'file',
+          parser,
+          parameters,
+          scratch,
+          input,
+          output,
           expanded: config.LIMIT_EXPANDED_BYTES,
         },
         {

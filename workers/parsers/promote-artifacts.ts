@@ -102,8 +102,11 @@ async function putArtifacts(
   const names = made.map(({ aid }) => aid);
   const found = await tx
     .select({
-      ...{ aid: artifacts.aid, kind: artifacts.kind },
-      ...{ object: artifacts.object, size: artifacts.size, storedBy: artifacts.storedBy },
+      aid: artifacts.aid,
+      kind: artifacts.kind,
+      object: artifacts.object,
+      size: artifacts.size,
+      storedBy: artifacts.storedBy,
     })
     .from(artifacts)
     .where(and(eq(artifacts.model, model), inArray(artifacts.aid, names)));

@@ -14,7 +14,11 @@ export const CHUNK_BYTES = 32_768;
 
 /** Status codes of draft-ietf-secsh-filexfer-02, section 7. */
 export const STATUS = {
-  ...{ endOfFile: 1, noSuchFile: 2, permissionDenied: 3, failure: 4, unsupported: 8 },
+  endOfFile: 1,
+  noSuchFile: 2,
+  permissionDenied: 3,
+  failure: 4,
+  unsupported: 8,
 };
 /** POSIX st_mode. */
 const TYPE_MASK = 0o170_000;
@@ -52,7 +56,8 @@ export async function openSftp(
   const sftp = await abortableOpen(session.sftp(signal), signal, late => late.end());
   const request = makeRequester(sftp, { signal, answerMs });
   return {
-    ...{ sftp, request },
+    sftp,
+    request,
     act: send => request<void>(done => send(error => done(error ?? undefined))),
   };
 }

@@ -59,22 +59,20 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     options: Partial<WriteFileOptions>,
   ) =>
     writeRemoteFile(on, {
-      ...{ path, bytes: Readable.from([Buffer.from(text)]), size: text.length },
+      path,
+      bytes: Readable.from([Buffer.from(text)]),
+      size: text.length,
       digest: createHash('sha256').update(text).digest('base64'),
-      ...{
-        parents: false,
-        exclusive: true,
-        mayBeNamed: true,
+      parents: false,
+      exclusive: true,
+      mayBeNamed: true,
 
-        temporary: 'job-2',
-      },
-      ...{
-        stale: ['job-1', 'job-2'],
-        confirm: async () => {},
-        signal: patient,
-        cleanupSignal: patient,
-        ...options,
-      },
+      temporary: 'job-2',
+      stale: ['job-1', 'job-2'],
+      confirm: async () => {},
+      signal: patient,
+      cleanupSignal: patient,
+      ...options,
     });
 
   test('takes the file that an earlier try has made for its own, by its bytes', async () => {
@@ -120,7 +118,10 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     const bytes = new Readable({ read() {} });
     bytes.push(Buffer.alloc(100_000));
     const written = write(join(sshd.home, 'third'), 'x', {
-      ...{ bytes, size: 200_000, mayBeNamed: false, signal: cancel.signal },
+      bytes,
+      size: 200_000,
+      mayBeNamed: false,
+      signal: cancel.signal,
     });
     written.catch(() => {});
     await waitFor(() => left().length > 0, { what: 'the temporary file' });
@@ -136,7 +137,11 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     bytes.push(Buffer.alloc(100_000));
     const temporary = join(sshd.home, '.windlass-private');
     const written = write(join(sshd.home, 'private'), 'x', {
-      ...{ bytes, size: 200_000, mayBeNamed: false, signal: cancel.signal, mode: 0o640 },
+      bytes,
+      size: 200_000,
+      mayBeNamed: false,
+      signal: cancel.signal,
+      mode: 0o640,
       temporary: 'private',
     });
     written.catch(() => {});

@@ -61,14 +61,14 @@ function begin(given: { exec?: Exec; job?: Partial<JobRow>; begun?: () => void }
   };
   const job = { queue: 'remote', runAt: null, runRemoved: false, ...given.job };
   const context = {
-    ...{
-      job,
-      sid: 's',
-      payload: { command: 'true' },
-      log: createLog({ level: 'silent', name: 'test' }),
-    },
-    ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
-    ...{ pin: () => signals.pin(), unpin: () => signals.unpin() },
+    job,
+    sid: 's',
+    payload: { command: 'true' },
+    log: createLog({ level: 'silent', name: 'test' }),
+    signal: signals.signal,
+    cleanupSignal: signals.cleanupSignal,
+    pin: () => signals.pin(),
+    unpin: () => signals.unpin(),
     assertLeased: async () => {},
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {

@@ -57,7 +57,8 @@ async function runSleeper(given: {
     sid: 's',
     token: harness.newName(),
     log: createLog({ level: 'silent', name: 'test' }),
-    ...{ signal: signals.signal, cleanupSignal: signals.cleanupSignal },
+    signal: signals.signal,
+    cleanupSignal: signals.cleanupSignal,
     assertLeased: async (since: number) => given.onLook?.(since),
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {

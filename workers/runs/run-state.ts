@@ -251,9 +251,16 @@ const TRANSITIONS: Record<Phase, Row> = {
 
 /** Where a run stands before the first connection of this attempt. */
 export const beginRun = ({ isRequested }: Pick<RunState, 'isRequested'>): RunState => ({
-  ...{ phase: 'connecting', isRequested, isCancelled: false, isLimited: false },
-  ...{ isSamePlace: true, mayRepeat: true, stop: 'none', mayBeStopped: false },
-  ...{ isGroupOnly: false, wrongNodes: 0 },
+  phase: 'connecting',
+  isRequested,
+  isCancelled: false,
+  isLimited: false,
+  isSamePlace: true,
+  mayRepeat: true,
+  stop: 'none',
+  mayBeStopped: false,
+  isGroupOnly: false,
+  wrongNodes: 0,
 });
 
 /** The next state and the effects to perform. A phase ignores inputs that it does not list. */

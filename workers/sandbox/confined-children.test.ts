@@ -85,7 +85,11 @@ describeUnless(skip, 'a child that reads files', () => {
     const running = runTableChild(
       { kind: 'view', input, output, scratch: temp.path, columns: 1, sort: [], filter: [] },
       {
-        ...{ memory, seconds, keepFree: 0, onProgress: () => {}, signal: ending.signal },
+        memory,
+        seconds,
+        keepFree: 0,
+        onProgress: () => {},
+        signal: ending.signal,
         // It waits for that until it is ended.
         input: new Promise<void>((_resolve, reject) => {
           ending.signal.addEventListener('abort', () => reject(ending.signal.reason));
@@ -127,11 +131,20 @@ describeUnless(skip, 'a child that reads files', () => {
       const path = join(temp.path, 'none');
       const running = runTableChild(
         {
-          ...{ kind: 'view', input: path, output: path, scratch: temp.path },
-          ...{ columns: 1, sort: [], filter: [] },
+          kind: 'view',
+          input: path,
+          output: path,
+          scratch: temp.path,
+          columns: 1,
+          sort: [],
+          filter: [],
         },
         {
-          ...{ memory: 512 << 20, seconds: 30, keepFree: 0, onProgress: () => {}, input },
+          memory: 512 << 20,
+          seconds: 30,
+          keepFree: 0,
+          onProgress: () => {},
+          input,
           signal: stop.signal,
         },
       );

@@ -52,7 +52,9 @@ describeUnless(skip, 'a confined program', () => {
     process.env.TMPDIR = disk.path;
     const run = (words: string[]) =>
       runConfined(words, {
-        ...{ directory: disk.path, ...AMPLE, keepFree: MIB },
+        directory: disk.path,
+        ...AMPLE,
+        keepFree: MIB,
         signal: AbortSignal.timeout(20_000),
       });
     expect(await run(['true'])).toMatchObject({ code: 0 });

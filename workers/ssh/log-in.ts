@@ -78,7 +78,8 @@ async function logInByKeys(
   let fail = (_error: unknown) => {};
   const timer = new LoginTimer(loginMs, () => fail(tooLate()));
   const login = {
-    ...{ username, credential },
+    username,
+    credential,
     ask: (round: Round) => timer.whileUserAnswers(ask(round)),
   };
   const authentication = new Authentication(login, words, error => fail(error));
@@ -111,7 +112,9 @@ async function logInByKeys(
     if (noCommonType) shown = (await showKeys({ host, reach, algorithms }, signal).next()).value;
     if (shown && !isTrusted(shown)) return { shown };
     throw toLoginError(error as Error & { level?: string }, {
-      ...{ host, words, hasShownKey: shown !== undefined },
+      host,
+      words,
+      hasShownKey: shown !== undefined,
     });
   } finally {
     timer.stop();

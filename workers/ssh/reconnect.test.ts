@@ -15,11 +15,14 @@ const silent = new WindlassError('remote_connection_failed', { cause: new NoAnsw
 function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
   const session = { connectedAt: performance.now() - age } as RemoteSession;
   const job = {
-    ...{ queue: 'remote', kind: 'copy', runAt: null },
+    queue: 'remote',
+    kind: 'copy',
+    runAt: null,
     unreachableSince: new Date(Date.now() - AWAY_MS),
   };
   const context = {
-    ...{ job, sid: 's' },
+    job,
+    sid: 's',
     log: createLog({ level: 'silent', name: 'test' }),
     signal: new AbortController().signal,
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),

@@ -34,7 +34,11 @@ beforeAll(async () => {
   await notifications.listen();
   const config = readConfig({ SEAL_PUBLIC_KEY: publicKey, SEAL_PRIVATE_KEYS: keys.privateKey });
   pool = new SessionPool({
-    ...{ id: WORKER, config, database: given.database(), notifications, log },
+    id: WORKER,
+    config,
+    database: given.database(),
+    notifications,
+    log,
     metrics: { hostConnectionFailed: () => {} },
     onAgentConnection: () => {},
     isNeeded: () => false,

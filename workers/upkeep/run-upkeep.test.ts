@@ -15,12 +15,14 @@ function start(steps: Record<string, () => Promise<void>>) {
   const runs: Record<string, number> = {};
   const logged: { step: string; err: { message: string } }[] = [];
   const log = createLog({
-    ...{ level: 'warn', name: 'test' },
+    level: 'warn',
+    name: 'test',
     write: line => void logged.push(JSON.parse(line)),
   });
   stopping = new AbortController();
   const table = Object.entries(steps).map(([name, work]) => ({
-    ...{ name, every: 20 },
+    name,
+    every: 20,
     run: () => {
       runs[name] = (runs[name] ?? 0) + 1;
       return work();

@@ -74,7 +74,8 @@ describe('Decoder', () => {
   it('reads only the size of one with more pixels than it may have', async () => {
     const frame = await drawFrame({ width: 40, height: 30, kind: 'webp' });
     expect(await decoder.decode(frame, 'raw', 1_199)).toEqual({
-      ...{ width: 40, height: 30 },
+      width: 40,
+      height: 30,
       bytes: Buffer.alloc(0),
     });
     const { bytes } = (await decoder.decode(frame, 'raw', 1_200)) as { bytes: Buffer };

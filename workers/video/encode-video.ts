@@ -78,7 +78,10 @@ export async function encodeVideo(options: EncodeVideoOptions): Promise<EncodedV
     const labels = options.labelsFor?.(planned);
     const given = labels ? asPackets(pictures) : pictures;
     const { input, output, stills, size } = ffmpegArguments(given, {
-      ...{ ...settings, threads, encoder, labels },
+      ...settings,
+      threads,
+      encoder,
+      labels,
       frames: stillPaths && total(),
     });
     const outputs = [{ path: outputPath, options: output }];

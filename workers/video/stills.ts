@@ -51,7 +51,11 @@ export async function makeStills(options: {
     const { code } = await runConfined(
       [ffmpeg, ...given, '-protocol_whitelist', 'file', ...words],
       {
-        ...{ directory, ...limits, seconds: MAX_SECONDS, fileBytes, signal },
+        directory,
+        ...limits,
+        seconds: MAX_SECONDS,
+        fileBytes,
+        signal,
       },
     );
     return code === 0;

@@ -69,7 +69,16 @@ export const JOB_EXAMPLES = {
   Job: job,
   JobPage: pageOf(job),
   ForeignJob: {
-    ...{ id: JOB, kind, state, progress, host, owner, worker, created, started, finished },
+    id: JOB,
+    kind,
+    state,
+    progress,
+    host,
+    owner,
+    worker,
+    created,
+    started,
+    finished,
     error: null,
   },
   JobCommand: {

@@ -21,10 +21,15 @@ const setting = {
 };
 
 const statistic = {
-  ...{ time: CREATED, kind: 'command', succeeded: 41, failed: 1, cancelled: 0 },
+  time: CREATED,
+  kind: 'command',
+  succeeded: 41,
+  failed: 1,
+  cancelled: 0,
   wait: { median: 0.05, p95: 0.2, longest: 0.31 },
   duration: { median: 2, p95: 20, longest: 17.25 },
-  ...{ waiting: 0, running: 3 },
+  waiting: 0,
+  running: 3,
 };
 
 export const OPERATION_EXAMPLES = {

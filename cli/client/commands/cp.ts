@@ -31,12 +31,18 @@ export async function copyFile(from: string, to: string, options: CopyOptions): 
     const bytes =
       source.host !== undefined
         ? await fetchFile({
-            ...{ session, host: source.host, line, parents },
+            session,
+            host: source.host,
+            line,
+            parents,
             source: await findOnHost(session, inHome(source.path)),
             target: targetHere(target.path, posix.basename(source.path)),
           })
         : await sendFile({
-            ...{ session, file: source.path, line, parents },
+            session,
+            file: source.path,
+            line,
+            parents,
             target: await targetOnHost(session, inHome(target.path), basename(source.path)),
           });
     if (options.json) await printRecord({ from, to, bytes }, options);

@@ -45,7 +45,11 @@ export async function addHost(name: string, options: NewHostOptions): Promise<vo
     });
   const { api } = await connectByPassword(options);
   const body = {
-    ...{ name, address: address ?? name, port: port ?? 22, agent, private: isPrivate ?? false },
+    name,
+    address: address ?? name,
+    port: port ?? 22,
+    agent,
+    private: isPrivate ?? false,
     ...(jump === undefined ? {} : { jump }),
     ...(keys ? { keys } : { trust: 'now' as const }),
   };

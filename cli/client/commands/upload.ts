@@ -48,7 +48,8 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
       target
         ? {
             ...readParameters(options.set),
-            ...{ ...target, ...sending },
+            ...target,
+            ...sending,
             ...(aids ? { aids } : {}),
             onBegin: id => {
               upload = id;
@@ -57,7 +58,8 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
             },
           }
         : {
-            ...{ resume: resume as string, ...sending },
+            resume: resume as string,
+            ...sending,
             onSentBefore: () => {
               wasSent = true;
             },

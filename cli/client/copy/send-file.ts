@@ -34,7 +34,9 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
       const { path } = target;
       const what = JSON.stringify([hostname(), realpathSync(file), path]);
       const { size } = await session.writeFile(path, source, {
-        ...{ parents, mode: modeOf(file, target), attempts: Infinity },
+        parents,
+        mode: modeOf(file, target),
+        attempts: Infinity,
         resume: { what: shortHash(what), state: shortHash(source.state) },
         onProgress: ({ sent, total }) =>
           line.show(total === 0 ? 1 : sent / total, `of ${total} bytes sent`),

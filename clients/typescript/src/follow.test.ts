@@ -154,7 +154,8 @@ test('a page that a proxy answers instead of the service is an error', async () 
     res.writeHead(200, { 'Content-Type': 'text/html' }).end('<form>Log in</form>');
   });
   await expect(following.events().next()).rejects.toMatchObject({
-    ...{ name: 'WindlassError', code: 'foreign_answer' },
+    name: 'WindlassError',
+    code: 'foreign_answer',
     detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with HTML\.$/),
   });
 });

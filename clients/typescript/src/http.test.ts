@@ -210,9 +210,14 @@ test('Retry-After is waited for, unless it is longer than the patience', async (
 test('an error has what the service, or a proxy before it, says', async () => {
   const { api, http } = connect();
   const problem = {
-    ...{ type: '/api/docs#invalid_input', title: 'Invalid parameters', status: 400 },
-    ...{ detail: 'Invalid parameters: limit.', code: 'invalid_input', hint: 'Give a number.' },
-    ...{ requestId: 'r', fields: [{ field: 'limit', problem: 'must be a number' }] },
+    type: '/api/docs#invalid_input',
+    title: 'Invalid parameters',
+    status: 400,
+    detail: 'Invalid parameters: limit.',
+    code: 'invalid_input',
+    hint: 'Give a number.',
+    requestId: 'r',
+    fields: [{ field: 'limit', problem: 'must be a number' }],
   };
   answers = [json(400, problem), json(400, problem)];
   const { detail, code, hint, requestId } = problem;
@@ -221,7 +226,9 @@ test('an error has what the service, or a proxy before it, says', async () => {
     await expect(failing).rejects.toMatchObject(expected);
   answers = [(_req, res) => res.writeHead(413, { 'X-Service-Hint': 'Less.' }).end('<html>')];
   await expect(unwrap(api.GET('/api/jobs'))).rejects.toMatchObject({
-    ...{ status: 413, code: 'http_413', hint: 'Less.' },
+    status: 413,
+    code: 'http_413',
+    hint: 'Less.',
     detail: 'The answer was 413 Payload Too Large.',
   });
   answers = [(_req, res) => res.writeHead(404).end('<html>')];
@@ -230,7 +237,8 @@ test('an error has what the service, or a proxy before it, says', async () => {
   });
   answers = [(_req, res) => res.writeHead(404, { 'X-Service-Message': 'None.' }).end()];
   await expect(unwrap(api.GET('/api/jobs'))).rejects.toMatchObject({
-    ...{ detail: 'None.', hint: undefined },
+    detail: 'None.',
+    hint: undefined,
   });
 });
 
@@ -274,7 +282,8 @@ test('a page that a proxy answers instead of the service is an error, nothing is
   answers = [page, page];
   for (const asking of [unwrap(api.GET('/api/jobs')), waitForEnd({ http, api }, 'j')])
     await expect(asking).rejects.toMatchObject({
-      ...{ name: 'WindlassError', code: 'foreign_answer' },
+      name: 'WindlassError',
+      code: 'foreign_answer',
       detail: expect.stringMatching(/^127\.0\.0\.1:\d+ answered with (no JSON|HTML)\.$/),
     });
   answers = [(_req, res) => res.writeHead(200, { 'Content-Type': 'text/plain' }).end()];

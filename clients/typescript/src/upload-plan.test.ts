@@ -14,7 +14,10 @@ function drain(plan: UploadPlan): Part[] {
 const sizesOf = (parts: Part[]) => parts.map(({ size }) => size);
 const digestAt = ({ fid, start, size }: Part) => `${fid} ${start} ${size}`;
 const store = (part: Part): StoredPart => ({
-  ...{ fid: part.fid, pid: part.pid, size: part.size, digest: digestAt(part) },
+  fid: part.fid,
+  pid: part.pid,
+  size: part.size,
+  digest: digestAt(part),
 });
 
 /** Each byte of each file is in one part, and the numbers have no gap. */

@@ -54,9 +54,12 @@ export function FileList(props: FileListProps) {
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLDivElement>) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const moves: Record<string, number> = {
-      ...{ ArrowDown: present + 1, ArrowUp: present - 1 },
-      ...{ PageDown: present + PAGE, PageUp: present - PAGE },
-      ...{ Home: 0, End: shown.length - 1 },
+      ArrowDown: present + 1,
+      ArrowUp: present - 1,
+      PageDown: present + PAGE,
+      PageUp: present - PAGE,
+      Home: 0,
+      End: shown.length - 1,
     };
     const to = moves[event.key] ?? nextWith(event.key, listing, shown, present);
     if (to !== undefined) go(to);

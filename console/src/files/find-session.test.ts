@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import { findSession, type NamedLogin } from './find-session.ts';
 
 const login = (sid: string, username: string, state: 'open' | 'reconnect' = 'open') => ({
-  ...{ sid, username, state },
+  sid,
+  username,
+  state,
   hostname: 'lab',
 });
 const ofRoot = login('r', 'root');

@@ -49,7 +49,7 @@ export function Folder({ session }: { session: SessionRecord }) {
   const pattern = search.get('make') ?? undefined;
   const entry = data && findEntry(data, chosen);
   const show = (changes: { file?: string; make?: string }) =>
-    change({ ...{ path, file: '', make: '' }, ...changes }, { step: true });
+    change({ path, file: '', make: '', ...changes }, { step: true });
   const onOpen = ({ name, isFolder }: Entry) =>
     isFolder ? goTo(join(path, name)) : show({ file: name });
   const send = (files: Dropped[]) =>
@@ -59,7 +59,10 @@ export function Folder({ session }: { session: SessionRecord }) {
     <>
       <FolderPath path={path} home={home.data ?? undefined} onGo={goTo} />
       <FolderBar
-        {...{ listing: data, count: shown?.length, find, chosen }}
+        listing={data}
+        count={shown?.length}
+        find={find}
+        chosen={chosen}
         onFind={text => change({ find: text })}
         onMake={make => show({ make })}
         onSend={send}
@@ -124,7 +127,9 @@ export function Folder({ session }: { session: SessionRecord }) {
               onClose={() => show({})}
             >
               <RemoveFile
-                {...{ sid, hostname, entry }}
+                sid={sid}
+                hostname={hostname}
+                entry={entry}
                 path={join(path, entry.name)}
                 onRemoved={() => change({ file: '' })}
               />

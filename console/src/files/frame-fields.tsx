@@ -35,7 +35,9 @@ export function FrameFields({ sid, listing, pattern, onPattern, taken }: FrameFi
   const { choice, choose, frames } = taken;
   const isNumbered = !pattern.includes('*');
   const field = (name: keyof FrameChoice) => ({
-    ...{ class: 'input', type: 'number', value: choice[name] },
+    class: 'input',
+    type: 'number',
+    value: choice[name],
     onInput: ({ currentTarget: { value } }: { currentTarget: HTMLInputElement }) =>
       choose(before => ({ ...before, [name]: value })),
   });
@@ -74,7 +76,7 @@ export function FrameFields({ sid, listing, pattern, onPattern, taken }: FrameFi
         </label>
       </div>
       {isPattern(pattern) ? (
-        <FrameSamples {...{ sid, listing, frames }} fps={Number(choice.fps)} />
+        <FrameSamples sid={sid} listing={listing} frames={frames} fps={Number(choice.fps)} />
       ) : (
         <p class="notice" data-look="error">
           The pattern needs one number, such as %04d, or a *, and no slash.

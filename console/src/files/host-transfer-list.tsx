@@ -13,8 +13,11 @@ import { findEntry, type Listing } from './entries.ts';
 import { join } from './paths.ts';
 
 const WORDS: Record<HostFileTransfer['state'], string> = {
-  ...{ waits: 'waits', sends: 'is sent …', done: 'is there' },
-  ...{ exists: 'is there already', failed: 'was not sent' },
+  waits: 'waits',
+  sends: 'is sent …',
+  done: 'is there',
+  exists: 'is there already',
+  failed: 'was not sent',
 };
 
 /** What became of the files that are sent to a host. */

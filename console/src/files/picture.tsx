@@ -14,7 +14,9 @@ export function Picture({ sid, path, entry }: { sid: string; path: string; entry
   const type = imageType(name);
   const isShown = type !== undefined && size > 0 && size <= MOST;
   const { data, error } = useHead(sid, path, {
-    ...{ most: MOST, isWanted: isShown, version: `${size} ${time}` },
+    most: MOST,
+    isWanted: isShown,
+    version: `${size} ${time}`,
   });
   const [isBroken, setBroken] = useState(false);
   const address = useMemo(

@@ -53,7 +53,11 @@ export async function readParquet(
     return { ...head, problem: 'Its first rows lie among more bytes than are read here.' };
   const rows: string[][] = [];
   await parquetRead({
-    ...{ file, metadata, columns: shown, rowStart: 0, rowEnd: Math.min(most, head.rowCount) },
+    file,
+    metadata,
+    columns: shown,
+    rowStart: 0,
+    rowEnd: Math.min(most, head.rowCount),
     compressors: { ZSTD: (input, length) => decompress(input, new Uint8Array(length)) },
     onComplete: found => rows.push(...found.map(row => row.map(describe))),
   });

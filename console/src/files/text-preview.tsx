@@ -18,7 +18,9 @@ const TABLES = ['xlsx', 'h5', 'hdf5', 'nc', 'npy', 'npz'];
 export function TextPreview({ sid, path, entry }: { sid: string; path: string; entry: Entry }) {
   const { size, time, name } = entry;
   const { data, error } = useHead(sid, path, {
-    ...{ most: TEXT_BYTES, isWanted: size > 0, version: `${size} ${time}` },
+    most: TEXT_BYTES,
+    isWanted: size > 0,
+    version: `${size} ${time}`,
   });
   const text = useMemo(() => data && readText(data), [data]);
   if (size === 0) return <p class="card-body muted">It is empty.</p>;

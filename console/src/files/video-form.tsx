@@ -56,7 +56,13 @@ export function VideoForm({ sid, listing, pattern, onPattern, onClose }: VideoFo
         </Button>
       </div>
       <form class="card-body" onSubmit={send}>
-        <FrameFields {...{ sid, listing, pattern, onPattern, taken }} />
+        <FrameFields
+          sid={sid}
+          listing={listing}
+          pattern={pattern}
+          onPattern={onPattern}
+          taken={taken}
+        />
         <label class="field">
           <span>Format</span>
           <select class="input" name="format">
@@ -99,7 +105,9 @@ function readVideoOptions(fields: FormData): Omit<VideoOptions, 'pattern'> {
   const text = (name: string) => String(fields.get(name) ?? '').trim();
   const { contentType, codec } = FORMATS[Number(text('format'))] ?? FORMATS[0];
   return {
-    ...{ contentType, codec, background: text('background') },
+    contentType,
+    codec,
+    background: text('background'),
     ...(text('width') !== '' && { width: Number(text('width')) }),
     ...(text('encode') !== '' && { encode: text('encode') as 'host' | 'worker' }),
     'on-bad-frame': fields.has('skip') ? 'skip' : 'fail',

@@ -29,7 +29,14 @@ export function toDraft(
 ): Record<string, string> {
   const { nodes, tasks, cpus, memory, time, queue, account, options } = batch ?? {};
   const fields = {
-    ...{ name, cwd, timeout, nodes, tasks, cpus, queue, account },
+    name,
+    cwd,
+    timeout,
+    nodes,
+    tasks,
+    cpus,
+    queue,
+    account,
     env: env.join('\n'),
     memory: memory && memory / GIB,
     minutes: time && Math.ceil(time / 60),

@@ -65,11 +65,17 @@ export function toSteps({ since, step, items }: Given, kind: string, now: number
       (sum, item) => (item[name] === null ? sum : (sum ?? 0) + item[name]),
     );
   return {
-    ...{ times, stepMs },
-    ...{ succeeded: sumOf('succeeded'), failed: sumOf('failed'), cancelled: sumOf('cancelled') },
-    ...{ waitMedian: mostOf('wait', 'median'), wait95: mostOf('wait', 'p95') },
-    ...{ tookMedian: mostOf('duration', 'median'), took95: mostOf('duration', 'p95') },
-    ...{ waiting: depthOf('waiting'), running: depthOf('running') },
+    times,
+    stepMs,
+    succeeded: sumOf('succeeded'),
+    failed: sumOf('failed'),
+    cancelled: sumOf('cancelled'),
+    waitMedian: mostOf('wait', 'median'),
+    wait95: mostOf('wait', 'p95'),
+    tookMedian: mostOf('duration', 'median'),
+    took95: mostOf('duration', 'p95'),
+    waiting: depthOf('waiting'),
+    running: depthOf('running'),
   };
 }
 

@@ -68,5 +68,7 @@ export function FilesPage({ user: self }: { user: CurrentUser }) {
 }
 
 const placeOf = ({ sid, hostname, username }: SessionRecord) => ({
-  ...{ session: sid, host: hostname, user: username },
+  session: sid,
+  host: hostname,
+  user: username,
 });

@@ -17,7 +17,10 @@ interface ArtifactTableProps {
 }
 
 const KINDS: Record<Artifact['type'], string> = {
-  ...{ table: 'Table', array: 'Array', file: 'File', parameter: 'Parameter' },
+  table: 'Table',
+  array: 'Array',
+  file: 'File',
+  parameter: 'Parameter',
 };
 /** Of files the bytes are all there is: they are downloaded. */
 const HAS_PAGE: Artifact['type'][] = ['parameter', 'table', 'array'];

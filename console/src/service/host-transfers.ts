@@ -34,7 +34,11 @@ export function sendFiles(
   dropped: Dropped[],
 ): void {
   queue.add(dropped, (key, { path: name, file }) => ({
-    ...{ key, sid, file, name, path: join(folder, name) },
+    key,
+    sid,
+    file,
+    name,
+    path: join(folder, name),
     state: present.has(name) ? 'exists' : 'waits',
     replaces: false,
   }));

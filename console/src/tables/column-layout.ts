@@ -2,8 +2,13 @@ import type { Column } from '../service/tables.ts';
 
 /** px. */
 const WIDTHS: Record<Column['type'], number> = {
-  ...{ text: 200, integer: 120, number: 150, boolean: 90 },
-  ...{ date: 120, time: 150, timestamp: 210 },
+  text: 200,
+  integer: 120,
+  number: 150,
+  boolean: 90,
+  date: 120,
+  time: 150,
+  timestamp: 210,
 };
 const LETTER = 7.5;
 /** Of the buttons beside a column's name. */

@@ -2,15 +2,21 @@ import { describe, expect, test } from 'vitest';
 import { drawSeries, nearestFilled, scaleOf } from './plot-scale.ts';
 
 const column = (type: 'integer' | 'number' | 'timestamp' | 'time' | 'date', more = {}) => ({
-  ...{ name: 'a', type, min: 0, max: 1, nulls: 0 },
+  name: 'a',
+  type,
+  min: 0,
+  max: 1,
+  nulls: 0,
   ...more,
 });
 const series = (min: (number | null)[], max: (number | null)[]) => ({
-  ...{ x: 'x', y: 'y' },
+  x: 'x',
+  y: 'y',
   buckets: {
     from: min.map((_, n) => n),
     to: min.map((_, n) => n + 1),
-    ...{ min, max },
+    min,
+    max,
     count: min.map(value => (value === null ? 0 : 1)),
   },
 });

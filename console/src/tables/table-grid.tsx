@@ -78,8 +78,10 @@ export function TableGrid(props: TableGridProps) {
   const seen = seenColumns(starts, left, left + width - NUMBERS);
   useEffect(() => {
     data.want({
-      ...{ firstRow: first, endRow: first + count },
-      ...{ firstColumn: seen.first, endColumn: seen.end },
+      firstRow: first,
+      endRow: first + count,
+      firstColumn: seen.first,
+      endColumn: seen.end,
     });
   }, [data, data.error, first, count, seen.first, seen.end]);
   const whole = NUMBERS + (starts.at(-1) ?? 0);

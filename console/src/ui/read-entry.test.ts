@@ -3,11 +3,13 @@ import { type Entry, type Read, readEntry } from './read-entry.ts';
 
 const REFUSED = new DOMException('No permission.', 'NotReadableError');
 const file = (name: string, isRefused = false): Entry<string> => ({
-  ...{ name, isFile: true },
+  name,
+  isFile: true,
   file: (resolve, refuse) => (isRefused ? refuse(REFUSED) : resolve(`bytes of ${name}`)),
 });
 const folder = (name: string, entries: Entry<string>[], isRefused = false): Entry<string> => ({
-  ...{ name, isFile: false },
+  name,
+  isFile: false,
   createReader: () => {
     const rest = [...entries];
     return {

@@ -16,8 +16,12 @@ const WORDS: Record<UploadTransfer['state'], string> = {
   failed: 'Failed',
 };
 const STATES: Record<UploadTransfer['state'], string> = {
-  ...{ waits: 'queued', sends: 'running', paused: 'queued' },
-  ...{ parses: 'running', done: 'succeeded', failed: 'failed' },
+  waits: 'queued',
+  sends: 'running',
+  paused: 'queued',
+  parses: 'running',
+  done: 'succeeded',
+  failed: 'failed',
 };
 /** Of the names of an upload so many are told. */
 const NAMES = 3;

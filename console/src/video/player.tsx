@@ -107,11 +107,17 @@ export function Player({
   };
   const faster = (by: 1 | -1) => setRate(SPEEDS[SPEEDS.indexOf(speed) + by]);
   const keys: Record<string, () => void> = {
-    ...{ ' ': toggle, k: toggle, f: fill },
-    ...{ ',': () => show(frame - 1), '.': () => show(frame + 1) },
-    ...{ ArrowLeft: () => show(frame - MANY), ArrowRight: () => show(frame + MANY) },
-    ...{ Home: () => show(0), End: () => show(frames - 1) },
-    ...{ '<': () => faster(-1), '>': () => faster(1) },
+    ' ': toggle,
+    k: toggle,
+    f: fill,
+    ',': () => show(frame - 1),
+    '.': () => show(frame + 1),
+    ArrowLeft: () => show(frame - MANY),
+    ArrowRight: () => show(frame + MANY),
+    Home: () => show(0),
+    End: () => show(frames - 1),
+    '<': () => faster(-1),
+    '>': () => faster(1),
   };
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLElement>) => {
     const act = keys[event.key];
@@ -157,7 +163,14 @@ export function Player({
           onShow={show}
         />
         <PlayerControls
-          {...{ timing, frame, isPlaying, isReady, speed, toggle, fill, show }}
+          timing={timing}
+          frame={frame}
+          isPlaying={isPlaying}
+          isReady={isReady}
+          speed={speed}
+          toggle={toggle}
+          fill={fill}
+          show={show}
           onSpeed={setRate}
         />
         <p class="player-keys muted">

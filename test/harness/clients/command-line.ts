@@ -54,7 +54,8 @@ export async function startCommandLine(): Promise<CommandLine> {
   const start = (args: string[], given: Given = {}) =>
     spawnIn(process.execPath, [PROGRAM, ...args], given);
   return {
-    ...{ home, start },
+    home,
+    start,
     startProgram: (program, args, given = {}) => spawnIn(program, args, given),
     runInShell: text =>
       spawnIn(

@@ -28,7 +28,13 @@ export async function parseFile(
   await writeFile(input, content);
   const made = await readFile(
     {
-      ...{ kind: 'file', parser, scratch, input, expanded, memory: 2 ** 30, threads: 2 },
+      kind: 'file',
+      parser,
+      scratch,
+      input,
+      expanded,
+      memory: 2 ** 30,
+      threads: 2,
       parameters: PARSERS[parser].parameters.parse(parameters),
       output: join(scratch, 'table.parquet'),
     },

@@ -51,7 +51,10 @@ export async function readColumns(
   for (const column of columns) {
     const exact = isExact(column) ? [column.name] : [];
     const page = await readPage(file, metadata, {
-      ...{ columns: [column.name], exact, start: 0, end: rows },
+      columns: [column.name],
+      exact,
+      start: 0,
+      end: rows,
     });
     json.push(splitCells(page));
   }

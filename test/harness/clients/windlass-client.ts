@@ -24,7 +24,9 @@ export function connectWindlass(
   options?: { fetch: typeof fetch },
 ): Windlass {
   return new Windlass({
-    ...{ url: port ? `http://127.0.0.1:${port}` : url, user, password },
+    url: port ? `http://127.0.0.1:${port}` : url,
+    user,
+    password,
     ...options,
   });
 }

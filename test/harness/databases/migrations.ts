@@ -100,8 +100,15 @@ export function useMigrations() {
     );
 
   return {
-    ...{ server, connect, write, migrate, startMigrating, kill },
-    ...{ untilSaid, untilItWaits, untilGone },
+    server,
+    connect,
+    write,
+    migrate,
+    startMigrating,
+    kill,
+    untilSaid,
+    untilItWaits,
+    untilGone,
     url: () => url,
     folder: () => folder,
   };

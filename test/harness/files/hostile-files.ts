@@ -49,7 +49,11 @@ export async function parseConfined(
   await giveToDecoder(input);
   return runTableChild(
     {
-      ...{ kind: 'file', parser, scratch, input, expanded: 1 << 30 },
+      kind: 'file',
+      parser,
+      scratch,
+      input,
+      expanded: 1 << 30,
       parameters: PARSERS[parser].parameters.parse(parameters),
       output: join(scratch, 'table.parquet'),
     },

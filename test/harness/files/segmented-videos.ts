@@ -67,7 +67,13 @@ export function useSegmentedVideos(form: Form, env: Record<string, string> = {})
   const encoders = (pid = stack.pid) =>
     findDescendants([pid]).filter(({ command }) => /ffmpeg.*pipe:0/.test(command));
   const stage: SegmentedVideos = {
-    ...{ client, sshd, sid: '', frames: [], jobOf, segmentsOf, encoders },
+    client,
+    sshd,
+    sid: '',
+    frames: [],
+    jobOf,
+    segmentsOf,
+    encoders,
     async start(options) {
       const body = { 'content-type': 'video/mp4', encode: 'worker', ...options };
       return (await client.post<{ vsid: string }>(`/api/remotes/${stage.sid}/videos`, body)).vsid;

@@ -84,7 +84,18 @@ export function useIdentityProvider(form: Pick<Form, 'start'>, more: Record<stri
   };
 
   return {
-    ...{ provider, stack, admin, addPerson, openBrowser, enter },
-    ...{ begin, logIn, cookieOf, send, bearer, change, auditOf },
+    provider,
+    stack,
+    admin,
+    addPerson,
+    openBrowser,
+    enter,
+    begin,
+    logIn,
+    cookieOf,
+    send,
+    bearer,
+    change,
+    auditOf,
   };
 }

@@ -127,8 +127,13 @@ export const JOB_ROWS: Row[] = [
         items: { id: string }[];
       };
       expect((await ask('GET', `/jobs/${items[0]?.id}/command`)).json()).toEqual({
-        ...{ command: 'cat\necho $WORD', script: null, cwd: '/tmp', timeout: 60 },
-        ...{ env: ['WORD'], stdin: 2, batch: null },
+        command: 'cat\necho $WORD',
+        script: null,
+        cwd: '/tmp',
+        timeout: 60,
+        env: ['WORD'],
+        stdin: 2,
+        batch: null,
       });
       expectError(await ask('GET', '/jobs/none/command'), 404, { code: 'not_found' });
     },
@@ -248,7 +253,9 @@ export const JOB_ROWS: Row[] = [
       expect(id).not.toBe(job);
       expect(again.headers.location).toBe(`/api/jobs/${id}`);
       expect(await ended(String(id))).toMatchObject({
-        ...{ retryOf: job, state: 'succeeded', name: 'again' },
+        retryOf: job,
+        state: 'succeeded',
+        name: 'again',
       });
       const parsed = await make.parse(world.name('once'), 'x', 'blob');
       expectError(await ask('POST', `/jobs/${parsed.id}/retry`), 409, { code: 'conflict' });

@@ -61,8 +61,12 @@ export async function makeCellTable(
   const table: CsvTable = {
     request: { ...files, parameters: { header: true } },
     dialect: {
-      ...{ delimiter: ',', quote: '"', comment: undefined, lineBreak: '\n' },
-      ...{ hasUnits: false, first },
+      delimiter: ',',
+      quote: '"',
+      comment: undefined,
+      lineBreak: '\n',
+      hasUnits: false,
+      first,
     },
     text: path,
     records: path,

@@ -179,7 +179,10 @@ const asItIs = (
   { hasLineBreaksInValues }: Scan,
   bytesPerRow: number,
 ): CsvTable => ({
-  ...{ request, dialect, text, bytesPerRow },
+  request,
+  dialect,
+  text,
+  bytesPerRow,
   rows: size / bytesPerRow,
   records: text,
   lineBreak: dialect.lineBreak,

@@ -35,7 +35,8 @@ const parquet: Reader<'parquet'> = async (request, onProgress) => {
   if (nanoseconds.length > 0) await checkNanoseconds(input, nanoseconds);
   const planned = planColumns(found, names);
   const { columns, bytes } = await checkValues(connection, {
-    ...{ request, planned },
+    request,
+    planned,
     onProgress: share => onProgress(share * CHECKED),
   });
   const size = {
@@ -52,7 +53,10 @@ const parquet: Reader<'parquet'> = async (request, onProgress) => {
   await refuseDamaged(
     columns.length > WIDE
       ? writeSlices(connection, {
-          ...{ names: columns.map(({ name }) => name), output, size, onProgress: onWritten },
+          names: columns.map(({ name }) => name),
+          output,
+          size,
+          onProgress: onWritten,
           writeSlice: ({ from, to, output: path }, onSlice) =>
             write(columns.slice(from, to), path, onSlice),
         })

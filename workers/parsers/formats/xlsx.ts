@@ -85,7 +85,9 @@ async function look(sheet: Sheet, book: Workbook): Promise<Look> {
   }
   const cells = [...(first?.cells.values() ?? [])];
   return {
-    ...{ columns: [...used].sort((a, b) => a - b), first, count },
+    columns: [...used].sort((a, b) => a - b),
+    first,
+    count,
     looksLikeNames:
       cells.every(({ kind, text }) => kind === 'text' && !DATE.test(text)) &&
       cells.some(({ text }) => looksLikeName(text)),

@@ -43,7 +43,11 @@ export function listDatasets(file: Hdf5File): Dataset[] {
       const unit = file.attribute(`/${path}`, 'units') ?? file.attribute(`/${path}`, 'unit') ?? '';
       const isUnit = unit !== '' && unit.length <= MAX_UNIT && !/[\0\p{Surrogate}]/u.test(unit);
       found.push({
-        ...{ path: `/${path}`, group, name, metadata, shape: shape.map(Number) },
+        path: `/${path}`,
+        group,
+        name,
+        metadata,
+        shape: shape.map(Number),
         filters: file.foreignFilters(`/${path}`),
         ...(isUnit ? { unit } : {}),
       });

@@ -186,7 +186,9 @@ function writeTime(
   const hint = 'Correct the value, or save the column as integers or texts.';
   if (micros === 0n && value % 1_000n !== 0n)
     throw new TableError({
-      ...{ row, column, hint },
+      row,
+      column,
+      hint,
       reason: 'it has nanoseconds, and a table holds microseconds',
     });
   const whole = micros === 0n ? value / 1_000n : value * micros;

@@ -49,7 +49,10 @@ export async function makeArray({
   const values = bytes / size;
   const column: ColumnStatistics = { name: '', type, ...range.read(), nulls: 0 };
   return {
-    ...{ name: '', kind: 'array', path, rows: values },
+    name: '',
+    kind: 'array',
+    path,
+    rows: values,
     columns: [unit ? { ...column, unit } : column],
   };
 }

@@ -87,7 +87,9 @@ function checkPage(values: ArrayLike<unknown>, { column, row }: { column: string
     const value = values[i];
     if (typeof value === 'bigint' && value % 1_000n !== 0n)
       throw new TableError({
-        ...{ row: row + i + 1, column, reason: NANOSECONDS },
+        row: row + i + 1,
+        column,
+        reason: NANOSECONDS,
         hint: 'Round the column to microseconds, or write it as integers.',
       });
   }

@@ -68,7 +68,9 @@ async function place(
     `SELECT min(${number}) AS row FROM (${rows}) WHERE ${fault.when}`,
   );
   return new TableError({
-    ...{ row: Number(found?.row), column: plan.name, reason: fault.reason },
+    row: Number(found?.row),
+    column: plan.name,
+    reason: fault.reason,
     hint: 'Correct the value, or leave the column out.',
   });
 }

@@ -63,7 +63,10 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
     orText: { unless, value: `CAST(${value} AS VARCHAR)` },
   });
   const plan = (as: SqlType, more: Partial<ColumnPlan> = {}) => ({
-    ...{ type: as, value: `CAST(${value} AS ${as})`, faults: [], bytes: '8' },
+    type: as,
+    value: `CAST(${value} AS ${as})`,
+    faults: [],
+    bytes: '8',
     ...more,
   });
   const text = (as: string, faults: ColumnPlan['faults'] = []) =>

@@ -46,7 +46,8 @@ export async function readFooter(connection: DuckDBConnection, input: string): P
     type === 'INT96' ||
     /^TimestampType\(isAdjustedToUTC=1.*NANOS=NanoSeconds/.test(String(logical));
   return {
-    ...{ rows: Number(meta?.num_rows), columns },
+    rows: Number(meta?.num_rows),
+    columns,
     names: top.length === columns.length ? top.map(({ name }) => unquoted(name)) : [],
     nanoseconds: top
       .filter(isCut)

@@ -45,7 +45,10 @@ export async function writeSorted(connection: DuckDBConnection, sorting: Sorting
   const { output, groupRows, onProgress } = sorting;
   if (names.length <= SLICE) return sortSlice(connection, { ...sorting, names });
   await writeSlices(connection, {
-    ...{ names, output, size: { columns: names.length, groupRows }, onProgress },
+    names,
+    output,
+    size: { columns: names.length, groupRows },
+    onProgress,
     writeSlice: ({ from, to, ...slice }, onProgress) =>
       sortSlice(connection, { ...sorting, ...slice, names: names.slice(from, to), onProgress }),
   });

@@ -61,7 +61,8 @@ export async function openWorkbook(zip: OpenZip): Promise<Workbook> {
   const texts = readPart('sharedStrings');
   const styles = readPart('styles');
   return {
-    ...{ sheets, system },
+    sheets,
+    system,
     strings: texts ? await readSharedStrings(texts) : new SharedStrings(),
     dateFormats: styles ? await readDateFormats(styles) : [],
   };

@@ -20,7 +20,10 @@ describeUnless(missingMinio(), 'a segment in an object store', () => {
     const { accessKey, secretKey } = minio;
     const objects = new S3Store({
       endpoint: `http://${proxy.host}:${proxy.port}`,
-      ...{ region: 'us-east-1', bucket: 'segments', accessKey, secretKey },
+      region: 'us-east-1',
+      bucket: 'segments',
+      accessKey,
+      secretKey,
     });
     const segment = randomBytes(2 ** 22);
     await objects.put('videos/segment', segment);

@@ -94,7 +94,11 @@ async function encodeTaken(
       const path = join(directory, 'segment');
       await sessions.use(sid, ended, session =>
         encodeSegment({
-          ...{ session, payload, frames, segment, outputPath: path },
+          session,
+          payload,
+          frames,
+          segment,
+          outputPath: path,
           limits: videoLimits(config),
           signal: ended,
         }),

@@ -42,7 +42,10 @@ export async function joinSegments(options: JoinOptions): Promise<void> {
     ...['-map', '0:v:0', '-c', 'copy', ...containerArguments(type), name],
   ];
   const { code, stderr } = await runConfined([ffmpeg, ...words], {
-    ...{ directory, ...limits, processors: availableParallelism(), signal },
+    directory,
+    ...limits,
+    processors: availableParallelism(),
+    signal,
   });
   if (code !== 0) throw toVideoError({ returncode: code, stderr });
 }

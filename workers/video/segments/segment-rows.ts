@@ -56,7 +56,9 @@ export async function offerSegment(
     await tx
       .insert(videoSegments)
       .values({
-        ...{ ...columns, worker, ffmpeg },
+        ...columns,
+        worker,
+        ffmpeg,
         began: sql`now() - make_interval(secs => ${beganMs / 1_000}::float8)`,
       })
       .onConflictDoNothing();
@@ -161,7 +163,10 @@ async function takeAbandoned(tx: Tx, options: TakeOptions): Promise<TakenSegment
   const [row] = await tx
     .update(videoSegments)
     .set({
-      ...{ token, worker: options.worker, done: 0, sure: videoSegments.start },
+      token,
+      worker: options.worker,
+      done: 0,
+      sure: videoSegments.start,
       began: sql`now()`,
       seen: sql`now()`,
     })

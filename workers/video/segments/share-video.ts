@@ -102,7 +102,8 @@ class SharedVideo {
       return {
         video: { path: join(directory, VIDEO) },
         stills: tiles && { poster: { path: poster }, sprite: { path: sprite }, tiles },
-        ...{ frames: frames.length, size: this.#size },
+        frames: frames.length,
+        size: this.#size,
       };
     }
     if (made && first.claim) {
@@ -143,7 +144,12 @@ class SharedVideo {
         this.#context,
         session =>
           encodeSegment({
-            ...{ session, payload, frames, segment, stillPaths, decodeAll },
+            session,
+            payload,
+            frames,
+            segment,
+            stillPaths,
+            decodeAll,
             outputPath: join(directory, name),
             limits: videoLimits(worker.config),
             onSize: size => {
@@ -247,9 +253,11 @@ class SharedVideo {
     for (const row of rows) await this.#fetch(row);
     await joinSegments({
       ffmpeg: await findFfmpeg(),
-      ...{ directory, name: VIDEO },
+      directory,
+      name: VIDEO,
       segments: rows.map(({ id, start, until }) => ({ name: id, start, until })),
-      ...{ type: payload.type, fps: payload.fps },
+      type: payload.type,
+      fps: payload.fps,
       limits: videoLimits(worker.config),
       signal: this.#signal,
     });
