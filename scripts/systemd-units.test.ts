@@ -12,7 +12,8 @@ const read = (unit: string) => readFileSync(join(FOLDER, unit), 'utf8');
 describe('each unit for systemd', () => {
   test.each(UNITS)('%s starts a program that there is, and lets it stop in order', unit => {
     const text = read(unit);
-    const [, program = ''] = /^ExecStart=\/usr\/bin\/node dist\/(\S+)\.js/m.exec(text) ?? [];
+    const [, program = ''] =
+      /^ExecStart=(?:\/usr\/bin\/env \S+ )?\/usr\/bin\/node dist\/(\S+)\.js/m.exec(text) ?? [];
     expect(existsSync(`${program}.ts`)).toBe(true);
     for (const line of ['KillMode=mixed', 'ProtectSystem=strict', 'NoNewPrivileges=yes'])
       expect(text.split('\n')).toContain(line);

@@ -16,7 +16,7 @@ export function logRequests({ log, metrics }: Context): RequestHandler {
       const isFailed = res.statusCode >= 500;
       // /readyz answers 503 without one.
       const problem: WindlassError | undefined = isFailed ? res.locals.problem : undefined;
-      metrics.recordRequest(req, { status: res.statusCode, code: problem?.code }, ms / 1_000);
+      metrics.recordRequest(req, { status: res.statusCode, code: faultOf(problem) }, ms / 1_000);
       if (res.locals.logged) return;
       const line = {
         requestId: res.locals.requestId,
@@ -34,3 +34,9 @@ export function logRequests({ log, metrics }: Context): RequestHandler {
     next();
   };
 }
+
+/** A full disk, which has a cause, is a fault of the service, and a user over a limit is none. */
+const faultOf = (problem: WindlassError | undefined) =>
+  problem?.code === 'insufficient_storage' && problem.cause !== undefined
+    ? 'unavailable'
+    : problem?.code;

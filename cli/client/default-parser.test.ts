@@ -20,6 +20,11 @@ test.each([
   expect(findDefaultParser([path])).toBe(parser);
 });
 
+test('what is piped is called as its artifact', () => {
+  expect(findDefaultParser(['/dev/stdin'], ['day.csv'])).toBe('csv');
+  expect(findDefaultParser(['/dev/fd/63', 'b.csv'], ['a.csv', 'x.png'])).toBe('csv');
+});
+
 test('files of two parsers are told apart', () => {
   expect(findDefaultParser(['a.csv', 'b.txt'])).toBe('csv');
   expect(() => findDefaultParser(['a.csv', 'b.png'])).toThrow(/a\.csv .* csv, and b\.png by blob/);

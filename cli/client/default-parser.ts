@@ -2,9 +2,16 @@ import { basename } from 'node:path';
 import { findParserOf, type ParserName } from '../../shared/uploads/parsers.ts';
 import { CommandError } from '../command-error.ts';
 
-/** The parser of files with these names, as the client in Python takes it: `blob` keeps those of other names. */
-export function findDefaultParser(paths: string[]): ParserName {
-  const [first = '', ...others] = paths;
+/** Names of what is piped into the program, which say nothing of it. */
+const PIPED = /^\/dev\/(?:stdin|fd\/\d+)$/;
+
+/**
+ * The parser of files with these names, as the client in Python takes it: `blob` keeps those of other names. What is piped is
+ * called as its artifact.
+ */
+export function findDefaultParser(paths: string[], aids: string[] = []): ParserName {
+  const names = paths.map((path, n) => (PIPED.test(path) ? (aids[n] ?? path) : path));
+  const [first = '', ...others] = names;
   const parser = parserOf(first);
   for (const other of others)
     if (parserOf(other) !== parser)

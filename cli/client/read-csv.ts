@@ -14,24 +14,34 @@ interface Table {
 }
 type Query = Omit<RowsOptions, 'signal'>;
 
+interface Range {
+  view: Query;
+  offset: number;
+  end: number;
+  /** Rows of the view. */
+  total: number;
+}
+
 /** The bytes of one CSV with the rows from `offset` on, up to `end`, of as many answers as they need. */
 export async function* readCsv(
   windlass: Windlass,
   table: Table,
-  { view, offset, end }: { view: Query; offset: number; end: number },
+  { view, offset, end, total }: Range,
 ): AsyncGenerator<Uint8Array> {
   let tag: string | undefined;
   let head = 0;
-  for (let at = offset; at === offset || at < end; at += ANSWER_ROWS) {
-    const limit = Math.max(1, Math.min(ANSWER_ROWS, end - at));
+  const askFor = async (at: number, limit: number) => {
     const answer = await ask(windlass, table, { ...view, offset: at, limit }, tag);
     tag = answer.tag;
-    yield* at === offset ? answer.bytes : withoutFirst(answer.bytes, head);
-    // The names of the columns are a CSV without a row.
-    if (at === offset && at + ANSWER_ROWS < end) {
-      const names = await ask(windlass, table, { ...view, offset: end, limit: 1 }, tag);
-      for await (const piece of names.bytes) head += piece.length;
-    }
+    return answer.bytes;
+  };
+  // After its last row there are the names of the columns alone.
+  if (offset >= end) yield* await askFor(total, 1);
+  for (let at = offset; at < end; at += ANSWER_ROWS) {
+    const bytes = await askFor(at, Math.min(ANSWER_ROWS, end - at));
+    yield* at === offset ? bytes : withoutFirst(bytes, head);
+    if (at === offset && at + ANSWER_ROWS < end)
+      for await (const piece of await askFor(total, 1)) head += piece.length;
   }
 }
 

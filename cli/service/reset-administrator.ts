@@ -5,6 +5,7 @@ import { username } from '../../api/identity/username.ts';
 import { recordAudit } from '../../shared/audit/audit.ts';
 import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import { type Database, openDatabase, type Tx } from '../../shared/database/connect.ts';
+import { channelOf, type Topic } from '../../shared/database/notifications.ts';
 import { users } from '../../shared/database/schema.ts';
 import { hashPassword } from '../../shared/secrets/passwords.ts';
 import { readConfig } from '../../shared/settings/config.ts';
@@ -19,7 +20,7 @@ const LENGTH = { least: 8, most: 1_024 };
 
 /**
  * `windlass admin reset`: lets whoever owns the service in, as an administrator with a new password. Everything that let
- * the user in before ends, as by a reset over the API; processes notice that in their rows.
+ * the user in before ends, as by a reset over the API.
  */
 export async function resetAdministrator(
   { environment, life }: CommandContext,
@@ -79,8 +80,17 @@ async function resetUser(tx: Tx, name: string, passwordHash: string): Promise<vo
   await tell(tx, 'password', name);
   if (!row.administrator) await tell(tx, 'user.promote', name);
   if (row.disabled) await tell(tx, 'user.enable', name);
-  await endAccess(tx, name, tell);
+  const ended = await endAccess(tx, name, tell);
+  await notify(tx, 'user', [name]);
+  await notify(tx, 'cancel', ended.jobs);
+  await notify(tx, 'session', ended.sessions);
 }
+
+/** Processes are told with the commit: open streams of the user end, and running jobs. */
+const notify = (tx: Tx, topic: Topic, ids: string[]) =>
+  tx.execute(
+    sql`select pg_notify(${channelOf(topic)}, id) from json_array_elements_text(${JSON.stringify(ids)}::json) as id`,
+  );
 
 /** No user of the service does it: the owner of its database does. */
 const tell = (tx: Tx, action: AuditAction, target: string | null = null) =>

@@ -71,7 +71,7 @@ export async function showRetention(
   await printRecords(rules, {
     columns: {
       WHAT: ({ what }) => what,
-      KEPT: ({ days }) => (days === 0 ? 'for good' : `${days} days`),
+      KEPT: ({ days }) => kept(days),
       DUE: ({ due }) => (due >= MAX_COUNTED ? `${MAX_COUNTED} or more` : String(due)),
       OLDEST: ({ oldest }) => (oldest ? formatAge(oldest) : '-'),
       SETTING: ({ setting }) => setting,
@@ -92,7 +92,8 @@ export async function removeDue(
   const config = days === undefined ? set : { ...set, JOB_RETENTION_DAYS: days };
   let removed = 0;
   await withOwnDatabase(context, config, async database => {
-    await auditCommand(database.direct, 'retention.remove', `${config.JOB_RETENTION_DAYS} days`);
+    const target = `jobs ${kept(config.JOB_RETENTION_DAYS)}, audit ${kept(config.AUDIT_RETENTION_DAYS)}`;
+    await auditCommand(database.direct, 'retention.remove', target);
     const { stopping } = context.life;
     const metrics = {
       jobsRemoved: (count: number) => {
@@ -158,3 +159,5 @@ function withOwnDatabase<T>(
     }
   });
 }
+
+const kept = (days: number) => (days === 0 ? 'for good' : `${days} days`);

@@ -104,6 +104,8 @@ async function open<S extends keyof Config>(
     { name: 'the database', check: () => database.direct.query('select 1') },
     { name: 'the object store', check: () => objects.check() },
   ];
+  if (database.isPooled)
+    dependencies.push({ name: 'the connection pooler', check: () => database.sql`select 1` });
   // Without Redis the queue is in the database.
   if (config.REDIS_URL) dependencies.push({ name: 'the queue', check: () => queues.check() });
   watchDependencies(dependencies, { log, stopping: life.stopping });

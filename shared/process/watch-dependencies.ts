@@ -38,7 +38,10 @@ async function watch(
       });
     return pending;
   };
-  while (!stopping.aborted) {
+  for (;;) {
+    // First of all: connections are still being made when a process starts.
+    await sleep(stopping, everyMs);
+    if (stopping.aborted) return;
     try {
       await withDeadline({ ms: DEADLINE_MS, what: name }, ask);
       if (awaySince !== undefined) {
@@ -52,6 +55,5 @@ async function watch(
       log[level]({ err, dependency: name }, `${name} is away`);
       awaySince ??= performance.now();
     }
-    await sleep(stopping, everyMs);
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
+import { newId } from '../../shared/ids.ts';
 import { stackDatabaseUrl } from '../harness/databases/database.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { describeUnless } from '../harness/skip.ts';
@@ -55,6 +56,20 @@ describeUnless(undefined, 'windlass admin reset', () => {
       expect.arrayContaining(['password by null', 'user.promote by null', 'user.enable by null']),
     );
     expect(await told(id)).toContain('token.delete by null');
+  });
+
+  test('ends what the user reads', async () => {
+    await admin.post('/api/users', { username: 'eve', password: PASSWORD });
+    const id = newId();
+    await database`insert into jobs (id, kind, queue, owner, payload, state, not_before)
+      values (${id}, 'video', 'video', 'eve', '{}', 'running', 'infinity')`;
+    const path = `/api/jobs/${id}/events`;
+    const stream = await new Client(stack.url, 'eve', PASSWORD).fetch(path);
+    expect(stream.status).toBe(200);
+    const read = stream.text();
+    expect((await run(['eve'], byUrl())).code).toBe(0);
+    expect(await read).toContain('event: state');
+    await database`delete from jobs where id = ${id}`;
   });
 
   test('adds a user who is not there, and finds the service by its folder', async () => {

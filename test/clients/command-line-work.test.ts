@@ -127,6 +127,11 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const { stdout, stderr } = await windlass(['rows', model, 'many', '--csv']);
     expect(stderr).toBe('');
     expect(stdout === `"n\nm"\r\n${'7\r\n'.repeat(1_000_000)}8\r\n9\r\n`).toBe(true);
+    const cut = await windlass(['rows', model, 'many', '--csv', '--limit', '1000001']);
+    expect(cut.stdout === `"n\nm"\r\n${'7\r\n'.repeat(1_000_000)}8\r\n`).toBe(true);
+    expect(cut.stderr).toContain('1,000,001 of 1,000,002 rows');
+    const late = ['rows', model, 'many', '--csv', '--offset', '1000002'];
+    expect((await windlass(late)).stdout).toBe('"n\nm"\r\n');
   });
 
   test('CSV has the rows of a view also where it was removed meanwhile, and is made again', async () => {

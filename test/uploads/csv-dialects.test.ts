@@ -66,6 +66,24 @@ test('a column that is text for a few values only tells these', async () => {
     ],
     ['id', 'text', { type: 'integer', others: 1, first: { row: 0, value: '007' } }],
   ]);
+  const sorted = [...numbers, ...numbers.map(() => 'later'), ...numbers.map(() => 'later')];
+  const mixed = await read(
+    csv([
+      ['v', ...sorted],
+      [
+        'w',
+        ...withOdd(
+          '',
+          sorted.map(() => '1.5'),
+          { 2000: '-' },
+        ).slice(1),
+      ],
+    ]),
+  );
+  expect(mixed.columns.map(({ type, nearly }) => [type, nearly])).toEqual([
+    ['text', undefined],
+    ['text', { type: 'number', others: 1, first: { row: 2_000, value: '-' } }],
+  ]);
   const asked = await read(csv([withOdd('v', numbers, { 5: 'x' })]), { types: { v: 'text' } });
   expect(asked.columns[0]?.nearly).toBeUndefined();
 });

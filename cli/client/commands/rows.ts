@@ -51,10 +51,13 @@ async function printJson(windlass: Windlass, table: Table, query: Query): Promis
 async function printCsv(windlass: Windlass, table: Table, query: Query): Promise<void> {
   const { offset = 0, limit = Infinity, ...view } = query;
   // Its view has been made, and its rows are counted, when the first one comes.
-  const { total } = await windlass.rowsPage(table.mid, table.aid, { ...view, offset, limit: 1 });
+  const first = { ...view, offset, limit: 1 };
+  const { total, tag } = await windlass.rowsPage(table.mid, table.aid, first);
   const end = Math.min(total, offset + limit);
-  for await (const piece of readCsv(windlass, table, { view, offset, end }))
+  for await (const piece of readCsv(windlass, table, { view, offset, end, total }))
     await write(process.stdout, piece);
+  // The rows of another table would have been counted otherwise: this throws.
+  await windlass.rowsPage(table.mid, table.aid, { ...first, tag });
   tellCut(total, query);
 }
 

@@ -27,7 +27,7 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
   const windlass = await connect();
   const target =
     resume === undefined
-      ? { mid: requireModel(mid), parser: parser ?? findDefaultParser(paths) }
+      ? { mid: requireModel(mid), parser: parser ?? findDefaultParser(paths, aids) }
       : undefined;
   const files = await openAll(paths);
   const canResume = !files.some(({ isPiped }) => isPiped);

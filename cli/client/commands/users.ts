@@ -83,9 +83,15 @@ export async function removeUser(username: string, options: RemoveOptions): Prom
   const { deleteProjects = false, giveProjectsTo: projectsTo } = options;
   const { api } = await connectByPassword(options);
   const path = { username };
-  if (!deleteProjects && projectsTo === undefined) {
+  if (!deleteProjects) {
     const user = await unwrap(api.GET('/api/users/{username}', { params: { path } }));
-    if (user.soleProjects > 0) await confirmDeletion(user);
+    const { soleProjects }: { soleProjects?: number } = user;
+    if (soleProjects === undefined)
+      throw new CommandError(
+        `This service is of an older release: it deletes the projects that ${username} alone holds.`,
+        { hint: 'Give --delete-projects if that is wanted.' },
+      );
+    if (soleProjects > 0 && projectsTo === undefined) await confirmDeletion(user);
   }
   const params = { path, query: { projectsTo } };
   await unwrap(api.DELETE('/api/users/{username}', { params }));

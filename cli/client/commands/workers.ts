@@ -6,8 +6,8 @@ import { ProgressLine } from '../../output/progress.ts';
 import { formatAge } from '../../output/table.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
 
-/** As often as workers tell of themselves. */
-const LOOK_MS = 3_000;
+/** A little longer than workers take to tell of themselves, and to claim what they have been offered. */
+const LOOK_MS = 4_000;
 
 /** `windlass worker list` */
 export async function listWorkers({ json }: { json?: boolean }): Promise<void> {
@@ -50,17 +50,23 @@ export async function setDraining(
   await printDone({ ...worker, running: left }, options);
 }
 
-/** Waits until the worker has no job, or is gone. Returns the number of its jobs. */
+/**
+ * Waits until the worker has no job, or is gone. Returns the number of its jobs. It hears of the drain within LOOK_MS, and may
+ * then still claim what it was just given: so two looks in a row must find no job.
+ */
 async function untilIdle(api: Api, id: string, timeout = Number.POSITIVE_INFINITY) {
   const until = performance.now() + timeout * 1_000;
   const line = new ProgressLine();
+  let idleLooks = 0;
   try {
     for (;;) {
       const { items } = await unwrap(api.GET('/api/workers'));
       const worker = items.find(each => each.id === id);
-      if (!worker || (worker.running === 0 && worker.draining)) return 0;
+      if (!worker) return 0;
       if (!worker.draining)
         throw new CommandError(`Somebody let ${id} work again.`, { hint: 'Drain it again.' });
+      idleLooks = worker.running === 0 ? idleLooks + 1 : 0;
+      if (idleLooks === 2) return 0;
       if (performance.now() >= until)
         throw new CommandError(
           `${id} has ${worker.running} jobs after ${timeout} s, and takes no more.`,

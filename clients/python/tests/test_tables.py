@@ -50,6 +50,7 @@ def test_rows(table: Table) -> None:
 def test_one_text_is_not_its_letters(table: Table) -> None:
     page = table.rows(columns="sky", where="count:gt:4997", sort="-count")
     assert (page.columns, page.rows) == (["sky"], [["x"], ["a; b"]])
+    assert table.rows(0, 1, where="").total == table.rows(0, 1).total
 
 
 def test_what_is_wrong_with_a_condition_is_told(table: Table) -> None:

@@ -48,8 +48,13 @@ export function ColumnPanel({ table, column, rows, filter, onFilter, onClose }: 
   );
 }
 
-const tellOdd = ({ type, others, first }: NonNullable<Column['nearly']>) =>
-  `Sorted and compared as text: row ${first.row.toLocaleString()} has "${first.value}"${others > 1 ? `, and ${(others - 1).toLocaleString()} more have something else` : ''} than ${type === 'integer' ? 'an' : 'a'} ${type}.`;
+/** Rows are counted from 1, as beside the table. */
+const tellOdd = ({ type, others, first }: NonNullable<Column['nearly']>): string => {
+  const what = `${type === 'integer' ? 'an' : 'a'} ${type}`;
+  const more =
+    others === 1 ? '' : `, and ${(others - 1).toLocaleString()} more values are not either`;
+  return `Sorted and compared as text: row ${(first.row + 1).toLocaleString()} has "${first.value}", which is not ${what}${more}.`;
+};
 
 const tell = (value: unknown) => (value === null ? 'none' : String(value));
 

@@ -119,7 +119,8 @@ check_run() {
 keep_supervised() {
   if ! find_heir; then return; fi
   if is_alive "$pid" "$its_start"; then
-    { echo x 1<>"$dir/note"; } 2>/dev/null
+    # Where the fifo is gone already, this would make a file.
+    [ ! -p "$dir/note" ] || { echo x 1<>"$dir/note"; } 2>/dev/null
   else
     detach "$interp" $flag "$agent" respool "$attempt" "$limit" "$file_limit" </dev/null >/dev/null 2>&1 7>&- 9>&-
   fi

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { OddValues } from '../../../shared/database/schema.ts';
 import { COLUMN_TYPES } from '../table/column-statistics.ts';
-import { query, quoteName, readParquet } from '../table/duckdb.ts';
+import { query, quoteName, quoteText, readParquet } from '../table/duckdb.ts';
 import { countByTypes, holds, type Numerals, type SqlType, typesIn } from './column-types.ts';
 import type { TypedColumn } from './guess-columns.ts';
 
@@ -36,22 +36,29 @@ export async function findOddValues(
   );
   const named = texts.map(i => `${quoteName(columns[i]?.name ?? '')} AS c${i}`).join(', ');
   const relation = `(SELECT ${named} FROM ${file} LIMIT ${rows})`;
+  // The reader preserves the order of the file, so row_number() counts its rows; file_row_number takes a quarter of the time.
+  const isTaken = columns.some(({ name }) => name.toLowerCase() === 'file_row_number');
+  const numbered = (name: string) =>
+    isTaken
+      ? `(SELECT row_number() OVER () - 1 AS n, ${name} AS value FROM ${file})`
+      : `(SELECT file_row_number AS n, ${name} AS value FROM read_parquet(${quoteText(table)}, file_row_number = true))`;
   const counts = await countByTypes(connection, { relation, columns: texts, numerals });
   const found = new Map<number, OddValues>();
   for (const [i, sets] of counts) {
     const type = seemingType(sets);
     if (type === undefined) continue;
-    // The reader preserves the order of the file, so row_number() counts its rows.
+    const isOdd = `value IS NOT NULL AND ${holds(type, 'value', numerals)} IS NOT TRUE`;
     const [row] = await query(
       connection,
-      `SELECT count(*) AS others, min(n) AS "row", left(arg_min(value, n), ${MAX_CHARACTERS}) AS value
-        FROM (SELECT row_number() OVER () - 1 AS n, ${quoteName(columns[i]?.name ?? '')} AS value FROM ${file})
-        WHERE value IS NOT NULL AND ${holds(type, 'value', numerals)} IS NOT TRUE`,
+      `SELECT count(value) AS n, count(*) FILTER (WHERE ${isOdd}) AS others, min(n) FILTER (WHERE ${isOdd}) AS "row",
+          left(arg_min(value, n) FILTER (WHERE ${isOdd}), ${MAX_CHARACTERS}) AS value
+        FROM ${numbered(quoteName(columns[i]?.name ?? ''))}`,
     );
-    if (row && Number(row.others) > 0)
+    const others = Number(row?.others);
+    if (row && others > 0 && others <= (1 - NEARLY_ALL) * Number(row.n))
       found.set(i, {
         type: COLUMN_TYPES[type],
-        others: Number(row.others),
+        others,
         first: { row: Number(row.row), value: String(row.value) },
       });
   }

@@ -19,6 +19,7 @@ import { findTypeErrors } from './type-errors.ts';
 const WRITTEN = 0.5;
 /** Progress after a second pass, which is needed if a later value has another type than the first ones. */
 const WRITTEN_AGAIN = 0.7;
+const COUNTED = 0.95;
 
 export interface WriteOptions {
   sample: typeof SAMPLE;
@@ -69,9 +70,10 @@ export async function writeTable(
   const statistics = await computeColumnStatistics(connection, {
     table: request.output,
     columns: final.columns,
-    onProgress: share => onProgress(WRITTEN_AGAIN + share * (1 - WRITTEN_AGAIN)),
+    onProgress: share => onProgress(WRITTEN_AGAIN + share * (COUNTED - WRITTEN_AGAIN)),
   });
   const odd = await findOddValues(connection, { table: request.output, ...final });
+  onProgress(1);
   const columns = statistics.map((column, i) => {
     const nearly = odd.get(i);
     return nearly ? { ...column, nearly } : column;

@@ -49,7 +49,8 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
             # What was never reached is told as such, and so is what the client has no patience with.
             is_over = within is not None and within <= api.patience_seconds and api.was_reached
             if not (is_over and (isinstance(error, Unreachable) or is_passing(error.status or 0))):
-                if isinstance(error, Unreachable):
+                # A proxy answers for a service that is away.
+                if isinstance(error, Unreachable) or is_passing(error.status or 0):
                     raise name_job(error, job) from None
                 raise
             raise TimeoutError(f"Job {job} has not ended within {timeout} s: {error.detail}") from error

@@ -78,7 +78,7 @@ def to_query(columns: Optional[Texts], sort: Optional[Texts], where: Texts) -> D
     return {
         "columns": None if columns is None else _listed(columns) or "",
         "sort": _listed(sort) if sort else None,
-        "filter": _listed(where) or None,
+        "filter": _listed(where) or None if where else None,
     }
 
 
