@@ -79,7 +79,8 @@ async function lockForRemoval(
 async function requireHeir(tx: Tx, username: string, heir: string): Promise<void> {
   if (heir === username) throw noHeir('is the user who is removed');
   const canLogIn = and(eq(users.username, heir), eq(users.disabled, false));
-  if (!(await rowExists(tx, users, canLogIn))) throw noHeir('names no user who may log in');
+  if (!(await rowExists(tx, users, canLogIn)))
+    throw noHeir(`there is no user ${heir} who may log in`);
 }
 
 const noHeir = (problem: string) =>

@@ -46,6 +46,7 @@ BEYOND_SCHEMA = re.compile(
             r"^is no path that a GET",
             r"^must fit the shape ",
             r"^there is no (user|column|host) ",
+            r"^\"(?s:.*)\" holds no operator",
             r"^leads back: ",
             r"^at most \d+ jump hosts ",
             r" has no jump host$",
