@@ -20,6 +20,15 @@ import {
 } from '../tables/table-requests.ts';
 
 const COLUMN_TYPES = ['boolean', 'integer', 'number', 'date', 'time', 'timestamp', 'text'] as const;
+const oddValues = z
+  .object({
+    type: z.enum(COLUMN_TYPES).describe('Of nearly all values.'),
+    others: z.number().int().describe('How many values are not of it.'),
+    first: z
+      .object({ row: z.number().int(), value: z.string() })
+      .meta({ id: 'OddValue', description: 'The first of these; rows count from 0.' }),
+  })
+  .meta({ id: 'OddValues' });
 const columnItem = z
   .object({
     name: z.string(),
@@ -28,14 +37,7 @@ const columnItem = z
     max: cellValue,
     nulls: z.number().int(),
     unit: z.string().optional().describe('As the file names it.'),
-    nearly: z
-      .object({
-        type: z.enum(COLUMN_TYPES).describe('Of nearly all values.'),
-        others: z.number().int().describe('How many values are not of it.'),
-        first: z
-          .object({ row: z.number().int(), value: z.string() })
-          .describe('The first of these; rows count from 0.'),
-      })
+    nearly: oddValues
       .optional()
       .describe('Why the column of a CSV file is text: a few values are of no other type.'),
     exact: z

@@ -50,7 +50,7 @@ test('a video that fits the limit is kept, although its end is written twice whe
     const video = async () => {
       const bytes = await objects.put(object, Buffer.alloc(60));
       return {
-        result: { object, type: 'video/mp4', bytes, frames: 1, encoded: 'worker' },
+        result: { object, type: 'video/mp4', bytes, stored: bytes, frames: 1, encoded: 'worker' },
         promote: (tx: Tx) => chargeUserStorage(tx, { user, added: bytes, limit: 100 }),
         stored: [object],
       };

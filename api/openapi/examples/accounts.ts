@@ -30,5 +30,6 @@ export const ACCOUNT_EXAMPLES = {
   NewUser: { username: 'ada', password: 'a long password' },
   UserChanges: { password: 'another long password', current: 'a long password' },
   User: user,
+  UserDetails: { ...user, soleProjects: 0 },
   UserPage: pageOf(user),
 };

@@ -1937,20 +1937,7 @@ export interface components {
             /** @description As the file names it. */
             unit?: string;
             /** @description Why the column of a CSV file is text: a few values are of no other type. */
-            nearly?: {
-                /**
-                 * @description Of nearly all values.
-                 * @enum {string}
-                 */
-                type: "boolean" | "integer" | "number" | "date" | "time" | "timestamp" | "text";
-                /** @description How many values are not of it. */
-                others: number;
-                /** @description The first of these; rows count from 0. */
-                first: {
-                    row: number;
-                    value: string;
-                };
-            };
+            nearly?: components["schemas"]["OddValues"];
             /**
              * @description Integers pass 2^53: values, `min`, `max` and bins are texts.
              * @constant
@@ -3123,6 +3110,21 @@ export interface components {
             kinds?: ("connect" | "answer" | "scan-host" | "command" | "batch" | "video" | "browse" | "file" | "write-file" | "remove-file" | "copy" | "parse" | "view")[];
             states?: ("succeeded" | "failed" | "cancelled")[];
         };
+        /** @description The first of these; rows count from 0. */
+        OddValue: {
+            row: number;
+            value: string;
+        };
+        OddValues: {
+            /**
+             * @description Of nearly all values.
+             * @enum {string}
+             */
+            type: "boolean" | "integer" | "number" | "date" | "time" | "timestamp" | "text";
+            /** @description How many values are not of it. */
+            others: number;
+            first: components["schemas"]["OddValue"];
+        };
         /**
          * @example {
          *       "openapi": "3.1.0"
@@ -3856,6 +3858,19 @@ export interface components {
             administrator?: boolean;
             disabled?: boolean;
         };
+        /**
+         * @example {
+         *       "username": "ada",
+         *       "administrator": false,
+         *       "disabled": false,
+         *       "created": "2026-11-20T09:30:00.000Z",
+         *       "storage": {
+         *         "bytes": 73400320,
+         *         "limit": 0
+         *       },
+         *       "soleProjects": 0
+         *     }
+         */
         UserDetails: {
             username: string;
             administrator: boolean;
