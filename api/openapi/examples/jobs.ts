@@ -15,6 +15,7 @@ const job = {
   upload: null,
   owner: 'ada',
   worker: 'worker-1',
+  requestId: '01KB4TC9E1F3G5H7J9K1M3N5P7',
   created: CREATED,
   started: CREATED,
   finished: LATER,
