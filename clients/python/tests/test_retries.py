@@ -114,6 +114,10 @@ def test_an_answer_that_is_no_json_is_its_bytes() -> None:
 
 @pytest.mark.parametrize("follow", [lambda run: list(run), lambda run: run.wait()], ids=["lines", "wait"])
 def test_who_loses_the_service_keeps_the_job(follow: Callable[[windlass.Run], object]) -> None:
+    with server(always=problem(503, "unavailable")) as (url, _seen), Client(url, token="t", patience=0.5) as client:
+        with pytest.raises(windlass.WindlassError) as answered:
+            follow(client.follow("01m"))
+    assert answered.value.job == "01m"
     with server(always=LOST) as (url, _seen), Client(url, token="t", patience=0.5) as client:
         with pytest.raises(windlass.Unreachable) as raised:
             follow(client.follow("01m"))

@@ -36,22 +36,24 @@ async def follow_events(api: Api, job: str) -> AsyncGenerator[Event, None]:
                     failure = to_error(response)
                     if not is_passing(response.status_code):
                         raise failure
-                elif not response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                    raise api.not_the_service()
-                decoder = EventDecoder()
-                chunks = api.transport.chunks(response)
-                try:
-                    async for chunk in chunks:
-                        patience.renew()
-                        for message in decoder.feed(chunk):
-                            last_id = message.id or last_id
-                            # What follows is the end of the body, after which the connection can be used again.
-                            ended = ended or message.event == "end"
-                            event = reader.read(message)
-                            if event is not None:
-                                yield event
-                finally:
-                    await chunks.aclose()
+                    # Its body is no event: only what comes of the stream renews the patience.
+                else:
+                    if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                        raise api.not_the_service()
+                    decoder = EventDecoder()
+                    chunks = api.transport.chunks(response)
+                    try:
+                        async for chunk in chunks:
+                            patience.renew()
+                            for message in decoder.feed(chunk):
+                                last_id = message.id or last_id
+                                # What follows is the end of the body, after which the connection can be used again.
+                                ended = ended or message.event == "end"
+                                event = reader.read(message)
+                                if event is not None:
+                                    yield event
+                    finally:
+                        await chunks.aclose()
         except httpx.RequestError as cause:
             failure = api.explain(cause)
             if is_certain(cause):
