@@ -44,7 +44,10 @@ describeStack(missingPrograms('sshd'), 'windlass retention', form => {
     const told = await client.get<{ items: { target: string }[] }>(
       '/api/audit?action=retention.remove',
     );
-    expect(told.items.map(({ target }) => target)).toEqual(['30 days', '7 days']);
+    expect(told.items.map(({ target }) => target)).toEqual([
+      'jobs 30 days, audit 365 days',
+      'jobs 7 days, audit 365 days',
+    ]);
     expect((await client.fetch(`/api/jobs/${old}`)).status).toBe(404);
     expect((await client.fetch(`/api/jobs/${fresh}`)).status).toBe(200);
     await waitFor(
