@@ -131,16 +131,16 @@ describe('what a poll costs', () => {
     timeout: isFull ? 900_000 : 180_000,
   }, async () => {
     const measure = async () => {
-      const found: Record<string, { asked: number; pages: number }> = {};
+      const found: Record<string, { asked: string[]; pages: number }> = {};
       for (const [what, path, headers] of polls) {
         const statements = await listen(async () => {
           const answer = await client.fetch(path, { headers });
           expect([what, answer.status]).toEqual([what, 200]);
-          await answer.body?.cancel();
+          await answer.text();
         });
         const [first] = statements;
         if (!first) throw new Error(`${what}: nothing was asked`);
-        found[what] = { asked: statements.length, pages: await countPages(first) };
+        found[what] = { asked: statements.map(({ text }) => text), pages: await countPages(first) };
       }
       return found;
     };
@@ -148,9 +148,10 @@ describe('what a poll costs', () => {
     const few = await measure();
     await store(FEW + 1, MANY);
     const many = await measure();
-    console.log(`pages of a poll at ${FEW} and ${MANY} jobs: ${JSON.stringify({ few, many })}`);
+    const pages = polls.map(([what]) => [what, few[what]?.pages, many[what]?.pages]);
+    console.log(`pages of a poll at ${FEW} and ${MANY} jobs: ${JSON.stringify(pages)}`);
     for (const [what] of polls) {
-      expect([what, few[what]?.asked, many[what]?.asked]).toEqual([what, 1, 1]);
+      for (const at of [few, many]) expect(at[what]?.asked, what).toHaveLength(1);
       const [before = 0, after = 0] = [few[what]?.pages, many[what]?.pages];
       expect(before).toBeGreaterThan(0);
       expect(before).toBeLessThanOrEqual(20);
