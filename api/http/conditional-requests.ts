@@ -19,15 +19,21 @@ export function versionTag({ version, created }: { version: number; created: Dat
   return entityTag(`${version}-${created.getTime().toString(36)}${form}`);
 }
 
-/** Answers GET of a record with its ETag, or 304 when If-None-Match has it (RFC 9110, 13.1.2). */
-export function sendRecord(
-  req: Request,
-  res: Response,
-  { tag, record }: { tag: string; record: () => unknown },
-): void {
+/** Sets the ETag of the answer to GET; answers 304 and is true when If-None-Match has it (RFC 9110, 13.1.2). */
+export function sendUnchanged(req: Request, res: Response, tag: string): boolean {
   res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
-  if (matchesEntityTag(req.get('If-None-Match'), tag)) return void res.status(304).end();
-  res.json(record());
+  if (!matchesEntityTag(req.get('If-None-Match'), tag)) return false;
+  res.status(304).end();
+  return true;
+}
+
+/** Answers GET of a record with its ETag, or 304. */
+export function sendRecord<Shape>(
+  req: Request,
+  res: Response<Shape>,
+  { tag, record }: { tag: string; record: () => NoInfer<Shape> },
+): void {
+  if (!sendUnchanged(req, res, tag)) res.json(record());
 }
 
 /**

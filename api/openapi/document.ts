@@ -27,7 +27,7 @@ const WITHOUT_TOKEN: Json[] = [{ basic: [] }, { cookie: [] }];
 /**
  * Makes the OpenAPI 3.1 document from the operations. `prefix` is that of the documented paths: /api, or none.
  */
-export function createOpenApiDocument(operations: RoutedOperation[], version: string): JsonObject {
+export function createOpenApiDocument(operations: RoutedOperation[], version: string) {
   const components = new Components(EXAMPLES);
   components.toSchema(problem, 'output');
   // No media type says what an event stream has in it.
@@ -39,7 +39,7 @@ export function createOpenApiDocument(operations: RoutedOperation[], version: st
     paths[template][method] = describeOperation(components, { path: template, method, operation });
   }
   return {
-    openapi: '3.1.0',
+    openapi: '3.1.0' as const,
     info: {
       title: 'Windlass',
       version,

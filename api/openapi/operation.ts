@@ -1,4 +1,5 @@
-import type { Request, Response } from 'express';
+import type { Response as PlainResponse, Request } from 'express';
+import type { Response } from 'express-serve-static-core';
 import { z } from 'zod';
 import type { ErrorCode } from '../../shared/errors/errors.ts';
 import { parseIdempotencyKey } from '../http/idempotency-key.ts';
@@ -22,11 +23,17 @@ export interface Answer {
 }
 
 /** The answer of an operation that starts or makes what `Location` names. */
-export const answerWithLocation = (
+export const answerWithLocation = <Schema extends z.ZodType>(
   means: string,
   Location: string,
-  json: z.ZodType = z.object({ id: z.string() }).meta({ id: 'Identifier' }),
-): Answer => ({ means, json, headers: { Location } });
+  json: Schema,
+) => ({ means, json, headers: { Location } });
+
+/** The answer of an operation that makes what `Location` names, and tells no more than its id. */
+export const answerWithId = (means: string, Location: string) =>
+  answerWithLocation(means, Location, identifier);
+
+const identifier = z.object({ id: z.string() }).meta({ id: 'Identifier' });
 
 /** The answers of sendObject(). */
 export const rangeAnswers = (types: string[], all: string, range = 'The range asked for.') => ({
@@ -56,9 +63,27 @@ interface NonJsonBody {
   inWords?: true;
 }
 
-export interface OperationInput<Query, Body> {
+type Answers = Record<number, Answer | string>;
+
+/** What an answer may hold: what its schema describes, or bytes of its other media types; nothing without either. */
+type BodyOf<A> = A extends { json: infer Schema extends z.ZodType }
+  ? z.output<Schema> | (A extends { types: string[] } ? Bytes : never)
+  : A extends { types: string[] }
+    ? Bytes
+    : undefined;
+type Bytes = string | Buffer;
+type Locals = PlainResponse['locals'];
+
+/** Express's response, which takes the declared statuses only, each with its body. Without a status() it is 200. */
+export type TypedResponse<A extends Answers> = {
+  status<Status extends keyof A & number>(
+    code: Status,
+  ): Response<BodyOf<A[Status]>, Locals, Status>;
+} & Response<BodyOf<A[200]>, Locals, keyof A & number>;
+
+export interface OperationInput<Query, Body, A extends Answers = Answers> {
   req: Request;
-  res: Response;
+  res: TypedResponse<A>;
   /** Parses the query by its schema. Throws `invalid_input`, which names each wrong field. */
   query(): Query;
   /** Parses the JSON body likewise. */
@@ -69,7 +94,7 @@ export interface OperationInput<Query, Body> {
  * One operation of the interface, the single source for validation, types and /api/openapi.json. The handler calls
  * query() and body(), so that it decides which error comes first.
  */
-export interface Operation<Query = unknown, Body = unknown> {
+export interface Operation<Query = unknown, Body = unknown, A extends Answers = Answers> {
   /** A verb with its object, such as `launchCommand`: what clients call it. */
   id: string;
   topic: Topic;
@@ -83,7 +108,7 @@ export interface Operation<Query = unknown, Body = unknown> {
   isBodyOptional?: true;
   /** Request headers with an effect. */
   headers?: (keyof typeof REQUEST_HEADERS)[];
-  answers: Record<number, Answer | string>;
+  answers: A;
   /** Errors beside those of every operation. */
   errors?: ErrorCode[];
   /** Who may call it: everyone (no credentials), users (the default), or server administrators; others are refused. */
@@ -96,7 +121,7 @@ export interface Operation<Query = unknown, Body = unknown> {
   /** Refuses tokens that may only read, also for GET: for what a host is asked. */
   reachesHost?: true;
   deprecated?: true;
-  handle(given: OperationInput<Query, Body>): Promise<void> | void;
+  handle(given: OperationInput<Query, Body, A>): Promise<void> | void;
 }
 
 /** Request headers that an operation may honour. */
@@ -117,10 +142,10 @@ export const HEADER_SCHEMAS: Partial<Record<keyof typeof REQUEST_HEADERS, { patt
   'Idempotency-Key': { pattern: '^[\\x21-\\x7e]{1,255}$' },
 };
 
-/** Infers the types of query and body for the handler. */
-export function operation<Query = undefined, Body = undefined>(
-  given: Operation<Query, Body>,
-): Operation<Query, Body> {
+/** Infers the types of query, body and answers for the handler. */
+export function operation<A extends Answers, Query = undefined, Body = undefined>(
+  given: Operation<Query, Body, A>,
+): Operation<Query, Body, A> {
   return given;
 }
 
@@ -137,7 +162,7 @@ export function callOperation(
     handle,
   }: Operation,
   req: Request,
-  res: Response,
+  res: PlainResponse,
 ): Promise<void> | void {
   if (refusesTokens) refuseTokenCredentials(res);
   if (reachesHost) refuseReadToken(res);

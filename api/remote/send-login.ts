@@ -1,12 +1,11 @@
-import type { Response } from 'express';
 import { z } from 'zod';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../shared/jobs/job-view.ts';
 import { loginChallenge } from '../../shared/jobs/payloads/login.ts';
-import { type Answer, answerWithLocation } from '../openapi/operation.ts';
+import { answerWithLocation, type TypedResponse } from '../openapi/operation.ts';
 
 /** The answers of every operation that logs in to a host. */
-export const LOGIN_ANSWERS: Record<200 | 202, Answer> = {
+export const LOGIN_ANSWERS = {
   200: answerWithLocation(
     'The session is open.',
     'The session.',
@@ -43,7 +42,11 @@ export const LOGIN_ERRORS = [
 ] as const;
 
 /** Sends what the job of a login came to. */
-export function sendLogin(res: Response, { session: sid, result }: JobSummary): void {
+export function sendLogin(
+  res: TypedResponse<typeof LOGIN_ANSWERS>,
+  { session: sid, result }: JobSummary,
+): void {
+  if (sid === null) throw new Error('a login is always of a session');
   const { challenge, banner } = result as Result<'connect'>;
   res.location(`/api/remotes/${sid}`);
   if (challenge) res.status(202).json({ sid, ...challenge });

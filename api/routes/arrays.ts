@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ARRAY_TYPES } from '../../shared/arrays/npy-header.ts';
+import type { Bound } from '../../shared/database/schema.ts';
 import { findArray, openArray } from '../arrays/find-array.ts';
 import { parseSlice } from '../arrays/parse-slice.ts';
 import { sendSlice } from '../arrays/send-slice.ts';
@@ -93,7 +94,7 @@ export default routes('json-body', (router, api) => {
         const { min, max, unit } = array.column;
         const { type } = ARRAY_TYPES[array.descr];
         const exact = isExact(array.column);
-        const write = (value: unknown) =>
+        const write = (value: Bound) =>
           type === 'integer' && value !== null && !exact ? Number(value) : value;
         res.json({
           shape: array.shape,

@@ -13,7 +13,7 @@ import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
-import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { answerWithId, operation } from '../openapi/operation.ts';
 import {
   findProject,
   lockProjectForShare,
@@ -73,7 +73,7 @@ export default routes('raw-body', (router, api) => {
       details:
         'The same bytes in the same project give the same id. At most 16 MiB (LIMIT_VALUE_BYTES), nested at most 100 deep (LIMIT_JSON_DEPTH).',
       bodies: [{ type: 'application/json', means: "The client's state.", schema: clientState }],
-      answers: { 201: answerWithLocation('Stored.', 'The bookmark.') },
+      answers: { 201: answerWithId('Stored.', 'The bookmark.') },
       errors: [
         'invalid_input',
         'payload_too_large',

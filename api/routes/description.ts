@@ -10,7 +10,7 @@ import { DOCS_PAGE_CSP, renderDocsPage } from '../openapi/page/docs-page.ts';
 /** The description of all operations, these two included: as OpenAPI and as a page. */
 export default routes('public', (router, _api, describeAll) => {
   // Made at the first request: all files have added their routes by then.
-  let made: { description: object; tag: string; page: string } | undefined;
+  let made: ReturnType<typeof make> | undefined;
   const make = () => {
     const description = createOpenApiDocument(describeAll(), RELEASE);
     return { description, tag: entityTag(description), page: renderDocsPage(description) };

@@ -26,7 +26,7 @@ import { findJobForOperation, findOwnJob, unknownJob } from '../jobs/views/find-
 import { foreignRecord, foreignView } from '../jobs/views/foreign-job.ts';
 import { jobTag } from '../jobs/views/job-tag.ts';
 import { type JobsQuery, jobsQuery, listJobs } from '../jobs/views/list-jobs.ts';
-import { answerWithLocation, operation, videoAnswers } from '../openapi/operation.ts';
+import { answerWithId, answerWithLocation, operation, videoAnswers } from '../openapi/operation.ts';
 
 /** Jobs: their states and results. Only its owner sees a job. */
 export default routes('json-body', (router, api) => {
@@ -96,7 +96,7 @@ export default routes('json-body', (router, api) => {
       topic: 'jobs',
       summary: 'Cancel a job',
       headers: ['If-Match'],
-      answers: { 202: answerWithLocation('Its end is asked for.', 'The job.') },
+      answers: { 202: answerWithId('Its end is asked for.', 'The job.') },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         const row = await findForOperation(req, res);

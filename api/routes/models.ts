@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { artifacts, type ModelRow, models } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { ARTIFACT_KINDS } from '../../shared/uploads/parsers.ts';
-import { checkIfMatch, matchesEntityTag, sendRecord } from '../http/conditional-requests.ts';
+import { checkIfMatch, sendUnchanged } from '../http/conditional-requests.ts';
 import { limitPageBytes, pageOf, pageQuery, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { answerWithId, operation } from '../openapi/operation.ts';
 import {
   findModel,
   findProject,
@@ -159,7 +159,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Make a model in a project',
       details: "`model-type` is any name: what it means is the client's own.",
       body: newModel(longest),
-      answers: { 201: answerWithLocation('Made.', 'The model.') },
+      answers: { 201: answerWithId('Made.', 'The model.') },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
         const pid = pathParameter(req, 'pid');
@@ -193,9 +193,8 @@ export default routes('json-body', (router, api) => {
         const which = query();
         const tag = modelTag(model, await readParseStates(db, model.mid));
         // The tag is read before the record: a change in between is shown under the older tag, and never missed.
-        const isKnown = matchesEntityTag(req.get('If-None-Match'), tag);
-        const record = isKnown ? undefined : await readRecord(model, which, res);
-        sendRecord(req, res, { tag, record: () => record });
+        if (sendUnchanged(req, res, tag)) return;
+        res.json(await readRecord(model, which, res));
       },
     }),
     put: operation({

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
+import { type JobSummary, jobRecord, jobView } from '../../shared/jobs/job-view.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
 import { assertStorage } from '../../shared/quotas/storage-limits.ts';
@@ -112,20 +112,14 @@ export default routes('raw-body', (router, api) => {
       ],
       handle: async ({ req, res }) => {
         const at = await readTarget(req, res);
-        const type = req.is([MULTIPART, FORM, 'application/json']);
-        if (type === 'application/json') {
-          await runMiddleware(readJsonBody, { req, res });
-          await identifyLateSender(api, req, res);
-          return startCopy(at, { req, res, fields: req.body });
+        const given = await receive(at, req, res);
+        if ('stored' in given) {
+          await commit(at, { req, res, stored: given.stored });
+          return void res.set('ETag', tagOf(given.stored)).end();
         }
-        const isForm = type === MULTIPART || type === FORM;
-        const stored = await store(at, { req, res, isForm });
-        if ('fields' in stored) {
-          await identifyLateSender(api, req, res);
-          return startCopy(at, { req, res, fields: stored.fields });
-        }
-        await commit(at, { req, res, stored: stored.stored });
-        res.set('ETag', tagOf(stored.stored)).end();
+        await identifyLateSender(api, req, res);
+        const job = await startCopy(at, { req, res, fields: given.fields });
+        res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
       },
     }),
   });
@@ -138,6 +132,15 @@ export default routes('raw-body', (router, api) => {
     assertUploadOpen(found);
     assertPartsAreSent(found);
     return { ...key, project: found.project, file: fid, part, found };
+  }
+
+  /** The bytes of the part, stored; or the fields that name a remote file. */
+  async function receive(at: PartTarget, req: Request, res: Response) {
+    const type = req.is([MULTIPART, FORM, 'application/json']);
+    if (type !== 'application/json')
+      return store(at, { req, res, isForm: type === MULTIPART || type === FORM });
+    await runMiddleware(readJsonBody, { req, res });
+    return { fields: req.body as unknown };
   }
 
   /** Streams the body into the store; the upload is not idle meanwhile. */
@@ -209,7 +212,7 @@ export default routes('raw-body', (router, api) => {
   async function startCopy(
     at: PartTarget,
     { req, res, fields }: { req: Request; res: Response; fields: unknown },
-  ): Promise<void> {
+  ): Promise<JobSummary> {
     const { sid, path } = parseInput(fields ?? {}, remoteFile);
     // An Idempotency-Key is bound to these fields, whatever the body's media type.
     req.body = { sid, path };
@@ -232,7 +235,7 @@ export default routes('raw-body', (router, api) => {
       };
     });
     await touch();
-    res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
+    return job;
   }
 });
 

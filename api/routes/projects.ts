@@ -16,7 +16,7 @@ import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { answerWithId, operation } from '../openapi/operation.ts';
 import { findProject, lockProjectForUpdate, needRole } from '../projects/access.ts';
 import {
   aclInput,
@@ -131,7 +131,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Make a project',
       details: 'Its creator is one of its administrators.',
       body: newProject(longest),
-      answers: { 201: answerWithLocation('Made.', 'The project.') },
+      answers: { 201: answerWithId('Made.', 'The project.') },
       handle: async ({ req, res, body }) => {
         const { acl, ...given } = body();
         const user = currentUser(res).username;

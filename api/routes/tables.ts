@@ -16,6 +16,7 @@ import {
   isUnchanged,
   openTable,
   readFor,
+  sendParts,
   TABLE_PATH,
 } from '../tables/table-requests.ts';
 
@@ -105,7 +106,7 @@ export default routes('json-body', (router, api) => {
         const { reserveMemory, confirm } = readFor(api, { req, res }, table);
         await reserveMemory(bytes.length);
         await confirm();
-        res.type('application/json').send(bytes);
+        sendParts(res, [bytes]);
       },
     }),
   });

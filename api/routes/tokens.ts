@@ -13,7 +13,7 @@ import { createToken, isUnexpired, type TokenRow } from '../identity/api-tokens.
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockAdministrator } from '../identity/lock-user.ts';
-import { operation } from '../openapi/operation.ts';
+import { operation, type TypedResponse } from '../openapi/operation.ts';
 
 const scope = z.enum(['read', 'write']);
 const newToken = z
@@ -59,11 +59,19 @@ const view = ({
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
 
-  const list = async (res: Response, username: string, query: z.output<typeof pageQuery>) => {
+  const page = {
+    means: 'A page of tokens, without their texts.',
+    json: pageOf('TokenPage', tokenRecord),
+  };
+  const list = async (
+    res: TypedResponse<{ 200: typeof page }>,
+    username: string,
+    query: z.output<typeof pageQuery>,
+  ) => {
     const where = and(eq(tokens.username, username), isUnexpired);
     const rows = db.select().from(tokens);
-    const page = await readPage(rows, query, { by: tokens.id, key: 'id', where }, view);
-    res.set('Cache-Control', 'private, no-cache').json(page);
+    const found = await readPage(rows, query, { by: tokens.id, key: 'id', where }, view);
+    res.set('Cache-Control', 'private, no-cache').json(found);
   };
   const remove = async (req: Request, res: Response, username: string) => {
     const id = pathParameter(req, 'id');
@@ -94,10 +102,6 @@ export default routes('json-body', (router, api) => {
       .where(eq(users.username, username));
     if (user) return user.username;
     throw notFound(`there is no user ${username}.`, 'GET /api/users lists them.');
-  };
-  const page = {
-    means: 'A page of tokens, without their texts.',
-    json: pageOf('TokenPage', tokenRecord),
   };
 
   resource(router, '/users/-/tokens', {

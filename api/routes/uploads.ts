@@ -5,7 +5,7 @@ import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
-import { answerWithLocation, operation } from '../openapi/operation.ts';
+import { answerWithId, operation } from '../openapi/operation.ts';
 import { beginUpload, newUpload } from '../uploads/begin-upload.ts';
 import { endUpload, findParseJob } from '../uploads/end-upload.ts';
 import { findUpload, readUploadKey } from '../uploads/find-upload.ts';
@@ -47,7 +47,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Begin an upload into a model',
       details: `\`aids\` names the artifacts, one a file, at most ${MAX_FILES}; a parser that makes several of one file adds /name.`,
       body: newUpload(api.config.LIMIT_NAME_LENGTH),
-      answers: { 201: answerWithLocation('The upload takes parts.', 'The upload.') },
+      answers: { 201: answerWithId('The upload takes parts.', 'The upload.') },
       errors: ['forbidden', 'not_found', 'conflict'],
       handle: async ({ res, body }) => {
         const owner = currentUser(res).username;

@@ -32,7 +32,7 @@ export const viewPending = answerWithLocation(
 );
 
 /** Those of an operation on the rows of a view, or of the table. */
-export const viewAnswers = (means: string, json: z.ZodType) => ({
+export const viewAnswers = <Schema extends z.ZodType>(means: string, json: Schema) => ({
   200: { means, json },
   202: viewPending,
   304: 'Unchanged.',
@@ -178,7 +178,7 @@ async function findUnderWay(
 }
 
 /** Answers 202: to the job's owner with the job, to others with its state, since a job is visible to its owner only. */
-function answerLater(res: Response, job: JobSummary): void {
+function answerLater(res: Response<z.output<typeof viewJob>>, job: JobSummary): void {
   if (res.headersSent || res.destroyed) return;
   // It is the table's: with it in If-None-Match a client would be answered 304 for ever.
   res.removeHeader('ETag');

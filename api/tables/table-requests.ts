@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
-import { entityTag, matchesEntityTag } from '../http/conditional-requests.ts';
+import { entityTag, sendUnchanged } from '../http/conditional-requests.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { BRIEF_MS, identifyAfterWait } from '../identity/identify-sender.ts';
 import { findModel, needRole } from '../projects/access.ts';
@@ -55,11 +55,7 @@ export function isUnchanged(
   table: StoredArtifact,
   format: 'json' | ExportFormat = 'json',
 ): boolean {
-  const tag = tagOf(table, format);
-  res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
-  if (!matchesEntityTag(req.get('If-None-Match'), tag)) return false;
-  res.status(304).end();
-  return true;
+  return sendUnchanged(req, res, tagOf(table, format));
 }
 
 /** Reads the results of a file's tasks through a cache of `maxSize` bytes. */
@@ -80,10 +76,10 @@ export function makeCachedReader(api: ApiContext, maxSize: number) {
   };
 }
 
-/** JSON in pieces, some of which are large. */
+/** JSON in pieces, some of which are large; who calls it vouches for their shape. */
 export function sendParts(res: Response, parts: (string | Buffer)[]): void {
-  const bytes = Buffer.concat(
-    parts.map(part => (typeof part === 'string' ? Buffer.from(part) : part)),
-  );
+  const pieces = parts.map(part => (typeof part === 'string' ? Buffer.from(part) : part));
+  const [first, ...others] = pieces;
+  const bytes = first && others.length === 0 ? first : Buffer.concat(pieces);
   res.type('application/json').send(bytes);
 }

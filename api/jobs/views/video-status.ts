@@ -33,10 +33,10 @@ export type PolledVideo = Pick<
 };
 
 /** Section 4.3 of the interface: `ok` and `message` always; `returncode` and `stderr` on failure alone, for debugging. */
-export function videoStatus(row: PolledVideo) {
+export function videoStatus(row: PolledVideo): z.output<typeof statusRecord> {
   const error = row.error as (ErrorRecord & { returncode?: number; stderr?: string }) | null;
   const { returncode, stderr } = error ?? {};
-  const working = { ok: true, ready: false } as const;
+  const working = { ok: true, ready: false };
   switch (row.state) {
     case 'queued':
       return { ...working, phase: 'queued', message: 'queued: waiting for a worker', progress: 0 };

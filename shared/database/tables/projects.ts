@@ -87,12 +87,15 @@ export interface OddValues {
   first: { row: number; value: string };
 }
 
+/** The least or the greatest value; null where there is none. Integers are texts, as JSON numbers lose precision. */
+export type Bound = string | number | boolean | null;
+
 /** What the table parsers found out about a column; `top` are the commonest values of a text column. */
 export interface ColumnStatistics {
   name: string;
   type: 'boolean' | 'integer' | 'number' | 'date' | 'time' | 'timestamp' | 'text';
-  min: unknown;
-  max: unknown;
+  min: Bound;
+  max: Bound;
   nulls: number;
   /** As the file names it. */
   unit?: string;

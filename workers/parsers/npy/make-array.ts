@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { ARRAY_TYPES, type ArrayType, formatNpyHeader } from '../../../shared/arrays/npy-header.ts';
-import type { ColumnStatistics } from '../../../shared/database/schema.ts';
+import type { Bound, ColumnStatistics } from '../../../shared/database/schema.ts';
 import type { MadeFile } from '../table/protocol.ts';
 import { floatReader, integerReader } from './fields.ts';
 import { type Box, writeAt, writeBox } from './write-box.ts';
@@ -84,12 +84,12 @@ class Range {
   }
 
   /** The least and the greatest value: integers as texts, as of columns. */
-  read(): { min: unknown; max: unknown } {
+  read(): { min: Bound; max: Bound } {
     const { type } = ARRAY_TYPES[this.#descr];
     const write = (value: number | bigint | undefined) => {
       if (value === undefined) return null;
       if (type === 'boolean') return Boolean(value);
-      return type === 'integer' ? String(value) : value;
+      return type === 'integer' ? String(value) : Number(value);
     };
     return { min: write(this.#min), max: write(this.#max) };
   }

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { ColumnStatistics } from '../../../shared/database/schema.ts';
+import type { Bound, ColumnStatistics } from '../../../shared/database/schema.ts';
 import { query, quoted, quoteName, quoteText, unquoted } from './duckdb.ts';
 import { findTop } from './top-values.ts';
 
@@ -160,7 +160,7 @@ function toText(value: string, type: string, cut: number): string {
   return `CAST(${value} AS VARCHAR)`;
 }
 
-function parse(kind: ColumnStatistics['type'], value: unknown): unknown {
+function parse(kind: ColumnStatistics['type'], value: unknown): Bound {
   if (value === null || value === undefined) return null;
   if (kind === 'boolean') return value === 'true';
   if (kind === 'number') return Number(value);
