@@ -10,7 +10,14 @@ import { makeModel } from '../harness/clients/uploads.ts';
 import { addUser } from '../harness/clients/users.ts';
 import { drawFrames } from '../harness/files/draw-frames.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
-import { launchAsync, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
+import {
+  holderOf,
+  type Job,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
 import { readMetrics, sum } from '../harness/stacks/metrics.ts';
 import { startStack } from '../harness/stacks/stack.ts';
@@ -94,31 +101,66 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     client.fetch(path, { method, body: JSON.stringify(body) });
   const shortage = [expect.stringMatching(/^The disk of the object store has \d+ bytes left;/)];
 
-  test('one command that writes without end is stopped, told of, and removed', async () => {
+  const isHeld = async (id: string) => {
+    const { state, message } = await client.get<Job>(`/api/jobs/${id}`);
+    expect(state).toBe('running');
+    return message === 'waiting: the disk of the service is full';
+  };
+  const untilRoom = () =>
+    waitFor(async () => (await readDegraded()).length === 0, {
+      what: 'the space to come back',
+      timeoutMs: 60_000,
+    });
+
+  test('a command whose output has no room waits, also for another worker, and loses nothing', async () => {
     expect(await readDegraded()).toEqual([]);
     const sid = await openSession(client, sshd);
-    const { id } = await launchAsync(client, sid, 'exec tr "\\0" x </dev/zero');
-    expect(await waitForEnd(client, id, 120_000)).toMatchObject({
-      state: 'failed',
-      error: { code: 'insufficient_storage', hint: expect.stringContaining('LIMIT_FREE_BYTES') },
-    });
+    const print = (size: number) =>
+      launchAsync(client, sid, `head -c ${size} /dev/zero | tr '\\0' x; echo all >&2`);
+    const before = await print(120 * MIB);
+    await waitForEnd(client, before.id, 60_000);
+    const size = free() - KEPT + 60 * MIB;
+    const { id } = await print(size);
+    const held = { what: 'the command to wait', timeoutMs: 120_000 };
+    await waitFor(() => isHeld(id), held);
     expect(free()).toBeGreaterThan(KEPT - SLACK);
-    // What was stored before can be read.
-    expect(String((await readOutput(client, id)).subarray(0, 3))).toBe('xxx');
-    await waitFor(() => spawnSync('pgrep', ['-f', '^tr .0 x$']).status === 1, {
-      what: 'the command to end on its host',
-    });
     expect(await readDegraded()).toEqual(shortage);
     const told = sum(await readMetrics(client), 'windlass_storage_free_bytes');
     expect(Math.abs(told - free())).toBeLessThan(SLACK);
     await waitFor(() => /The disk of the object store has \d+ bytes left/.test(stack.log()), {
       what: 'the log to warn',
     });
-    await client.delete(`/api/jobs/${id}/record`);
-    await waitFor(async () => (await readDegraded()).length === 0, {
-      what: 'the space to come back',
-      timeoutMs: 60_000,
+    const holder = await holderOf(client, id);
+    stack.kill('windlass-worker');
+    await waitFor(async () => (await holderOf(client, id)) !== holder, { what: 'another worker' });
+    await waitFor(() => isHeld(id), held);
+    await client.delete(`/api/jobs/${before.id}/record`);
+    expect(await waitForEnd(client, id, 120_000)).toMatchObject({
+      state: 'succeeded',
+      message: null,
+      result: { returncode: 0 },
     });
+    expect((await readOutput(client, id)).equals(Buffer.alloc(size, 'x'))).toBe(true);
+    expect(String(await readOutput(client, id, 'stderr'))).toBe('all\n');
+    await client.delete(`/api/jobs/${id}/record`);
+    await untilRoom();
+    await client.delete(`/api/remotes/${sid}`);
+  });
+
+  test('one that writes without end waits until it is cancelled, and is removed', async () => {
+    const sid = await openSession(client, sshd);
+    const { id } = await launchAsync(client, sid, 'exec tr "\\0" x </dev/zero');
+    await waitFor(() => isHeld(id), { what: 'the command to wait', timeoutMs: 120_000 });
+    await client.delete(`/api/jobs/${id}`);
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled', message: null });
+    expect(free()).toBeGreaterThan(KEPT - SLACK);
+    // What was stored before can be read.
+    expect(String((await readOutput(client, id)).subarray(0, 3))).toBe('xxx');
+    await waitFor(() => spawnSync('pgrep', ['-f', '^tr .0 x$']).status === 1, {
+      what: 'the command to end on its host',
+    });
+    await client.delete(`/api/jobs/${id}/record`);
+    await untilRoom();
     const after = await launchAsync(client, sid, 'echo works');
     expect(await waitForEnd(client, after.id)).toMatchObject({ state: 'succeeded' });
     await client.delete(`/api/remotes/${sid}`);

@@ -53,7 +53,12 @@ const folder = () => join(home, '.windlass/batch', job.runPlace ?? '');
 const submissions = () => readdirSync(join(home, '.windlass/batch')).length;
 
 /** One visit of the job, by a worker of its own; `before` is called before each request to the host. How it ends. */
-async function visit({ before = () => {}, most = 0, isCancelled = false } = {}): Promise<unknown> {
+async function visit({
+  before = () => {},
+  most = 0,
+  isCancelled = false,
+  isDiskShort = false,
+} = {}): Promise<unknown> {
   const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
   const host = new LocalExec({ home, shell: '/bin/sh', env });
   const exec = (command: string, signal?: AbortSignal) => {
@@ -70,6 +75,7 @@ async function visit({ before = () => {}, most = 0, isCancelled = false } = {}):
       stdout += bytes.toString();
     },
     flush: async () => {},
+    isDiskShort,
   };
   const context = {
     job,
@@ -228,6 +234,34 @@ test.each<[string, Partial<BatchState>, string]>([
 ])('one that is over %s, without a record of its end, has failed', async (_, state, code) => {
   stand(['asked', 'begun', 'answer.0'], { id: '7', overFor: 2, ...state });
   expect(await visit()).toMatchObject({ code });
+});
+
+test('one whose output has no room now is visited again, and ends with all of it', async () => {
+  stand(['asked', 'begun', 'answer.0', 'end.0.4.0'], { id: '7', phase: 'running' });
+  writeFileSync(join(folder(), 'out'), 'all\n');
+  for (let n = 0; n < 3; n++) {
+    expect(await visit({ isDiskShort: true })).toBeInstanceOf(ReleaseJob);
+    expect([stdout, batch().lateSince]).toEqual(['', undefined]);
+  }
+  expect(await visit()).toMatchObject({ code: 0 });
+  expect(stdout).toBe('all\n');
+});
+
+test('nor is what a job printed that its batch system ended lost for want of room', async () => {
+  stand(['asked', 'begun', 'answer.0'], {
+    id: '7',
+    phase: 'stopped',
+    overFor: 2,
+    overSince: ago(5),
+  });
+  writeFileSync(join(folder(), 'out'), 'all\n');
+  expect(await visit({ isDiskShort: true })).toBeInstanceOf(ReleaseJob);
+  expect(await visit({ isDiskShort: true, isCancelled: true })).toMatchObject({
+    code: 'cancelled',
+  });
+  expect(stdout).toBe('');
+  expect(await visit()).toMatchObject({ code: 'batch_ended' });
+  expect(stdout).toBe('all\n');
 });
 
 test('a look changes the folder, by which a client of NFS learns what others did there', async () => {

@@ -23,9 +23,9 @@ export class BatchOutput {
     this.#taken = { ...writer.stored };
   }
 
-  /** Takes what there is, unless an earlier visit has exceeded the limit. */
+  /** Takes what there is, unless an earlier visit has exceeded the limit, as far as the disk has room. */
   async take({ directory }: Submission): Promise<void> {
-    for (let hasMore = true; hasMore && !this.isExceeded; ) {
+    for (let hasMore = true; hasMore && !this.isExceeded && !this.#writer.isDiskShort; ) {
       const { stdout, stderr, ...rest } = await this.#node.readOutput(directory, this.#taken);
       hasMore = rest.hasMore;
       this.#taken.stdout += stdout.length;
@@ -57,9 +57,16 @@ export class BatchOutput {
     return isRead || code === 'cwd' || this.isExceeded;
   }
 
+  /** What has no room now stays on the host until a later visit. */
+  assertRoom(submission: Submission): void {
+    if (this.#writer.isDiskShort)
+      throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+  }
+
   /** A node's last bytes may be seen later here than the record of its end: waits for them until a later visit. */
   async awaitRest(end: ExitRecord, submission: Submission): Promise<never> {
     const { directory, batch } = submission;
+    this.assertRoom(submission);
     const { lateSince } = batch;
     if (secondsSince(lateSince) >= LATE_SECONDS) throw cutOutput(end, this.#taken, directory);
     if (lateSince === undefined)

@@ -24,7 +24,7 @@ const batch: Handler<'batch'> = async context => {
   // Even if the job ends now, its directory may be there, and the host's poller must remove it.
   if (job.runAt) await followHost(context.worker.database.db, context.sid);
   if (!job.batch) context.signal.throwIfAborted();
-  const output = await context.output();
+  const output = await context.output({ waitsForDisk: true });
   // A connection ends it, and the home may be away all the same.
   let { unreachableSince } = job;
   const visitHost = async (session: RemoteSession) => {

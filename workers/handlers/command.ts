@@ -4,6 +4,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputStream } from '../../shared/jobs/output.ts';
 import type { Handler, JobContext } from '../context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
+import { awaitDisk, forgetWait } from '../runs/await-disk.ts';
 import { watchLimits } from '../runs/command-limits.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import { NO_DIRECTORY, noDirectoryOutput, runRequest } from '../runs/launch-script.ts';
@@ -21,12 +22,15 @@ const command: Handler<'command'> = async context => {
   const usesAgent = await hasAgent(context).catch((error: unknown) => {
     throw explainAccessDenied(context, error);
   });
-  const output = await context.output();
+  await forgetWait(context);
+  const output = await context.output({ waitsForDisk: true });
   const limits = watchLimits(context, output);
   const sink = {
     take: async (stream: OutputStream, bytes: Buffer) => {
       const taken = limits.take(bytes);
-      if (taken.length > 0) await output.append(stream, taken).catch(limits.endIfFull);
+      if (taken.length === 0) return;
+      await output.append(stream, taken).catch(limits.endIfFull);
+      await awaitDisk(context, output, limits);
     },
     limit: limits.signal,
     begun: limits.begun,

@@ -1,9 +1,11 @@
 import { type Database, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
+import type { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import type { Claim } from '../engine/fencing-token.ts';
 import { isUnavailable } from '../engine/retry.ts';
+import type { OutputRoom } from './output-room.ts';
 import { OutputSegments, type Segment } from './output-segments.ts';
 import { OutputStore } from './output-store.ts';
 import {
@@ -24,8 +26,8 @@ interface OutputContext {
   objects: ObjectStore;
   /** Called after each commit. */
   onStored(): void;
-  /** Asked before bytes are taken: throws where nothing more may be stored. */
-  admit?(bytes: number): void;
+  /** Asked before bytes are taken. */
+  room?: OutputRoom;
   /** Aborted when the attempt is over: the writer no longer waits for the object store. */
   over: AbortSignal;
 }
@@ -79,7 +81,7 @@ export class OutputWriter {
    */
   async append(stream: OutputStream, bytes: Buffer): Promise<void> {
     this.#throwFailure();
-    this.#context.admit?.(bytes.length);
+    this.#context.room?.admit(bytes.length);
     // No await before this: the order of the calls is that of the output.
     this.#buffer.add(stream, bytes);
     // A batch that is being stored is followed by what is buffered anyway.
@@ -88,6 +90,20 @@ export class OutputWriter {
       await this.#nextChange();
       this.#throwFailure();
     }
+  }
+
+  /** See OutputRoom. */
+  get isDiskShort(): boolean {
+    return this.#context.room?.isDiskShort ?? false;
+  }
+
+  /** Why more output is to wait, if it is. */
+  get shortage(): WindlassError | undefined {
+    return this.#context.room?.shortage;
+  }
+
+  async awaitDisk(signal: AbortSignal): Promise<void> {
+    await this.#context.room?.awaitDisk(signal);
   }
 
   /** Calls back after each commit with the committed offsets, which may be acknowledged to the host. */
@@ -127,7 +143,11 @@ export class OutputWriter {
       this.#context.onStored();
       this.#whenStored(this.stored);
     } catch (error) {
-      const isTransient = isUnavailable(error) || isDatabaseDown(error) || wasMoved(error);
+      const isTransient =
+        isUnavailable(error) ||
+        isDatabaseDown(error) ||
+        wasMoved(error) ||
+        (this.#context.room?.mayRetry(error) ?? false);
       this.#dispatch({ type: 'failed', effect: effect.type, error, isTransient });
     }
   }

@@ -9,6 +9,7 @@ export interface Job {
   kind: string;
   state: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   progress: number | null;
+  message: string | null;
   worker: string | null;
   result: Record<string, unknown> | null;
   error: { code: string; detail: string; hint?: string } | null;
