@@ -19,6 +19,7 @@ import { auditOf } from './audit.ts';
 import { clientAddress } from './client-address.ts';
 import { currentUser, requireAdministrator } from './current-user.ts';
 import { endAccess, NOTHING_ENDED, publishEndedAccess } from './end-access.ts';
+import { forgetFailedLogins } from './failed-logins.ts';
 import { lockWithAdministrator } from './lock-user.ts';
 import type { PasswordVerifier } from './password-verifier.ts';
 import { usedCredential } from './sent-credential.ts';
@@ -95,7 +96,9 @@ async function write(
     if (!written) throw changedMeanwhile();
     if (passwordHash) await audit(tx, 'password', name);
     for (const action of actionsOf(changed)) await audit(tx, action, name);
-    const ends = changed.disabled || (passwordHash && !isOwn);
+    const isReset = passwordHash && !isOwn;
+    if (isReset) await forgetFailedLogins(tx, name);
+    const ends = changed.disabled || isReset;
     return { written, ended: ends ? await endAccess(tx, name, audit) : NOTHING_ENDED };
   });
   if (ended) publishEndedAccess(api, name, ended);

@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
-import type { Database } from '../../shared/database/connect.ts';
+import type { Database, Tx } from '../../shared/database/connect.ts';
 import { failedLogins } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
@@ -130,6 +130,20 @@ export class FailedLogins {
       [accountKey(attempt), Number.POSITIVE_INFINITY],
     ]);
   }
+}
+
+/** For a user who was given a new password: the failures before were with another one. */
+export async function forgetFailedLogins(tx: Tx, username: string): Promise<void> {
+  const ofUser = sql`split_part(${failedLogins.key}, ' ', 2) = ${username}`;
+  const locked = await tx
+    .select({ key: failedLogins.key })
+    .from(failedLogins)
+    .where(ofUser)
+    // As succeed() does.
+    .orderBy(sql`${failedLogins.key} collate "C"`)
+    .for('update');
+  const keys = locked.map(({ key }) => key);
+  if (keys.length > 0) await tx.delete(failedLogins).where(inArray(failedLogins.key, keys));
 }
 
 const secondsLeft = sql<number>`ceil(extract(epoch from ${failedLogins.began} + ${windowLength} - now()))::int`;

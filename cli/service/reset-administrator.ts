@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { eq, sql } from 'drizzle-orm';
 import { endAccess } from '../../api/identity/end-access.ts';
+import { forgetFailedLogins } from '../../api/identity/failed-logins.ts';
 import { username } from '../../api/identity/username.ts';
 import { recordAudit } from '../../shared/audit/audit.ts';
 import type { AuditAction } from '../../shared/audit/audit-actions.ts';
@@ -58,6 +59,7 @@ function reset({ db }: Database, name: string, passwordHash: string): Promise<bo
       .values({ username: name, passwordHash, administrator: true })
       .onConflictDoNothing()
       .returning({ username: users.username });
+    await forgetFailedLogins(tx, name);
     if (added) await tell(tx, 'user.create', name);
     if (added) await tell(tx, 'user.promote', name);
     else await resetUser(tx, name, passwordHash);

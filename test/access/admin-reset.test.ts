@@ -58,6 +58,22 @@ describeUnless(undefined, 'windlass admin reset', () => {
     expect(await told(id)).toContain('token.delete by null');
   });
 
+  test('lets in at once who has tried too many passwords', async () => {
+    await admin.post('/api/users', { username: 'lin', password: PASSWORD });
+    await database`insert into failed_logins (key, failures, began)
+      values ('127.0.0.1 lin', 1000, now()), ('* lin', 1000, now()), ('127.0.0.1 link', 7, now())`;
+    expect(await statusOf('lin', 'wrong')).toBe(429);
+    const { stdout } = await run(['lin', '--json'], byUrl());
+    // A lock that was seen is kept in mind for a second.
+    await waitFor(async () => (await statusOf('lin', JSON.parse(stdout).password)) === 200, {
+      what: 'the login',
+      timeoutMs: 10_000,
+    });
+    const kept =
+      await database`delete from failed_logins where key = '127.0.0.1 link' returning failures`;
+    expect(kept).toHaveLength(1);
+  });
+
   test('ends what the user reads', async () => {
     await admin.post('/api/users', { username: 'eve', password: PASSWORD });
     const id = newId();

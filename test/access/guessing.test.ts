@@ -56,6 +56,17 @@ describeStack(undefined, 'guessing from many addresses', form => {
     expect((await attempt(username, wrong())).ms).toBeLessThan(1_000);
   });
 
+  test('who is given a new password by an administrator is not delayed for the one before', async () => {
+    const { username } = await addUser(admin);
+    await setFailures(username, 1_000);
+    const password = 'another password';
+    const body = JSON.stringify({ password });
+    expect((await admin.fetch(`/api/users/${username}`, { method: 'PUT', body })).status).toBe(200);
+    const { status, ms } = await attempt(username, password);
+    expect(status).toBe(200);
+    expect(ms).toBeLessThan(5_000);
+  });
+
   test('a right password is never refused because another process looks at one of the same account', async () => {
     const { username } = await addUser(admin);
     const open = () => openDatabase(stackDatabaseUrl(stack), { max: 8 });
