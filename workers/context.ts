@@ -53,12 +53,7 @@ export interface JobContext<K extends JobKind = JobKind> {
   /** `write` runs in the transaction that ends the job with the failure that the handler is about to throw. */
   withFailure(write: (tx: Tx) => Promise<void>): void;
   /** The job's output, opened where the last attempt left it. */
-  output(options?: OutputOptions): Promise<OutputWriter>;
-}
-
-export interface OutputOptions {
-  /** Output waits for space on the disk, and is not refused: the handler asks for `shortage` (decision 60). */
-  waitsForDisk?: boolean;
+  output(): Promise<OutputWriter>;
 }
 
 export type SessionContext = JobContext<KindWithSession>;

@@ -46,8 +46,8 @@ async function cancelOpen(
       state: sql`case when (${isUnclaimed}) then 'cancelled' else ${jobs.state} end`,
       finished: sql`case when ${isUnclaimed} then now() else ${jobs.finished} end`,
       error: sql`case when ${isUnclaimed} then ${JSON.stringify(CANCELLED)}::jsonb else ${jobs.error} end`,
-      // What waits at its batch system is due at once.
-      notBefore: sql`case when ${jobs.kind} = 'batch' then now() else ${jobs.notBefore} end`,
+      // What waits at its batch system, or for its host or room, is due at once.
+      notBefore: sql`case when ${inArray(jobs.kind, ['batch', 'command'])} then now() else ${jobs.notBefore} end`,
       version: sql`${jobs.version} + 1`,
     })
     .where(and(sql`${jobs.id} = any(array(${open}))`, isNotEnded))

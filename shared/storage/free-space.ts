@@ -67,9 +67,9 @@ export class FreeSpace {
     }
   }
 
-  /** Throws `insufficient_storage` where `added` more bytes would leave less than the limit free. */
-  async assertFree(added = 0): Promise<void> {
-    if (this.#limit > 0) assertFits(await this.read(), { added, limit: this.#limit });
+  /** Throws `insufficient_storage` where less than the limit is free. */
+  async assertFree(): Promise<void> {
+    if (this.#limit > 0) assertFits(await this.read(), { added: 0, limit: this.#limit });
   }
 
   /** One sentence where less than twice the limit is free: uploads are refused, or soon will be. */

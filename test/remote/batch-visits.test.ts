@@ -163,7 +163,7 @@ test('one that was never submitted fails as its login does', async () => {
     cleanupSignal,
     payload: { command: 'true' },
     worker: { database: given.database(), sessions: { use: () => Promise.reject(denied) } },
-    output: async () => ({ flush: async () => {} }),
+    output: async () => ({ flush: async () => {}, isDiskShort: false, isForDisk: () => false }),
   } as unknown as JobContext<'batch'>;
   await expect(batchHandler(context)).rejects.toBe(denied);
 });

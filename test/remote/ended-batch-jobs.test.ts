@@ -127,6 +127,7 @@ async function poll(worker = newId(), limits: Partial<PollLimits> = {}): Promise
     stopping: stop.signal,
     log: createLog({ level: 'silent', name: 'test' }),
     notifications: { publish: () => {} },
+    freeSpace: { assertFree: async () => {} },
     sessions: {
       async use(of: string, signal: AbortSignal, work: (on: object) => unknown) {
         if (hanging.has(of)) await abortable(new Promise<never>(() => {}), signal);

@@ -46,7 +46,7 @@ test('where the batch system does not answer, nothing it said before changes', (
 test('since when it is over is kept from the first word of it to the last', () => {
   const since = (overFor: number, overSince?: string) => {
     const its = { ...job, batch: { ...job.batch, overFor, ...(overSince ? { overSince } : {}) } };
-    return applyPoll(its, poll({ statuses: [] }), new Date(1_000))?.batch.overSince;
+    return applyPoll(its, poll({ statuses: [] }), { now: new Date(1_000) })?.batch.overSince;
   };
   expect(since(0)).toBe(new Date(1_000).toISOString());
   expect(since(1, 'before')).toBe('before');
@@ -77,6 +77,14 @@ test('an id that another job has now is not the job’s', () => {
     overFor: 1,
     state: 'RUNNING',
   });
+});
+
+test('no worker is woken for what the disk of the service has no room for', () => {
+  const ended = poll({
+    lines: 'at job-1 there asked begun 0.5.0 0\nbytes 6 /h/.windlass/batch/job-1/out\n',
+  });
+  expect(applyPoll(job, ended)?.wakes).toBe(true);
+  expect(applyPoll(job, ended, { hasRoom: false })?.wakes ?? false).toBe(false);
 });
 
 test('a worker is woken by output, by an end, and by the second word that it is over', () => {

@@ -24,11 +24,11 @@ export interface Change {
   wakes: boolean;
 }
 
-/** The changes to a job's row; undefined if there are none. */
+/** The changes to a job's row; undefined if there are none. Without `hasRoom` for its output no worker can go on with it. */
 export function applyPoll(
   job: Followed,
   { submissions, sizes, statuses }: Poll,
-  now = new Date(),
+  { now = new Date(), hasRoom = true } = {},
 ): Change | undefined {
   const { directory, stored } = job;
   const submission = submissions.get(directory);
@@ -41,7 +41,7 @@ export function applyPoll(
   // Once: its visit says when the next one is to be.
   const isNowOver = batch.overFor >= SETTLED_ANSWERS && job.batch.overFor < SETTLED_ANSWERS;
   const hasEnded = submission?.end !== undefined || submission?.isGone === true;
-  const wakes = hasEnded || isNowOver || hasOutput;
+  const wakes = hasRoom && (hasEnded || isNowOver || hasOutput);
   const isNew = !isDeepStrictEqual(batch, job.batch);
   return isNew || runs || wakes ? { directory, batch, runs, wakes } : undefined;
 }

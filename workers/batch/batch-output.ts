@@ -1,6 +1,8 @@
-import type { OutputOffsets } from '../../shared/jobs/output.ts';
+import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import type { JobContext } from '../context.ts';
+import { wasCancelled } from '../engine/job-signals.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
+import { awaitDisk } from '../runs/await-disk.ts';
 import { LATE_SECONDS } from './decide.ts';
 import { cutOutput, exceeded } from './errors.ts';
 import type { LoginNode } from './login-node.ts';
@@ -30,8 +32,17 @@ export class BatchOutput {
       hasMore = rest.hasMore;
       this.#taken.stdout += stdout.length;
       this.#taken.stderr += stderr.length;
-      if (stdout.length > 0) await this.#writer.append('stdout', stdout);
-      if (stderr.length > 0) await this.#writer.append('stderr', stderr);
+      if (stdout.length > 0) await this.#append('stdout', stdout);
+      if (stderr.length > 0) await this.#append('stderr', stderr);
+    }
+  }
+
+  /** What has no room is not missed of a job that was cancelled: its end on the host matters more. */
+  async #append(stream: OutputStream, bytes: Buffer): Promise<void> {
+    try {
+      await this.#writer.append(stream, bytes);
+    } catch (error) {
+      if (!wasCancelled(this.#context) || !this.#writer.isForDisk(error)) throw error;
     }
   }
 
@@ -58,15 +69,14 @@ export class BatchOutput {
   }
 
   /** What has no room now stays on the host until a later visit. */
-  assertRoom(submission: Submission): void {
-    if (this.#writer.isDiskShort)
-      throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
+  assertRoom(): void {
+    if (this.#writer.isDiskShort && !wasCancelled(this.#context)) throw awaitDisk();
   }
 
   /** A node's last bytes may be seen later here than the record of its end: waits for them until a later visit. */
   async awaitRest(end: ExitRecord, submission: Submission): Promise<never> {
     const { directory, batch } = submission;
-    this.assertRoom(submission);
+    this.assertRoom();
     const { lateSince } = batch;
     if (secondsSince(lateSince) >= LATE_SECONDS) throw cutOutput(end, this.#taken, directory);
     if (lateSince === undefined)

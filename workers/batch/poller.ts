@@ -24,7 +24,7 @@ const MAX_ENDED = 100;
 
 type Context = Pick<
   WorkerContext,
-  'id' | 'database' | 'sessions' | 'notifications' | 'log' | 'stopping'
+  'id' | 'database' | 'sessions' | 'notifications' | 'freeSpace' | 'log' | 'stopping'
 > & { limits: PollLimits; hosts: Map<string, HostMemory> };
 
 export interface PollLimits {
@@ -140,8 +140,12 @@ async function pollAccount(
         ids,
       );
       const asked = at === 0 ? open : some;
+      const hasRoom = await context.freeSpace.assertFree().then(
+        () => true,
+        () => false,
+      );
       const changes = asked.flatMap(job => {
-        const change = applyPoll(job, poll);
+        const change = applyPoll(job, poll, { hasRoom });
         if (!change) return [];
         // Later requests of this poll have no status.
         job.batch = change.batch;

@@ -88,7 +88,7 @@ export class Visit {
         throw new WindlassError('cancelled');
       case 'fail':
         await this.#output.take(submission);
-        if (!wasCancelled(this.#context)) this.#output.assertRoom(submission);
+        this.#output.assertRoom();
         if (action.why === 'refused') return submitting.judgeRefusal(submission);
         throw describeFailure(action.why, submission.batch, wasCancelled(this.#context));
       case 'wait':

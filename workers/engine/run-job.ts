@@ -19,10 +19,9 @@ import {
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
-import type { Handler, JobContext, Outcome, OutputOptions, WorkerContext } from '../context.ts';
+import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';
-import { MAX_PENDING } from '../output/output-writer-state.ts';
 import { type ClaimedRow, deferNotUnderstood } from './claim-jobs.ts';
 import { finishJob, type JobEnd } from './end-jobs.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
@@ -138,8 +137,8 @@ class Attempt {
       withFailure: write => {
         this.#withFailure = write;
       },
-      output: options => {
-        output ??= openOutput(worker, row, lease, options);
+      output: () => {
+        output ??= openOutput(worker, row, lease);
         return output;
       },
     };
@@ -273,14 +272,11 @@ async function openOutput(
   { config, database, objects, notifications, freeSpace }: WorkerContext,
   row: ClaimedRow,
   lease: TrackedLease,
-  { waitsForDisk = false }: OutputOptions = {},
 ): Promise<OutputWriter> {
   const charge = { user: row.owner, added: 0, limit: config.LIMIT_USER_BYTES };
   const room = await OutputRoom.open({
     assertUser: () => assertUserStorage(database.db, charge),
-    // What is pending as the shortage is seen still fits.
-    assertDisk: () => freeSpace.assertFree(waitsForDisk ? MAX_PENDING : 0),
-    waitsForDisk,
+    assertDisk: () => freeSpace.assertFree(),
   });
   return OutputWriter.open(
     {

@@ -5,6 +5,7 @@ import { Visit } from '../batch/visit.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
+import { awaitDisk, endWait } from '../runs/await-disk.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import {
   awaySince,
@@ -24,7 +25,8 @@ const batch: Handler<'batch'> = async context => {
   // Even if the job ends now, its directory may be there, and the host's poller must remove it.
   if (job.runAt) await followHost(context.worker.database.db, context.sid);
   if (!job.batch) context.signal.throwIfAborted();
-  const output = await context.output({ waitsForDisk: true });
+  const output = await context.output();
+  if (!output.isDiskShort) await endWait(context);
   // A connection ends it, and the home may be away all the same.
   let { unreachableSince } = job;
   const visitHost = async (session: RemoteSession) => {
@@ -37,8 +39,12 @@ const batch: Handler<'batch'> = async context => {
   };
   const { code } = await withSession(context, visitHost, {
     signal: () => (job.batch ? context.cleanupSignal : context.signal),
-  }).catch(async (error: unknown) => {
-    await output.flush();
+  }).catch(async (reason: unknown) => {
+    const error = await output.flush().then(
+      () => reason,
+      (refused: unknown) => (output.isForDisk(refused) ? reason : refused),
+    );
+    if (output.isForDisk(error) && !wasCancelled(context)) throw awaitDisk();
     if (job.batch && isUnreachable(error)) throw toLater(context, unreachableSince, error);
     // Before its directory is recorded it is not submitted.
     throw job.batch ? explainAccessDenied(context, error) : error;

@@ -2,9 +2,10 @@ import { eq } from 'drizzle-orm';
 import { chunks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputStream } from '../../shared/jobs/output.ts';
-import type { Handler, JobContext } from '../context.ts';
+import type { Handler, JobContext, Outcome } from '../context.ts';
+import { wasCancelled } from '../engine/job-signals.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
-import { awaitDisk, forgetWait } from '../runs/await-disk.ts';
+import { awaitDisk, endWait } from '../runs/await-disk.ts';
 import { watchLimits } from '../runs/command-limits.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import { NO_DIRECTORY, noDirectoryOutput, runRequest } from '../runs/launch-script.ts';
@@ -16,21 +17,50 @@ import { hasAgent } from '../ssh/reconnect.ts';
 
 /** Runs a command on the session's host: exactly once by its agent, at most once without one. */
 const command: Handler<'command'> = async context => {
-  const { job, payload } = context;
+  const { job } = context;
   // A plain exec is marked as removed from its host when it starts; a run, when the database has lost its end.
   if (job.runAt && job.runRemoved) throw job.runPlace === null ? outcomeLost() : endLost();
+  const output = await context.output();
+  const limits = watchLimits(context, output);
+  /** Nobody waits for a command that is to be stopped, and what a plain exec prints cannot be read again. */
+  const mayWait = () => !wasCancelled(context) && !limits.signal.aborted && !job.runRemoved;
+  const waits = (error: unknown) => output.isForDisk(error) && mayWait();
+  try {
+    if (output.isDiskShort && mayWait()) throw awaitDisk();
+    await endWait(context);
+    const take = (stream: OutputStream, bytes: Buffer) =>
+      output.append(stream, bytes).catch((error: unknown) => {
+        if (waits(error)) throw awaitDisk();
+        limits.endIfFull(error);
+      });
+    return await run(context, { output, limits, take }).finally(() => output.flush());
+  } catch (error) {
+    throw waits(error) ? awaitDisk() : error;
+  } finally {
+    limits.close();
+  }
+};
+
+export default command;
+
+interface Output {
+  output: OutputWriter;
+  limits: ReturnType<typeof watchLimits>;
+  take(stream: OutputStream, bytes: Buffer): Promise<void>;
+}
+
+async function run(
+  context: JobContext<'command'>,
+  { output, limits, take }: Output,
+): Promise<Outcome<'command'>> {
+  const { job, payload } = context;
   const usesAgent = await hasAgent(context).catch((error: unknown) => {
     throw explainAccessDenied(context, error);
   });
-  await forgetWait(context);
-  const output = await context.output({ waitsForDisk: true });
-  const limits = watchLimits(context, output);
   const sink = {
     take: async (stream: OutputStream, bytes: Buffer) => {
       const taken = limits.take(bytes);
-      if (taken.length === 0) return;
-      await output.append(stream, taken).catch(limits.endIfFull);
-      await awaitDisk(context, output, limits);
+      if (taken.length > 0) await take(stream, taken);
     },
     limit: limits.signal,
     begun: limits.begun,
@@ -41,27 +71,20 @@ const command: Handler<'command'> = async context => {
     },
     acknowledge: (ack: Parameters<OutputWriter['whenStored']>[0]) => output.whenStored(ack),
   };
-  try {
-    const returncode = usesAgent
-      ? await runOnHost(context, on => runRequest(payload, job.id, on), sink).then(end => {
-          limits.assertKept();
-          return checkWhole(output, end);
-        })
-      : await runPlainExec(context, sink);
-    limits.assertKept();
-    if (returncode === NO_DIRECTORY && (await saysNoDirectory(context, output)))
-      throw directoryNotFound(payload.cwd);
-    return {
-      result: { returncode },
-      after: async () => context.worker.finishedRuns.removeSoon(context.job),
-    };
-  } finally {
-    limits.close();
-    await output.flush();
-  }
-};
-
-export default command;
+  const returncode = usesAgent
+    ? await runOnHost(context, on => runRequest(payload, job.id, on), sink).then(end => {
+        limits.assertKept();
+        return checkWhole(output, end);
+      })
+    : await runPlainExec(context, sink);
+  limits.assertKept();
+  if (returncode === NO_DIRECTORY && (await saysNoDirectory(context, output)))
+    throw directoryNotFound(payload.cwd);
+  return {
+    result: { returncode },
+    after: async () => context.worker.finishedRuns.removeSoon(context.job),
+  };
+}
 
 function endLost(): WindlassError {
   return new WindlassError('outcome_unknown', {

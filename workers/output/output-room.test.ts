@@ -6,8 +6,8 @@ import { OutputRoom } from './output-room.ts';
 const MIB = 1 << 20;
 const room = async () => {};
 
-/** A disk, or a user's limit, that is full when it is told to be. */
-function makeSpace() {
+/** A disk that is full when it is told to be. */
+function makeDisk() {
   let isFull = false;
   let looks = 0;
   return {
@@ -17,79 +17,60 @@ function makeSpace() {
     looks: () => looks,
     assertFree: async () => {
       looks++;
-      if (isFull) throw new WindlassError('insufficient_storage', { detail: 'It is full.' });
+      if (isFull) throw new WindlassError('insufficient_storage', { detail: 'The disk is full.' });
     },
   };
 }
 
-const openOn = (disk: ReturnType<typeof makeSpace>, waitsForDisk: boolean) =>
-  OutputRoom.open({ assertUser: room, assertDisk: disk.assertFree, waitsForDisk });
+const openOn = (disk: ReturnType<typeof makeDisk>) =>
+  OutputRoom.open({ assertUser: room, assertDisk: disk.assertFree });
 
 test('says at once whether there is room, so that no piece waits while another overtakes it', async () => {
-  const disk = makeSpace();
-  const opened = await openOn(disk, false);
+  const disk = makeDisk();
+  const opened = await openOn(disk);
   for (let n = 0; n < 64; n++) expect(opened.admit(MIB)).toBeUndefined();
   expect(disk.looks()).toBe(1 + 64 / 4);
 });
 
 test('takes nothing on a disk that is full from the start', async () => {
-  const disk = makeSpace();
+  const disk = makeDisk();
   disk.fill(true);
-  const opened = await openOn(disk, false);
-  expect(() => opened.admit(1)).toThrow('It is full.');
+  const opened = await openOn(disk);
+  expect(() => opened.admit(1)).toThrow('The disk is full.');
 });
 
-test('takes nothing more after a refusal, though there is room again', async () => {
-  for (const waitsForDisk of [true, false]) {
-    const space = makeSpace();
-    const opened = await OutputRoom.open({
-      assertUser: waitsForDisk ? space.assertFree : room,
-      assertDisk: waitsForDisk ? room : space.assertFree,
-      waitsForDisk,
-    });
-    space.fill(true);
-    opened.admit(4 * MIB);
-    const isRefused = () => {
-      try {
-        opened.admit(0);
-        return false;
-      } catch {
-        return true;
-      }
-    };
-    await waitFor(isRefused, { what: 'the look' });
-    space.fill(false);
-    for (let n = 0; n < 3; n++) expect(() => opened.admit(4 * MIB)).toThrow('It is full.');
-    expect(opened.shortage).toBeUndefined();
-  }
-});
-
-test('who waits for the disk is refused nothing, and told to wait once a little more was taken', async () => {
-  const disk = makeSpace();
-  const opened = await openOn(disk, true);
+test('takes nothing more after a shortage, though there is room again', async () => {
+  const disk = makeDisk();
+  const opened = await openOn(disk);
   disk.fill(true);
   opened.admit(4 * MIB);
   await waitFor(() => opened.isDiskShort, { what: 'the look' });
-  expect(opened.shortage).toBeUndefined();
-  opened.admit(MIB / 4);
-  expect(opened.shortage).toMatchObject({ code: 'insufficient_storage' });
-  const attempt = new AbortController();
-  const ended = opened.awaitDisk(attempt.signal);
-  attempt.abort();
-  await ended;
-  expect(opened.shortage).toBeDefined();
-  const waited = opened.awaitDisk(new AbortController().signal);
   disk.fill(false);
-  await waited;
-  expect([opened.isDiskShort, opened.shortage]).toEqual([false, undefined]);
-  disk.fill(true);
-  opened.admit(4 * MIB);
-  await waitFor(() => opened.isDiskShort, { what: 'the next look' });
-  expect(opened.shortage).toBeUndefined();
+  for (let n = 0; n < 3; n++) expect(() => opened.admit(4 * MIB)).toThrow('The disk is full.');
 });
 
 test('leaves a disk that cannot be asked to what stores', async () => {
-  const assertDisk = () => Promise.reject(new Error('no such disk'));
-  const opened = await OutputRoom.open({ assertUser: room, assertDisk, waitsForDisk: false });
+  const opened = await OutputRoom.open({
+    assertUser: room,
+    assertDisk: () => Promise.reject(new Error('no such disk')),
+  });
   expect(opened.admit(1)).toBeUndefined();
+});
+
+test('tells a disk that is short from a user who has stored too much', async () => {
+  const refused = (opened: OutputRoom) => {
+    try {
+      opened.admit(1);
+    } catch (error) {
+      return opened.isForDisk(error);
+    }
+    return undefined;
+  };
+  const full = makeDisk();
+  full.fill(true);
+  expect(refused(await openOn(full))).toBe(true);
+  const limited = await OutputRoom.open({ assertUser: full.assertFree, assertDisk: room });
+  expect([refused(limited), limited.isDiskShort]).toEqual([false, false]);
+  const store = new WindlassError('insufficient_storage', { detail: 'The store is full.' });
+  expect([limited.isForDisk(store), limited.isForDisk(new Error('any'))]).toEqual([true, false]);
 });

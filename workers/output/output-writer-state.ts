@@ -1,7 +1,7 @@
 import { OUTPUT_STREAMS, type OutputOffsets, type OutputStream } from '../../shared/jobs/output.ts';
 
 /** Appended bytes in memory, the batch being stored included, beyond which append() makes its caller wait. */
-export const MAX_PENDING = 12 << 20;
+const MAX_PENDING = 12 << 20;
 /** From this size a stream's part of a batch becomes an object; smaller ones would cost too many objects. */
 const DIRECT = 1 << 20;
 /** Chunk rows of a stream are rolled up into objects of this size. */

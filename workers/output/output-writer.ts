@@ -1,5 +1,4 @@
 import { type Database, isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
-import type { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
@@ -92,18 +91,14 @@ export class OutputWriter {
     }
   }
 
-  /** See OutputRoom. */
+  /** The disk is short of space: append() rejects. */
   get isDiskShort(): boolean {
     return this.#context.room?.isDiskShort ?? false;
   }
 
-  /** Why more output is to wait, if it is. */
-  get shortage(): WindlassError | undefined {
-    return this.#context.room?.shortage;
-  }
-
-  async awaitDisk(signal: AbortSignal): Promise<void> {
-    await this.#context.room?.awaitDisk(signal);
+  /** Whether append() or flush() rejected for the disk: what is not stored may be stored by a later attempt. */
+  isForDisk(error: unknown): boolean {
+    return this.#context.room?.isForDisk(error) ?? false;
   }
 
   /** Calls back after each commit with the committed offsets, which may be acknowledged to the host. */
@@ -143,11 +138,7 @@ export class OutputWriter {
       this.#context.onStored();
       this.#whenStored(this.stored);
     } catch (error) {
-      const isTransient =
-        isUnavailable(error) ||
-        isDatabaseDown(error) ||
-        wasMoved(error) ||
-        (this.#context.room?.mayRetry(error) ?? false);
+      const isTransient = isUnavailable(error) || isDatabaseDown(error) || wasMoved(error);
       this.#dispatch({ type: 'failed', effect: effect.type, error, isTransient });
     }
   }

@@ -20,13 +20,13 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
   const begin = (runAt: Date) => {
     if (until !== undefined || seconds === Infinity) return;
     until = performance.now() + seconds * 1_000 - (Date.now() - runAt.getTime());
-    timer = setTimeout(look, 0);
+    look();
   };
   if (job.runAt) begin(job.runAt);
   /** Why output was left out. */
   let cut: WindlassError | undefined;
   const cutFor = (reason: WindlassError) => {
-    cut = reason;
+    cut ??= reason;
     limit.abort(reason);
   };
   return {

@@ -5,6 +5,7 @@ import { abortable, abortableIterator, sleep } from '../../shared/process/abort.
 import type { SessionContext } from '../context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
 import type { AgentClient, RunRequest as AgentRequest } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -279,7 +280,8 @@ class Run {
     try {
       await this.#sink.take(stream, bytes);
     } catch (error) {
-      if (!(error instanceof LeaseLost) && !isDatabaseDown(error))
+      const mayFollow = error instanceof LeaseLost || error instanceof ReleaseJob;
+      if (!mayFollow && !isDatabaseDown(error))
         await agent.stop(this.#context.job.id).catch(() => {});
       throw error;
     }
