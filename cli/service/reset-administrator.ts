@@ -59,10 +59,11 @@ function reset({ db }: Database, name: string, passwordHash: string): Promise<bo
       .values({ username: name, passwordHash, administrator: true })
       .onConflictDoNothing()
       .returning({ username: users.username });
-    await forgetFailedLogins(tx, name);
     if (added) await tell(tx, 'user.create', name);
     if (added) await tell(tx, 'user.promote', name);
     else await resetUser(tx, name, passwordHash);
+    // Last, as over the API: the user's row is locked first.
+    await forgetFailedLogins(tx, name);
     return added !== undefined;
   });
 }

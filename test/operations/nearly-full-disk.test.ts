@@ -81,8 +81,8 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
   const env = {
     DATA_DIR: join(disk.path, 'data'),
     LIMIT_FREE_BYTES: String(KEPT),
-    // What the command writes until it is stopped is read, and not stored.
-    LIMIT_SPOOL_BYTES: String(8 * MIB),
+    // More than a host sends before it is acknowledged.
+    LIMIT_SPOOL_BYTES: String(64 * MIB),
     LOG_LEVEL: 'warn',
   };
   const { stack, client, sshd } = useRemoteStack({ start: startStack }, { env });
@@ -156,8 +156,14 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     const sid = await openSession(client, sshd);
     const { id } = await launchAsync(client, sid, 'exec tr "\\0" x </dev/zero');
     await waitFor(() => isHeld(id), { what: 'the command to wait', timeoutMs: 120_000 });
+    // The host has the rest of what it prints: the spool is full.
+    await waitFor(() => spawnSync('pgrep', ['-f', '^tr .0 x$']).status === 0, { what: 'it' });
     await client.delete(`/api/jobs/${id}`);
-    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled', message: null });
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'cancelled',
+      message: null,
+      error: { code: 'cancelled', detail: 'Cancelled.' },
+    });
     expect(free()).toBeGreaterThan(KEPT - SLACK);
     // What was stored before can be read.
     expect(String((await readOutput(client, id)).subarray(0, 3))).toBe('xxx');

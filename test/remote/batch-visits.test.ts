@@ -58,6 +58,7 @@ async function visit({
   most = 0,
   isCancelled = false,
   isDiskShort = false,
+  refused = undefined as WindlassError | undefined,
 } = {}): Promise<unknown> {
   const env = { PATH: `${join(home, 'bin')}:/usr/bin:/bin` };
   const host = new LocalExec({ home, shell: '/bin/sh', env });
@@ -72,10 +73,12 @@ async function visit({
   const output = {
     stored: { stdout: stdout.length, stderr: 0 },
     append: async (_: string, bytes: Buffer) => {
+      if (refused) throw refused;
       stdout += bytes.toString();
     },
     flush: async () => {},
     isDiskShort,
+    isForDisk: (error: unknown) => error === refused,
   };
   const context = {
     job,
@@ -245,6 +248,16 @@ test('one whose output has no room now is visited again, and ends with all of it
   }
   expect(await visit()).toMatchObject({ code: 0 });
   expect(stdout).toBe('all\n');
+});
+
+test('one that was cancelled ends at once, whatever has no room, and is not whole then', async () => {
+  const refused = new WindlassError('insufficient_storage');
+  for (const lack of [{ isDiskShort: true }, { refused }]) {
+    stand(['asked', 'begun', 'answer.0', 'end.0.4.0'], { id: '7', phase: 'running' });
+    writeFileSync(join(folder(), 'out'), 'all\n');
+    expect(await visit({ isCancelled: true, ...lack })).toMatchObject({ code: 'cancelled' });
+    expect([stdout, batch().lateSince]).toEqual(['', undefined]);
+  }
 });
 
 test('nor is what a job printed that its batch system ended lost for want of room', async () => {

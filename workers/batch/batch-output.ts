@@ -17,6 +17,8 @@ export class BatchOutput {
   readonly #writer: OutputWriter;
   /** How much of both streams was taken. */
   readonly #taken: OutputOffsets;
+  /** Of a cancelled job not all was stored that was taken. */
+  #isCut = false;
 
   constructor(context: JobContext<'batch'>, node: LoginNode, writer: OutputWriter) {
     this.#context = context;
@@ -43,6 +45,7 @@ export class BatchOutput {
       await this.#writer.append(stream, bytes);
     } catch (error) {
       if (!wasCancelled(this.#context) || !this.#writer.isForDisk(error)) throw error;
+      this.#isCut = true;
     }
   }
 
@@ -65,7 +68,12 @@ export class BatchOutput {
   isWhole({ code, stdout, stderr }: ExitRecord): boolean {
     const { stdout: out, stderr: err } = this.#taken;
     const isRead = out >= stdout && err >= stderr;
-    return isRead || code === 'cwd' || this.isExceeded;
+    return !this.#isCut && (isRead || code === 'cwd' || this.isExceeded);
+  }
+
+  /** What the job printed has no room, or not all of it. */
+  get lacksRoom(): boolean {
+    return this.#isCut || this.#writer.isDiskShort;
   }
 
   /** What has no room now stays on the host until a later visit. */

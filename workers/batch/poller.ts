@@ -6,6 +6,7 @@ import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts
 import { abortable, sleep } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { WorkerContext } from '../context.ts';
+import { WAITING } from '../runs/await-disk.ts';
 import { applyPoll, type Change, type Followed } from './apply-poll.ts';
 import { accountOf, type Cursors, type FollowedRow, readFollowed } from './followed-jobs.ts';
 import { LoginNode, type Removal } from './login-node.ts';
@@ -201,7 +202,8 @@ async function write(
         then change.value -> 'batch' else ${jobs.batch} end,
       state = case when (change.value ->> 'runs')::boolean then 'running' else state end,
       started = case when (change.value ->> 'runs')::boolean then coalesce(started, now()) else started end,
-      not_before = case when (change.value ->> 'wakes')::boolean then now() else not_before end,
+      not_before = case when (change.value ->> 'wakes')::boolean and message is distinct from ${WAITING}
+        then now() else not_before end,
       version = version + 1
     from jsonb_each(${JSON.stringify(changes)}::jsonb) change
     where ${jobs.id} = any(array(${free})) and ${jobs.id} = change.key and run_place = change.value ->> 'directory'

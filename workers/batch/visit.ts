@@ -105,6 +105,7 @@ export class Visit {
     const isUnread = submission.batch.id === null;
     const known = isUnread ? await this.#submitting.readId(submission) : submission;
     if (this.#output.isWhole(end)) return end;
+    if (this.#output.lacksRoom && wasCancelled(this.#context)) throw new WindlassError('cancelled');
     return this.#output.awaitRest(end, known);
   }
 }

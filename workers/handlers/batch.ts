@@ -26,7 +26,7 @@ const batch: Handler<'batch'> = async context => {
   if (job.runAt) await followHost(context.worker.database.db, context.sid);
   if (!job.batch) context.signal.throwIfAborted();
   const output = await context.output();
-  if (!output.isDiskShort) await endWait(context);
+  if (!output.isDiskShort || wasCancelled(context)) await endWait(context);
   // A connection ends it, and the home may be away all the same.
   let { unreachableSince } = job;
   const visitHost = async (session: RemoteSession) => {

@@ -1,11 +1,11 @@
 import { eq } from 'drizzle-orm';
 import { chunks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import type { OutputStream } from '../../shared/jobs/output.ts';
+import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import type { Handler, JobContext, Outcome } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
-import { awaitDisk, endWait } from '../runs/await-disk.ts';
+import { awaitDisk, endWait, isWaiting } from '../runs/await-disk.ts';
 import { watchLimits } from '../runs/command-limits.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import { NO_DIRECTORY, noDirectoryOutput, runRequest } from '../runs/launch-script.ts';
@@ -22,11 +22,13 @@ const command: Handler<'command'> = async context => {
   if (job.runAt && job.runRemoved) throw job.runPlace === null ? outcomeLost() : endLost();
   const output = await context.output();
   const limits = watchLimits(context, output);
-  /** Nobody waits for a command that is to be stopped, and what a plain exec prints cannot be read again. */
-  const mayWait = () => !wasCancelled(context) && !limits.signal.aborted && !job.runRemoved;
+  /** Nobody waits for a command that was cancelled, and what a plain exec prints cannot be read again. */
+  const mayWait = () => !wasCancelled(context) && !job.runRemoved;
   const waits = (error: unknown) => output.isForDisk(error) && mayWait();
   try {
-    if (output.isDiskShort && mayWait()) throw awaitDisk();
+    // Others may have nothing more to print.
+    const needsRoom = !job.runAt || isWaiting(job);
+    if (output.isDiskShort && needsRoom && mayWait()) throw awaitDisk();
     await endWait(context);
     const take = (stream: OutputStream, bytes: Buffer) =>
       output.append(stream, bytes).catch((error: unknown) => {
@@ -57,19 +59,27 @@ async function run(
   const usesAgent = await hasAgent(context).catch((error: unknown) => {
     throw explainAccessDenied(context, error);
   });
+  const received = { ...output.stored };
+  let acknowledge = (_: OutputOffsets) => {};
   const sink = {
     take: async (stream: OutputStream, bytes: Buffer) => {
+      received[stream] += bytes.length;
       const taken = limits.take(bytes);
       if (taken.length > 0) await take(stream, taken);
+      // The host sends no more, so not the end, before what is left out for good is acknowledged too.
+      if (limits.isCut() && wasCancelled(context)) acknowledge({ ...received });
     },
     limit: limits.signal,
     begun: limits.begun,
     stored: async () => {
       // The host would send again what is not stored yet.
       await output.flush();
-      return { ...output.stored };
+      return { ...Object.assign(received, output.stored) };
     },
-    acknowledge: (ack: Parameters<OutputWriter['whenStored']>[0]) => output.whenStored(ack),
+    acknowledge: (ack: typeof acknowledge) => {
+      acknowledge = ack;
+      output.whenStored(ack);
+    },
   };
   const returncode = usesAgent
     ? await runOnHost(context, on => runRequest(payload, job.id, on), sink).then(end => {

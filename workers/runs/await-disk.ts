@@ -1,7 +1,11 @@
+import type { JobRow } from '../../shared/database/schema.ts';
 import type { JobContext } from '../context.ts';
+import { updateLeased } from '../engine/leased-updates.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
+import { DATABASE, retry } from '../engine/retry.ts';
 
-const WAITING = 'waiting: the disk of the service is full';
+/** The message of a job that waits. */
+export const WAITING = 'waiting: the disk of the service is full';
 /** Seconds until there may be room; so far apart are the tries of many jobs. */
 const LEAST_SECONDS = 15;
 const SPREAD_SECONDS = 15;
@@ -13,7 +17,13 @@ const SPREAD_SECONDS = 15;
 export const awaitDisk = (): ReleaseJob =>
   new ReleaseJob(WAITING, LEAST_SECONDS + Math.random() * SPREAD_SECONDS, { message: WAITING });
 
+export const isWaiting = ({ message }: Pick<JobRow, 'message'>): boolean => message === WAITING;
+
 /** There is room again, or nobody waits for it any more. */
-export async function endWait({ job, update }: JobContext): Promise<void> {
-  if (job.message === WAITING) await update({ message: null });
+export async function endWait({ job, token, worker }: JobContext): Promise<void> {
+  if (!isWaiting(job)) return;
+  const claim = { id: job.id, token };
+  await retry(() => updateLeased(worker.database.db, claim, { message: null }), DATABASE);
+  job.message = null;
+  worker.notifications.publish('job', job.id);
 }

@@ -20,7 +20,7 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
   const begin = (runAt: Date) => {
     if (until !== undefined || seconds === Infinity) return;
     until = performance.now() + seconds * 1_000 - (Date.now() - runAt.getTime());
-    look();
+    timer = setTimeout(look, 0);
   };
   if (job.runAt) begin(job.runAt);
   /** Why output was left out. */
@@ -50,6 +50,8 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
       if (!(error instanceof WindlassError && error.code === 'insufficient_storage')) throw error;
       cutFor(error);
     },
+    /** Whether output was left out. */
+    isCut: () => cut !== undefined,
     /** Throws if output was left out of a command that ended before it could be stopped. */
     assertKept: () => {
       if (cut) throw cut;
