@@ -20,6 +20,9 @@ const command: Handler<'command'> = async context => {
   const { job } = context;
   // A plain exec is marked as removed from its host when it starts; a run, when the database has lost its end.
   if (job.runAt && job.runRemoved) throw job.runPlace === null ? outcomeLost() : endLost();
+  const usesAgent = await hasAgent(context).catch((error: unknown) => {
+    throw explainAccessDenied(context, error);
+  });
   const output = await context.output();
   const limits = watchLimits(context, output);
   /** Nobody waits for a command that was cancelled, and what a plain exec prints cannot be read again. */
@@ -35,7 +38,7 @@ const command: Handler<'command'> = async context => {
         if (waits(error)) throw awaitDisk();
         limits.endIfFull(error);
       });
-    return await run(context, { output, limits, take }).finally(() => output.flush());
+    return await run(context, { usesAgent, output, limits, take }).finally(() => output.flush());
   } catch (error) {
     throw waits(error) ? awaitDisk() : error;
   } finally {
@@ -46,6 +49,7 @@ const command: Handler<'command'> = async context => {
 export default command;
 
 interface Output {
+  usesAgent: boolean;
   output: OutputWriter;
   limits: ReturnType<typeof watchLimits>;
   take(stream: OutputStream, bytes: Buffer): Promise<void>;
@@ -53,12 +57,9 @@ interface Output {
 
 async function run(
   context: JobContext<'command'>,
-  { output, limits, take }: Output,
+  { usesAgent, output, limits, take }: Output,
 ): Promise<Outcome<'command'>> {
   const { job, payload } = context;
-  const usesAgent = await hasAgent(context).catch((error: unknown) => {
-    throw explainAccessDenied(context, error);
-  });
   const received = { ...output.stored };
   let acknowledge = (_: OutputOffsets) => {};
   const sink = {

@@ -54,15 +54,20 @@ export class OutputRoom {
     this.#unchecked = 0;
     this.#checkedAt = performance.now();
     const { assertUser, assertDisk } = this.#options;
-    const looks = [assertUser(), assertDisk()].map(look => look.catch(keepShortage));
-    const [overLimit, diskShortage] = await Promise.all(looks);
-    this.#overLimit ??= overLimit ?? undefined;
-    this.#diskShortage ??= diskShortage ?? undefined;
+    this.#diskShortage ??= await shortageOf(assertDisk);
+    this.#overLimit ??= await shortageOf(assertUser);
   }
 }
 
 const isNoRoom = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'insufficient_storage';
 
-/** If it cannot be told, the write itself will fail. */
-const keepShortage = (error: unknown) => (isNoRoom(error) ? error : undefined);
+async function shortageOf(look: () => Promise<void>): Promise<WindlassError | undefined> {
+  try {
+    await look();
+  } catch (error) {
+    // If it cannot be told, the write itself will fail.
+    if (isNoRoom(error)) return error;
+  }
+  return undefined;
+}
