@@ -40,9 +40,11 @@ const batch: Handler<'batch'> = async context => {
   const { code } = await withSession(context, visitHost, {
     signal: () => (job.batch ? context.cleanupSignal : context.signal),
   }).catch(async (reason: unknown) => {
+    // A job that is visited again loses nothing by it.
     const error = await output.flush().then(
       () => reason,
-      (refused: unknown) => (output.isForDisk(refused) ? reason : refused),
+      (refused: unknown) =>
+        reason instanceof ReleaseJob && output.isForDisk(refused) ? reason : refused,
     );
     if (output.isForDisk(error) && !wasCancelled(context)) throw awaitDisk();
     if (job.batch && isUnreachable(error)) throw toLater(context, unreachableSince, error);

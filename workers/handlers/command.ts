@@ -48,7 +48,7 @@ const command: Handler<'command'> = async context => {
 
 export default command;
 
-interface Output {
+interface CommandRun {
   usesAgent: boolean;
   output: OutputWriter;
   limits: ReturnType<typeof watchLimits>;
@@ -57,7 +57,7 @@ interface Output {
 
 async function run(
   context: JobContext<'command'>,
-  { usesAgent, output, limits, take }: Output,
+  { usesAgent, output, limits, take }: CommandRun,
 ): Promise<Outcome<'command'>> {
   const { job, payload } = context;
   const received = { ...output.stored };
