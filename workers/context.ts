@@ -50,6 +50,8 @@ export interface JobContext<K extends JobKind = JobKind> {
   progress(value: number, message?: string): void;
   /** Writes to the job's row under the lease, at once, then to `job`. For what no client sees: publishes nothing. */
   update(set: Partial<JobRow>): Promise<void>;
+  /** As update(), for what clients see. */
+  publish(set: Partial<JobRow>): Promise<void>;
   /** `write` runs in the transaction that ends the job with the failure that the handler is about to throw. */
   withFailure(write: (tx: Tx) => Promise<void>): void;
   /** The job's output, opened where the last attempt left it. */

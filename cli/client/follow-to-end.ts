@@ -6,7 +6,7 @@ import { lostOutputStatus, whenOutputIsLost } from '../output/lost-output.ts';
 import { tell } from '../output/tell.ts';
 import { write } from '../output/write.ts';
 import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
-import { printChunks, printLines } from './print-output.ts';
+import { printEvents, printLines } from './print-output.ts';
 
 export interface FollowChoice {
   /** Lines of JSON: one for each line of output, and the job's record at last. */
@@ -25,7 +25,7 @@ export async function followToEnd(
   if (interruption) whenOutputIsLost(status => void interruption.interrupt(status));
   const id = await job;
   const follow = windlass.follow(id);
-  await (json ? printLines(follow.lines()) : printChunks(follow.chunks()));
+  await (json ? printLines(follow.lines()) : printEvents(follow.events()));
   const ended = await windlass.wait(id);
   if (json) await write(process.stdout, `${JSON.stringify(ended)}\n`);
   // The job may have ended well before it could be cancelled.

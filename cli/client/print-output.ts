@@ -1,5 +1,15 @@
+import type { JobEvent } from '../../clients/typescript/src/follow.ts';
 import type { Chunk, Line } from '../../clients/typescript/src/lines.ts';
+import { tell } from '../output/tell.ts';
 import { write } from '../output/write.ts';
+
+/** What a job prints, and why it waits. */
+export async function printEvents(events: AsyncIterable<JobEvent>): Promise<void> {
+  for await (const event of events) {
+    if (event.event === 'output') await write(process[event.stream], event.bytes);
+    else if (event.event === 'state' && event.message) tell(event.message);
+  }
+}
 
 /** Writes each stream to that of this process, no faster than it is read there. */
 export async function printChunks(chunks: AsyncIterable<Chunk>): Promise<void> {

@@ -24,7 +24,7 @@ export const jobRecord = z
     label: z.string().nullable().describe('What it is, in one line.'),
     name: z.string().nullable().describe("The client's own."),
     progress: z.number().min(0).max(1).nullable(),
-    message: z.string().nullable(),
+    message: z.string().nullable().describe('What it does, or why it waits.'),
     host: z.string().nullable(),
     session: z.string().nullable(),
     project: z.string().nullable(),
@@ -55,7 +55,7 @@ export const jobView = (row: JobSummary): z.output<typeof jobRecord> => ({
   label: row.label,
   name: row.name,
   progress: row.progress,
-  message: row.message,
+  message: messageOf(row),
   host: row.host,
   session: row.session,
   project: row.project,
@@ -72,6 +72,10 @@ export const jobView = (row: JobSummary): z.output<typeof jobRecord> => ({
   requestId: row.requestId,
   batch: row.batch && batchView.parse(row.batch),
 });
+
+/** Where nothing else happens to a job, why. */
+export const messageOf = ({ message, unreachableSince, finished }: JobSummary): string | null =>
+  unreachableSince && !finished ? 'waiting: there is no connection to the host' : message;
 
 /** Object keys are internal. */
 function publicResult({ result }: JobSummary): unknown {

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { startCommandLine } from '../harness/clients/command-line.ts';
 import {
   addHost,
   historyOf,
@@ -15,6 +16,8 @@ import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
+
+const NO_CONNECTION = 'waiting: there is no connection to the host';
 
 describeStack(missingPrograms('sshd'), 'a host that is away', form => {
   const good = useStarted(() => startTestSshd());
@@ -46,6 +49,44 @@ describeStack(missingPrograms('sshd'), 'a host that is away', form => {
     expect(new Set(away)).toEqual(
       new Set(['queued claimed host_unreachable reconnected sent ended']),
     );
+  });
+});
+
+describeStack(missingPrograms('sshd'), 'a host that is away for a while', form => {
+  const { client, sshd, stack } = useRemoteStack(form);
+  const line = useStarted(startCommandLine);
+
+  test('who follows its command learns why nothing comes, and that it goes on', async () => {
+    const { url, username, password } = stack;
+    const logIn = ['login', url, '--user', username, '--password-stdin'];
+    expect(await line.run(logIn, { input: password })).toMatchObject({ code: 0 });
+    const sid = await openSession(client, sshd);
+    const { id } = await launchAsync(
+      client,
+      sid,
+      'echo one; until test -e go; do sleep 0.1; done; echo two',
+    );
+    const follower = line.start(['logs', '-f', id]);
+    await waitFor(() => follower.said.stdout === 'one\n', { what: 'the first line' });
+    const record = async () => {
+      const answer = await client.fetch(`/api/jobs/${id}`);
+      return { tag: answer.headers.get('ETag'), job: (await answer.json()) as Job };
+    };
+    await sshd.down();
+    await waitFor(() => follower.said.stderr !== '', { what: 'the reason', timeoutMs: 60_000 });
+    const away = await record();
+    expect(away.job).toMatchObject({ state: 'running', message: NO_CONNECTION });
+    await sshd.up();
+    const back = async () => (await record()).job.message === null;
+    await waitFor(back, { what: 'the connection', timeoutMs: 30_000 });
+    // A poll with the tag of before is not answered 304.
+    expect((await record()).tag).not.toBe(away.tag);
+    writeFileSync(join(sshd.home, 'go'), '');
+    expect(await follower.ended).toEqual({
+      code: 0,
+      stdout: 'one\ntwo\n',
+      stderr: `windlass: ${NO_CONNECTION}\n`,
+    });
   });
 });
 

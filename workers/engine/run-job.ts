@@ -134,6 +134,11 @@ class Attempt {
         await retry(() => updateLeasedQuietly(worker.database.db, lease, set), DATABASE);
         Object.assign(row, set);
       },
+      publish: async set => {
+        await retry(() => updateLeased(worker.database.db, lease, set), DATABASE);
+        Object.assign(row, set);
+        worker.notifications.publish('job', row.id);
+      },
       withFailure: write => {
         this.#withFailure = write;
       },

@@ -1,8 +1,6 @@
 import type { JobRow } from '../../shared/database/schema.ts';
 import type { JobContext } from '../context.ts';
-import { updateLeased } from '../engine/leased-updates.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { DATABASE, retry } from '../engine/retry.ts';
 
 /** The message of a job that waits. */
 export const WAITING = 'waiting: the disk of the service is full';
@@ -20,10 +18,6 @@ export const awaitDisk = (): ReleaseJob =>
 export const isWaiting = ({ message }: Pick<JobRow, 'message'>): boolean => message === WAITING;
 
 /** There is room again, or nobody waits for it any more. */
-export async function endWait({ job, token, worker }: JobContext): Promise<void> {
-  if (!isWaiting(job)) return;
-  const claim = { id: job.id, token };
-  await retry(() => updateLeased(worker.database.db, claim, { message: null }), DATABASE);
-  job.message = null;
-  worker.notifications.publish('job', job.id);
+export async function endWait({ job, publish }: JobContext): Promise<void> {
+  if (isWaiting(job)) await publish({ message: null });
 }

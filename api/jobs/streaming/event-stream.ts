@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { JobSummary } from '../../../shared/jobs/job-view.ts';
+import { type JobSummary, messageOf } from '../../../shared/jobs/job-view.ts';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
 import { encodeEnd, encodeEvent, type OutputFrame } from './event-frames.ts';
@@ -16,12 +16,16 @@ export interface JobUpdate {
   ended: boolean;
 }
 
-export function toUpdate({ state, error, progress, message, finished }: JobSummary): JobUpdate {
+export function toUpdate(row: JobSummary): JobUpdate {
+  const { state, error, progress } = row;
+  const text = messageOf(row);
+  const message = text === null ? {} : { message: text };
+  const ended = row.finished !== null;
+  const withState = progress === null && !ended ? message : {};
   return {
-    state: JSON.stringify({ state, ...(error ? { error } : {}) }),
-    progress:
-      progress === null ? undefined : JSON.stringify({ progress, ...(message ? { message } : {}) }),
-    ended: finished !== null,
+    state: JSON.stringify({ state, ...withState, ...(error ? { error } : {}) }),
+    progress: progress === null ? undefined : JSON.stringify({ progress, ...message }),
+    ended,
   };
 }
 

@@ -28,9 +28,11 @@ async function* pieces() {
 
 test('what is sent is as described, and nothing besides', async () => {
   const running = toUpdate(RUNNING as unknown as Row);
+  const away = { ...RUNNING, progress: null, unreachableSince: new Date(), finished: null };
   const failed = toUpdate({ ...RUNNING, state: 'failed', error: ERROR } as unknown as Row);
   const frames = [
     encodeEvent('state', START, running.state),
+    encodeEvent('state', START, toUpdate(away as unknown as Row).state),
     encodeEvent('progress', START, running.progress ?? ''),
     encodeEvent('state', START, failed.state),
     encodeEnd(START),
@@ -39,5 +41,6 @@ test('what is sent is as described, and nothing besides', async () => {
   const events = frames.map(read);
   expect(events.map(event => jobEvent.parse(event))).toEqual(events);
   expect(JSON.stringify(events)).toContain('"base64"');
+  expect(JSON.stringify(events)).toContain('"message":"waiting: ');
   expect(JSON.stringify(events)).toContain('"seconds":1');
 });

@@ -4,7 +4,11 @@ import { jobErrorRecord } from '../../../shared/jobs/job-view.ts';
 import { OUTPUT_STREAMS } from '../../../shared/jobs/output.ts';
 
 const stateChange = z
-  .object({ state: z.enum(JOB_STATES), error: jobErrorRecord.optional() })
+  .object({
+    state: z.enum(JOB_STATES),
+    message: z.string().optional().describe('Why a job without progress waits.'),
+    error: jobErrorRecord.optional(),
+  })
   .meta({ id: 'JobStateChange' });
 const progress = z
   .object({ progress: z.number().min(0).max(1), message: z.string().optional() })

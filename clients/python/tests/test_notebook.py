@@ -12,7 +12,7 @@ from typing import Any, Iterator, List, Tuple
 
 import pytest
 
-from windlass import Client, Line, Session
+from windlass import Client, OutputEvent, Session, StateEvent
 
 from .conftest import Service
 
@@ -70,12 +70,28 @@ class Printed(io.StringIO):
         self.seen.append(self.tell())
 
 
+def test_why_a_command_waits_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    from windlass._magic import show
+
+    events = [
+        StateEvent("running", None),
+        OutputEvent("stdout", 0, b"one\nt"),
+        StateEvent("running", None, "waiting: there is no connection to the host"),
+        OutputEvent("stdout", 5, b"wo\n"),
+        StateEvent("succeeded", None),
+    ]
+    show(iter(events))
+    printed = capsys.readouterr()
+    assert printed.out == "one\ntwo\n"
+    assert printed.err == "windlass: waiting: there is no connection to the host\n"
+
+
 def test_many_lines_are_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     from windlass._magic import show
 
     printed = Printed()
     monkeypatch.setattr("sys.stdout", printed)
-    show(Line("stdout", str(n)) for n in range(20_000))
+    show(OutputEvent("stdout", 0, f"{n}\n".encode()) for n in range(20_000))
     assert printed.getvalue() == "".join(f"{n}\n" for n in range(20_000))
     assert printed.seen[-1] == len(printed.getvalue())
     assert len(printed.seen) < 100
@@ -87,13 +103,13 @@ def test_a_line_before_a_pause_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = Printed()
     monkeypatch.setattr("sys.stdout", printed)
 
-    def print_and_pause() -> Iterator[Line]:
-        yield Line("stdout", "first")
-        yield Line("stdout", "second")
+    def print_and_pause() -> Iterator[OutputEvent]:
+        yield OutputEvent("stdout", 0, b"first\n")
+        yield OutputEvent("stdout", 6, b"second\n")
         until = time.monotonic() + 30
         while len("first\nsecond\n") not in printed.seen and time.monotonic() < until:
             time.sleep(0.01)
-        yield Line("stdout", "third")
+        yield OutputEvent("stdout", 13, b"third\n")
 
     show(print_and_pause())
     assert len("first\nsecond\n") in printed.seen
@@ -108,7 +124,7 @@ def test_a_notebook_that_flushes_itself_is_left_to_it(monkeypatch: pytest.Monkey
 
     printed = Kernel()
     monkeypatch.setattr("sys.stdout", printed)
-    show([Line("stdout", "a line")])
+    show(iter([OutputEvent("stdout", 0, b"a line\n")]))
     assert (printed.getvalue(), printed.seen) == ("a line\n", [])
 
 

@@ -11,7 +11,13 @@ export type JobState = components['schemas']['Job']['state'];
 
 /** What happens to a job, in the order in which it does. The end state comes after all output. */
 export type JobEvent =
-  | { event: 'state'; state: JobState; error?: components['schemas']['JobError'] }
+  /** `message`: why a job without progress waits. */
+  | {
+      event: 'state';
+      state: JobState;
+      message?: string;
+      error?: components['schemas']['JobError'];
+    }
   | { event: 'progress'; progress: number; message?: string }
   | ({ event: 'output' } & Chunk);
 

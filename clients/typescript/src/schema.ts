@@ -2270,6 +2270,7 @@ export interface components {
             /** @description The client's own. */
             name: string | null;
             progress: number | null;
+            /** @description What it does, or why it waits. */
             message: string | null;
             host: string | null;
             session: string | null;
@@ -2502,6 +2503,8 @@ export interface components {
         JobStateChange: {
             /** @enum {string} */
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            /** @description Why a job without progress waits. */
+            message?: string;
             error?: components["schemas"]["JobError"];
         };
         /**

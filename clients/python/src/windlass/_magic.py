@@ -7,17 +7,18 @@ import sys
 import threading
 from argparse import Namespace
 from contextlib import contextmanager
-from typing import Any, Dict, Iterable, Iterator, Optional
+from typing import Any, Dict, Generator, Iterator, Optional
 
 from IPython.core.error import StdinNotImplementedError, UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from ._core.api import escape
+from ._core.lines import assemble
 from ._sync.client import Client
 from ._sync.session import Session
 from .errors import WindlassError
-from .records import Line
+from .records import Event, StateEvent
 
 #: How long a line may wait, with others, until it is seen.
 FLUSH_SECONDS = 0.1
@@ -57,7 +58,7 @@ class WindlassMagics(Magics):
                 self._client = None
             raise
         try:
-            show(run)
+            show(run.events())
         except KeyboardInterrupt:
             run.cancel()
             # Where in the client that was is of no use to whoever did it.
@@ -120,10 +121,18 @@ def require_host(client: Client, name: str) -> None:
         raise UsageError(f"There is no host {name}.") from None
 
 
-def show(lines: Iterable[Line]) -> None:
+def show(events: Iterator[Event]) -> None:
     with flushing():
-        for line in lines:
+        for line in assemble(tell_waits(events)):
             print(line.text, file=sys.stderr if line.stream == "stderr" else sys.stdout)
+
+
+def tell_waits(events: Iterator[Event]) -> Generator[Event, None, None]:
+    """Passes events on, and says why the command waits."""
+    for event in events:
+        if isinstance(event, StateEvent) and event.message:
+            print(f"windlass: {event.message}", file=sys.stderr)
+        yield event
 
 
 @contextmanager

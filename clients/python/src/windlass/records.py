@@ -175,10 +175,11 @@ class Prompt:
 
 @dataclass(frozen=True)
 class StateEvent:
-    """The state that a job has now."""
+    """The state that a job has now, and why it waits, if it does and has no progress."""
 
     state: str
     error: Optional[JobError]
+    message: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ class _Reader:
         if message.event == "state":
             data = json.loads(message.data)
             error = data.get("error")
-            return StateEvent(data["state"], JobError.from_json(error) if error else None)
+            return StateEvent(data["state"], JobError.from_json(error) if error else None, data.get("message"))
         if message.event == "progress":
             data = json.loads(message.data)
             return ProgressEvent(data["progress"], data.get("message"))
