@@ -118,10 +118,29 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
       launchAsync(client, sid, `head -c ${size} /dev/zero | tr '\\0' x; echo all >&2`);
     const other = await print(120 * MIB);
     await waitForEnd(client, other.id, 60_000);
+    const silent = await launchAsync(
+      client,
+      sid,
+      'until test -e ended; do sleep 0.1; done; exit 4',
+    );
+    const bounded = await launchAsync(
+      client,
+      sid,
+      'until test -e begun; do sleep 0.1; done; head -c 20000000 /dev/zero; exec sleep 1000',
+      { timeout: 60 },
+    );
     const size = free() - KEPT + 60 * MIB;
     const { id } = await print(size);
     const held = { what: 'the command to wait', timeoutMs: 120_000 };
     await waitFor(() => isHeld(id), held);
+    writeFileSync(join(sshd.home, 'begun'), '');
+    await waitFor(() => isHeld(bounded.id), held);
+    // What prints nothing needs no room.
+    writeFileSync(join(sshd.home, 'ended'), '');
+    expect(await waitForEnd(client, silent.id)).toMatchObject({
+      state: 'succeeded',
+      result: { returncode: 4 },
+    });
     expect(free()).toBeGreaterThan(KEPT - SLACK);
     expect(await readDegraded()).toEqual(shortage);
     const told = sum(await readMetrics(client), 'windlass_storage_free_bytes');
@@ -129,7 +148,6 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     await waitFor(() => /The disk of the object store has \d+ bytes left/.test(stack.log()), {
       what: 'the log to warn',
     });
-    expect(spawnSync('pgrep', ['-f', '^tr .0 x$']).status).toBe(0);
     // The next look finds no room either.
     const tag = async () => (await client.fetch(`/api/jobs/${id}`)).headers.get('ETag');
     const before = await tag();
@@ -147,6 +165,13 @@ describeUnless(skip, 'a disk of which LIMIT_FREE_BYTES are kept free', () => {
     });
     expect((await readOutput(client, id)).equals(Buffer.alloc(size, 'x'))).toBe(true);
     expect(String(await readOutput(client, id, 'stderr'))).toBe('all\n');
+    expect(await waitForEnd(client, bounded.id, 120_000)).toMatchObject({
+      state: 'failed',
+      message: null,
+      error: { code: 'time_limit' },
+    });
+    expect((await readOutput(client, bounded.id)).equals(Buffer.alloc(20_000_000))).toBe(true);
+    await client.delete(`/api/jobs/${bounded.id}/record`);
     await client.delete(`/api/jobs/${id}/record`);
     await untilRoom();
     await client.delete(`/api/remotes/${sid}`);
