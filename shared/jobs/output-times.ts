@@ -13,15 +13,24 @@ interface OutputTime {
 const BATCH = 200;
 const msOf = (time: SQL) => sql`floor(extract(epoch from ${time}) * 1000)::bigint`;
 
-/** The times of chunk rows, and of the bytes from `direct` on that are stored now: the StoredTimes of a segment, or null. */
-export const storedTimes = (rows: SQL | undefined, direct: number | undefined): SQL => sql`(
-  select jsonb_agg(jsonb_build_array(ms, start) order by start) from (
-    select distinct on (ms / 1000) ms, start from (
-      select ${msOf(sql`${chunks.at}`)} as ms, ${chunks.start} from ${chunks} where ${rows} and ${chunks.at} is not null
+/**
+ * The times of chunk rows, and of the bytes that are stored now, from `direct.start` on: the StoredTimes of a segment, or
+ * null. One for each second, and wherever the other stream was written in between.
+ */
+export const storedTimes = (
+  rows: SQL | undefined,
+  direct: { start: number; seq: number } | undefined,
+): SQL => sql`(
+  select jsonb_agg(jsonb_build_array(ms, start, seq) order by start) from (
+    select ms, start, seq, lag(ms / 1000) over stream as second, lag(seq) over stream as earlier from (
+      select ${msOf(sql`${chunks.at}`)} as ms, ${chunks.start}, ${chunks.seq} from ${chunks}
+        where ${rows} and ${chunks.at} is not null
       union all
-      select ${msOf(sql`now()`)}, direct from (select ${direct ?? null}::bigint as direct) given where direct is not null
-    ) stored order by ms / 1000, start
-  ) firsts)`;
+      select ${msOf(sql`now()`)}, start, seq from (
+        select ${direct?.start ?? null}::bigint as start, ${direct?.seq ?? null}::bigint as seq
+      ) given where start is not null
+    ) stored window stream as (order by start)
+  ) marked where second is distinct from ms / 1000 or seq <> earlier + 1)`;
 
 /** When the stored bytes of one stream were stored, in batches; what 0.1.0 stored is left out. */
 export async function* readOutputTimes(

@@ -4,7 +4,8 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Database } from '../../shared/database/connect.ts';
 import { chunks, jobs, segments } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { readOutputStream } from '../../shared/jobs/output.ts';
+import { type OutputStream, streamNumber } from '../../shared/jobs/output.ts';
+import { readOutput, readOutputStream } from '../../shared/jobs/read-output.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { OutputWriter } from '../../workers/output/output-writer.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
@@ -102,3 +103,68 @@ test('many short rows are rolled up too, and the attempt that follows goes on wi
   for await (const bytes of readOutputStream({ db, objects }, claim.id, range)) read.push(bytes);
   expect(String(Buffer.concat(read))).toBe(`${'x'.repeat(2_500)}the end`);
 });
+
+test('both streams come in the order in which they were stored, rolled up or not', async () => {
+  const { db } = database;
+  const claim = { id: newId(), token: newId() };
+  const written: Turn[] = [];
+  const end = { stdout: 0, stderr: 0 };
+  const rows: (typeof chunks.$inferInsert)[] = [];
+  const note = (stream: OutputStream, text: string) => {
+    addTo(written, stream, text);
+    end[stream] += text.length;
+  };
+  const leave = (stream: OutputStream, text: string) => {
+    const place = { job: claim.id, stream: streamNumber(stream), start: end[stream] };
+    rows.push({ ...place, seq: rows.length, bytes: Buffer.from(text) });
+    note(stream, text);
+  };
+  // An earlier attempt left rows that are rolled up now, but for the last ones of each stream.
+  for (let n = 0; n < 1_100; n++) {
+    leave('stdout', `${n}\n`);
+    if (n % 16 !== 1) leave('stderr', `at ${n}\n`);
+  }
+  await db.insert(jobs).values({
+    id: claim.id,
+    leaseToken: claim.token,
+    kind: 'command',
+    queue: 'remote',
+    owner: 'u',
+    payload: { command: 'true' },
+    state: 'running',
+    stdoutBytes: end.stdout,
+    stderrBytes: end.stderr,
+  });
+  await db.insert(chunks).values(rows);
+  const over = new AbortController().signal;
+  const objects = new FileStore(join(folder.path, 'objects'));
+  const context = { database, objects, over, onStored: () => {} };
+  const writer = await OutputWriter.open(context, claim, { ...end });
+  const write = async (stream: OutputStream, text: string) => {
+    note(stream, text);
+    await writer.append(stream, Buffer.from(text));
+    await writer.flush();
+  };
+  await write('stdout', 'goes on\n');
+  await write('stderr', 'too\n');
+  // By the MiB, into an object of its own.
+  await write('stderr', 'x'.repeat(2 << 20));
+  await write('stdout', 'the end\n');
+  expect(await db.$count(segments, eq(segments.job, claim.id))).toBe(3);
+  expect(await db.$count(chunks, eq(chunks.job, claim.id))).toBeGreaterThan(50);
+  const from = { stdout: 0, stderr: 0 };
+  const read: Turn[] = [];
+  const span = { from, until: writer.stored };
+  for await (const piece of readOutput({ db, objects }, claim.id, span))
+    addTo(read, piece.stream, String(piece.bytes));
+  expect(read).toEqual(written);
+});
+
+/** What one stream had before the other was written again. */
+type Turn = { stream: OutputStream; text: string };
+
+function addTo(turns: Turn[], stream: OutputStream, text: string): void {
+  const last = turns.at(-1);
+  if (last?.stream === stream) last.text += text;
+  else turns.push({ stream, text });
+}

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { readOutputStream } from '../../shared/jobs/output.ts';
+import { readOutputStream } from '../../shared/jobs/read-output.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { OutputWriter } from '../../workers/output/output-writer.ts';
 import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';

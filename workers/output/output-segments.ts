@@ -3,8 +3,9 @@ import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { chunks, segments } from '../../shared/database/schema.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
-import { type OutputStream, readOutputStream, streamNumber } from '../../shared/jobs/output.ts';
+import { type OutputStream, streamNumber } from '../../shared/jobs/output.ts';
 import { storedTimes } from '../../shared/jobs/output-times.ts';
+import { readOutputStream } from '../../shared/jobs/read-output.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { ROLL_UP, ROLL_UP_ROWS } from './output-writer-state.ts';
 
@@ -59,8 +60,8 @@ export class OutputSegments {
     return this.#put(segment, concat(before, bytes));
   }
 
-  /** Replaces the chunk rows of an object's range with the row of the object. */
-  async insert(tx: Tx, { stream, direct, ...segment }: Segment): Promise<void> {
+  /** Replaces the chunk rows of an object's range with the row of the object. `seq`: of its direct bytes. */
+  async insert(tx: Tx, { stream, direct, ...segment }: Segment, seq: number): Promise<void> {
     const end = segment.start + segment.length;
     const place = { job: this.#job, stream: streamNumber(stream) };
     const rows = and(
@@ -68,7 +69,7 @@ export class OutputSegments {
       eq(chunks.stream, place.stream),
       and(gte(chunks.start, segment.start), lt(chunks.start, end)),
     );
-    const times = storedTimes(rows, direct < end ? direct : undefined);
+    const times = storedTimes(rows, direct < end ? { start: direct, seq } : undefined);
     await tx.insert(segments).values({ ...place, ...segment, times });
     await tx.delete(chunks).where(rows);
   }

@@ -13,7 +13,10 @@ export class OutputStore {
   readonly #database: Database;
   readonly #segments: OutputSegments;
   readonly #claim: Claim;
-  /** Number of the next chunk row. Starts from the time, because rolled-up rows leave no number behind. */
+  /**
+   * Number of the next chunk row, or direct bytes of a segment. Starts from the time, because rolled-up rows leave no
+   * number behind.
+   */
   #seq = Date.now() * 1_000;
 
   constructor(database: Database, segments: OutputSegments, claim: Claim) {
@@ -47,13 +50,13 @@ export class OutputStore {
    * Commits a batch that begins at `from`: `segments`, and chunk rows for streams without one. Returns how many rows.
    */
   async commit(from: OutputOffsets, parts: Part[], segments: Segment[]): Promise<OutputOffsets> {
-    const isDirect = (stream: OutputStream) => segments.some(segment => segment.stream === stream);
     const rows: (typeof chunks.$inferInsert)[] = [];
     const end = { ...from };
     const count = { stdout: 0, stderr: 0 };
+    const numbered = segments.map(segment => ({ segment, seq: this.#seq++ }));
     for (const { stream, bytes } of parts) {
       const row = { job: this.#claim.id, stream: streamNumber(stream), start: end[stream], bytes };
-      if (!isDirect(stream)) {
+      if (!segments.some(segment => segment.stream === stream)) {
         rows.push({ ...row, seq: this.#seq++ });
         count[stream]++;
       }
@@ -62,7 +65,7 @@ export class OutputStore {
     const write = async (tx: Tx) => {
       await this.#advance(tx, from, end);
       if (rows.length > 0) await tx.insert(chunks).values(rows);
-      for (const segment of segments) await this.#segments.insert(tx, segment);
+      for (const { segment, seq } of numbered) await this.#segments.insert(tx, segment, seq);
     };
     await retry(async tries => {
       try {
@@ -86,7 +89,7 @@ export class OutputStore {
     const { segment, rows } = put;
     await this.#database.db.transaction(async tx => {
       await updateLeased(tx, this.#claim, {});
-      await this.#segments.insert(tx, segment);
+      await this.#segments.insert(tx, segment, 0);
     });
     return { bytes: segment.length, rows };
   }

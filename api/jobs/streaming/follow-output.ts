@@ -1,6 +1,6 @@
 import { WindlassError } from '../../../shared/errors/errors.ts';
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
-import { readOutputStream } from '../../../shared/jobs/output.ts';
+import { readOutputStream } from '../../../shared/jobs/read-output.ts';
 import type { ApiContext } from '../../context.ts';
 import { jobError } from '../views/job-error.ts';
 

@@ -4,9 +4,8 @@ import {
   type OutputPiece,
   type OutputRange,
   type OutputStream,
-  readOutput,
-  readOutputStream,
 } from '../../../shared/jobs/output.ts';
+import { readOutput, readOutputStream } from '../../../shared/jobs/read-output.ts';
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { UserSemaphores } from '../../concurrency/user-semaphores.ts';
 import { encodeOutput, type OutputFrame } from './event-frames.ts';

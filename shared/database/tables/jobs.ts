@@ -16,8 +16,11 @@ import type { JobState } from '../../jobs/job-states.ts';
 import type { BatchState } from '../../jobs/payloads/batch.ts';
 import { bytea, count, time } from './columns.ts';
 
-/** When bytes were stored: of each second the first, as [ms since 1970, offset in the stream], in their order. */
-export type StoredTimes = [ms: number, offset: number][];
+/**
+ * When bytes were stored: of each second, and after each write of the other stream, the first, as [ms since 1970, offset
+ * in the stream, place in the order of both streams], in their order. 0.1.0 knew no place.
+ */
+export type StoredTimes = [ms: number, offset: number, seq?: number][];
 
 /** Jobs: the source of truth for all work, and the outbox of the queue. See docs/design.md. */
 export const jobs = pgTable(
