@@ -77,6 +77,8 @@ def test_why_a_command_waits_is_told(capsys: pytest.CaptureFixture[str]) -> None
         StateEvent("running", None),
         OutputEvent("stdout", 0, b"one\nt"),
         StateEvent("running", None, "waiting: there is no connection to the host"),
+        StateEvent("running", None),
+        StateEvent("running", None, "waiting: there is no connection to the host"),
         OutputEvent("stdout", 5, b"wo\n"),
         StateEvent("succeeded", None),
     ]

@@ -18,7 +18,7 @@ from ._core.lines import assemble
 from ._sync.client import Client
 from ._sync.session import Session
 from .errors import WindlassError
-from .records import Event, StateEvent
+from .records import Event, OutputEvent, StateEvent
 
 #: How long a line may wait, with others, until it is seen.
 FLUSH_SECONDS = 0.1
@@ -128,10 +128,14 @@ def show(events: Iterator[Event]) -> None:
 
 
 def tell_waits(events: Iterator[Event]) -> Generator[Event, None, None]:
-    """Passes events on, and says why the command waits."""
+    """Passes events on, and says why the command waits: once until it prints again, for a host may come and go."""
+    told: Optional[str] = None
     for event in events:
-        if isinstance(event, StateEvent) and event.message:
-            print(f"windlass: {event.message}", file=sys.stderr)
+        if isinstance(event, OutputEvent):
+            told = None
+        elif isinstance(event, StateEvent) and event.message and event.message != told:
+            told = event.message
+            print(f"windlass: {told}", file=sys.stderr)
         yield event
 
 
