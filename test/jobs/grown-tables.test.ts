@@ -23,6 +23,7 @@ import type { Claim } from '../../workers/engine/fencing-token.ts';
 import { releaseJob, updateLeased } from '../../workers/engine/leased-updates.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
+import { purgeDeletedProjects } from '../../workers/upkeep/deleted-projects.ts';
 import { findClaimedByOpenJobs } from '../../workers/upkeep/object-references.ts';
 import { cancelJobsOfEndedSessions, endIdleSessions } from '../../workers/upkeep/sessions.ts';
 import { isFull } from '../faults/settings.ts';
@@ -215,6 +216,19 @@ describe('on a table that has grown, after statistics that are older', () => {
       FEW,
       async () => () =>
         findSession(database.db, { sid: other, owner: 'carol', idleSeconds: 900 }).catch(() => {}),
+    ],
+    [
+      'remove a deleted project',
+      2 * FEW,
+      async () => {
+        const [pid, mid] = [newId(), newId()];
+        await database.sql`insert into projects (pid, name, deleted) values (${pid}, 'p', now())`;
+        await database.sql`insert into models (mid, project, type, name) values (${mid}, ${pid}, 't', 'm')`;
+        return async () => {
+          await purgeDeletedProjects({ ...context, stopping: new AbortController().signal });
+          expect(await database.sql`select from projects where pid = ${pid}`).toHaveLength(0);
+        };
+      },
     ],
     [
       'end idle sessions',

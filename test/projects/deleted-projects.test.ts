@@ -171,3 +171,40 @@ test('several workers share the rows, and lose no object', async () => {
   );
   expect(await scheduled()).toEqual(dead.flatMap(({ objects }) => objects).sort());
 });
+
+test('a job that has ended keeps neither its project nor the projects after it', async () => {
+  const pids = Array.from({ length: 21 }, newId);
+  for (const pid of pids) {
+    await database.db.insert(projects).values({ pid, name: 'p' });
+    await addJob({ project: pid, state: 'succeeded', finished: new Date() });
+    await remove(pid);
+  }
+  await purge();
+  await purge();
+  for (const pid of pids) expect(await isThere(pid)).toBe(false);
+});
+
+test('projects that cannot be removed do not keep the others', async () => {
+  const { db } = database;
+  const pids = Array.from({ length: 21 }, newId);
+  for (const pid of pids) {
+    await db.insert(projects).values({ pid, name: 'stuck' });
+    await remove(pid);
+  }
+  await db.execute(sql`create function refuse() returns trigger language plpgsql as
+    $$ begin raise 'stuck'; end $$`);
+  await db.execute(sql`create trigger refuse before delete on ${projects}
+    for each row when (old.name = 'stuck') execute function refuse()`);
+  const later = newId();
+  await db.insert(projects).values({ pid: later, name: 'p' });
+  await remove(later);
+  await waitFor(
+    async () => {
+      await expect(purge()).rejects.toThrow();
+      return !(await isThere(later));
+    },
+    { what: 'the project after those to go', intervalMs: 0 },
+  );
+  await db.execute(sql`drop trigger refuse on ${projects}`);
+  await db.delete(projects).where(inArray(projects.pid, pids));
+});

@@ -1,15 +1,4 @@
-import {
-  and,
-  asc,
-  eq,
-  inArray,
-  isNotNull,
-  isNull,
-  notExists,
-  or,
-  type SQL,
-  sql,
-} from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, notExists, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
@@ -45,17 +34,26 @@ export async function purgeDeletedProjects(context: Context): Promise<void> {
     .select({ pid: projects.pid })
     .from(projects)
     .where(isNotNull(projects.deleted))
-    .orderBy(asc(projects.deleted))
+    // Those that fail, or take long, must not come first each time.
+    .orderBy(sql`random()`)
     .limit(PROJECTS);
   const until = performance.now() + ROUND_MS;
   const mayContinue = () => !context.stopping.aborted && performance.now() < until;
+  const failures: unknown[] = [];
   for (const { pid } of rows) {
-    if (!mayContinue()) return;
-    await cancelOpenJobs(context, pid);
-    for (const removeSome of BATCHES)
-      while (mayContinue() && (await db.transaction(tx => removeSome(tx, pid))) > 0);
-    await db.transaction(tx => removeProject(tx, pid));
+    if (!mayContinue()) break;
+    await purgeProject(context, pid, mayContinue).catch(error => failures.push(error));
   }
+  if (failures.length > 0) throw failures[0];
+}
+
+async function purgeProject(context: Context, pid: string, mayContinue: () => boolean) {
+  const { db } = context.database;
+  await cancelStarted(context, eq(jobs.project, pid));
+  await cancelStarted(context, sql`${jobs.model} = any(array(${modelsOf(db, pid)}))`);
+  for (const removeSome of BATCHES)
+    while (mayContinue() && (await db.transaction(tx => removeSome(tx, pid))) > 0);
+  await db.transaction(tx => removeProject(tx, pid));
 }
 
 const modelsOf = (tx: Tx, pid: string) =>
@@ -67,16 +65,11 @@ const uploadsOf = (tx: Tx, pid: string) =>
     .where(inArray(uploads.model, modelsOf(tx, pid)));
 
 /** Cancels jobs that were started during the deletion, which cancelled the others itself. */
-async function cancelOpenJobs(context: Context, pid: string): Promise<void> {
+async function cancelStarted(context: Context, which: SQL): Promise<void> {
   const { db } = context.database;
-  publishCancelled(context, await cancelJobsOf(db, openJobs(db, pid)));
+  const cancelled = await cancelJobsOf(db, and(which, isNull(jobs.cancelRequested)));
+  publishCancelled(context, cancelled);
 }
-
-const openJobs = (tx: Tx, pid: string) =>
-  and(
-    isNull(jobs.cancelRequested),
-    or(eq(jobs.project, pid), inArray(jobs.model, modelsOf(tx, pid))),
-  );
 
 /** One batch of each table, in the order of their dependence; each returns the number of rows. */
 const BATCHES: ((tx: Tx, pid: string) => Promise<number>)[] = [
@@ -149,15 +142,17 @@ async function removeProject(tx: Tx, pid: string): Promise<void> {
   // From here on nothing can be added: the foreign key of a new row needs a lock on this one.
   const nothing = (table: PgTable, where: SQL | undefined) =>
     notExists(tx.select({ one: sql`1` }).from(table).where(where));
-  await tx
-    .delete(projects)
-    .where(
-      and(
-        mine,
-        nothing(models, eq(models.project, pid)),
-        nothing(cacheEntries, eq(cacheEntries.project, pid)),
-        nothing(bookmarks, eq(bookmarks.project, pid)),
-        nothing(jobs, openJobs(tx, pid)),
+  await tx.delete(projects).where(
+    and(
+      mine,
+      nothing(models, eq(models.project, pid)),
+      nothing(cacheEntries, eq(cacheEntries.project, pid)),
+      nothing(bookmarks, eq(bookmarks.project, pid)),
+      // By their index. One of a model was cancelled before the model went.
+      nothing(
+        jobs,
+        and(eq(jobs.project, pid), isNull(jobs.finished), isNull(jobs.cancelRequested)),
       ),
-    );
+    ),
+  );
 }
