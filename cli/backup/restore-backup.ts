@@ -53,9 +53,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const isOlder = known.at(-1)?.when !== migration.when;
   await verify(manifest, options);
   await requireOwnStore(options);
-  await migrateDatabase(url, { upTo: migration.when, signal });
   const client = await openConnection(url, 'windlass restore');
   try {
+    // Before it is migrated, which cannot be undone: the programs of an older release may still use it.
+    await requireNoRows(client);
+    await migrateDatabase(url, { upTo: migration.when, signal });
     await requireEmpty(client, migration);
     await putObjects(manifest, options);
     const ended = await inTransaction(client, '', async () => {
@@ -121,19 +123,29 @@ async function readObjectNames(folder: string): Promise<Set<string>> {
 }
 
 async function requireEmpty(client: pg.Client, { when, tag }: Manifest['migration']) {
-  const { rows } = await client.query<{ last: string; full: boolean }>(
-    `select (select max(created_at)::text from drizzle.__drizzle_migrations) as last,
-      exists(select from users) or exists(select from projects) or exists(select from jobs) as full`,
+  const { rows } = await client.query<{ last: string }>(
+    'select max(created_at)::text as last from drizzle.__drizzle_migrations',
   );
-  const [row] = rows;
-  if (row?.last !== String(when))
+  if (rows[0]?.last !== String(when))
     throw new CommandError(`The database has later tables than the backup, which is of ${tag}.`, {
       hint: 'Restore into an empty database, which is migrated after it.',
     });
-  if (row.full)
-    throw new CommandError('The database is not empty: it has users, projects or jobs.', {
-      hint: 'Restore into a new DATA_DIR, or a database that was not even migrated.',
-    });
+  await requireNoRows(client);
+}
+
+/** Of a database with tables of any release, or without any. */
+async function requireNoRows(client: pg.Client) {
+  for (const table of ['users', 'projects', 'jobs']) {
+    const { rows } = await client.query<{ isThere: boolean }>(
+      `select to_regclass('${table}') is not null as "isThere"`,
+    );
+    if (!rows[0]?.isThere) continue;
+    const { rowCount } = await client.query(`select from ${table} limit 1`);
+    if (rowCount)
+      throw new CommandError('The database is not empty: it has users, projects or jobs.', {
+        hint: 'Restore into a new DATA_DIR, or a database that was not even migrated.',
+      });
+  }
 }
 
 /** Keys are written once: an existing object comes from an interrupted restore. */
