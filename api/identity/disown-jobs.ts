@@ -10,7 +10,7 @@ const BATCH = 5_000;
 /** The owner of what a removed user leaves, that a later user of the same name inherits nothing (decision 17). */
 export const nobodyAfter = (username: string) => `${username} (removed ${newId()})`;
 
-interface Hands {
+export interface Hands {
   username: string;
   nobody: string;
 }

@@ -10,6 +10,7 @@ import { changedMeanwhile, checkUserVersion, notOnYourself } from './account.ts'
 import { auditOf } from './audit.ts';
 import { currentUser } from './current-user.ts';
 import { disownEndedJobs, hasManyEndedJobs, nobodyAfter } from './disown-jobs.ts';
+import { disownEndedUploads, hasManyEndedUploads } from './disown-uploads.ts';
 import { endAccess, NOTHING_ENDED, publishEndedAccess } from './end-access.ts';
 import { lockWithAdministrator } from './lock-user.ts';
 import { removeUser } from './remove-user.ts';
@@ -43,13 +44,15 @@ export async function removeOtherUser(
 }
 
 /**
- * The removal locks projects and hosts of others. A user with many jobs is disabled first, and the jobs change hands
- * before it. Returns the version of the disabled user.
+ * The removal locks projects and hosts of others. A user with many jobs or uploads is disabled first, and these change
+ * hands before it. Returns the version of the disabled user.
  */
 async function disownBeforehand(api: ApiContext, removal: Removal): Promise<number | undefined> {
   const { req, res, username, nobody } = removal;
   const { db } = api.database;
-  if (!(await hasManyEndedJobs(db, username))) return undefined;
+  const hasMany =
+    (await hasManyEndedJobs(db, username)) || (await hasManyEndedUploads(db, username));
+  if (!hasMany) return undefined;
   const { version, ended } = await db.transaction(async tx => {
     const row = await lockForRemoval(tx, removal);
     checkUserVersion(req, row);
@@ -62,6 +65,7 @@ async function disownBeforehand(api: ApiContext, removal: Removal): Promise<numb
   });
   publishEndedAccess(api, username, ended);
   await disownEndedJobs(db, { username, nobody }, version);
+  await disownEndedUploads(db, { username, nobody }, version);
   return version;
 }
 

@@ -6,13 +6,13 @@ import {
   jobs,
   members,
   projects,
-  uploads,
   users,
 } from '../../shared/database/schema.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
 import { isOpen } from '../../shared/jobs/job-conditions.ts';
 import type { WriteAudit } from './audit.ts';
 import { disownJobs, nobodyAfter } from './disown-jobs.ts';
+import { disownUploads } from './disown-uploads.ts';
 import { type EndedAccess, endAccess } from './end-access.ts';
 
 /**
@@ -39,11 +39,7 @@ export async function removeUser(
   for (const { name } of listed) await audit(tx, 'host.update', name);
   const ended = await endAccess(tx, username, audit);
   const emptied = await leaveProjects(tx, { username, heir, audit });
-  // An upload may have too many parts for one statement: upkeep removes it as an idle one.
-  await tx
-    .update(uploads)
-    .set({ owner: nobody, accessed: sql`to_timestamp(0)` })
-    .where(eq(uploads.owner, username));
+  await disownUploads(tx, { username, nobody });
   const cancelled = await cancelJobs(
     tx,
     or(

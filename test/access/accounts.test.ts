@@ -4,6 +4,7 @@ import { hashSecret } from '../../api/identity/random-secrets.ts';
 import { Client } from '../../servers/api-client.ts';
 import { logIn, sendLogin } from '../harness/browser/browser-login.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { makeModel } from '../harness/clients/uploads.ts';
 import { apiUrls, openStackDatabase } from '../harness/databases/database.ts';
 import { launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -219,5 +220,37 @@ describeStack(missingPrograms('sshd'), 'accounts', form => {
     expect((await remove()).status).toBe(204);
     expect(await owned()).toBe(0);
     expect((await admin.fetch(`/api/users/${username}`)).status).toBe(404);
+  });
+
+  test('so is a user with many uploads', async () => {
+    const { username } = await addUser();
+    const { pid, mid } = await makeModel(admin);
+    const acl = { administrators: [{ user: stack.username }], readers: [{ user: username }] };
+    const change = async (set: object) => {
+      const sent = { method: 'PUT', body: JSON.stringify(set) };
+      expect((await admin.fetch(`/api/projects/${pid}`, sent)).status).toBe(200);
+    };
+    await change({ acl });
+    await database`insert into uploads (uid, owner, model, parser, parameters, aids, input, job)
+      select ${`${username}-`} || n, ${username}, ${mid}, 'csv', '{}', '{a}', true, 'gone'
+      from generate_series(1, 10001) n`;
+    const holder = openStackDatabase(stack);
+    let removed: Promise<Response>;
+    try {
+      await holder`begin`;
+      await holder`select from uploads where uid = ${`${username}-10001`} for update`;
+      removed = admin.fetch(`/api/users/${username}`, { method: 'DELETE' });
+      const waiting = () => database`
+        select from pg_stat_activity
+        where wait_event_type = 'Lock' and query like '%update "uploads" set%'`;
+      await waitFor(async () => (await waiting()).length > 0, { what: 'the last batch' });
+      await change({ name: 'changed' });
+      await holder`commit`;
+    } finally {
+      await holder.end();
+    }
+    expect((await removed).status).toBe(204);
+    const owners = await database`select owner from uploads where model = ${mid} group by 1`;
+    expect(owners).toEqual([{ owner: expect.stringMatching(`^${username} \\(removed `) }]);
   });
 });

@@ -8,8 +8,10 @@ import {
   type JobRow,
   jobs,
   members,
+  models,
   projects,
   sessions,
+  uploads,
   users,
 } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
@@ -115,31 +117,43 @@ test('a user who is removed while a job of theirs ends: neither waits for the ot
   expect(row?.owner).toMatch(new RegExp(`^${username} \\(removed `));
 });
 
-test('a user of many jobs is removed in statements of bounded size', async () => {
-  const { db } = database;
-  const username = newId();
-  const count = 7_000;
-  await db.insert(users).values({ username, passwordHash: '' });
-  await db.execute(sql`insert into jobs (id, kind, queue, owner, payload, state, finished, stdout_bytes)
-    select ${username} || n, 'command', 'remote', ${username}, '{}', 'succeeded', now(), 1
-    from generate_series(1, ${count}::int) n`);
-  await db.execute(sql`create table updates (rows int)`);
-  await db.execute(sql`create function note_update() returns trigger language plpgsql as
-    $$ begin insert into updates select count(*) from changed; return null; end $$`);
-  await db.execute(sql`create trigger note_update after update on jobs
-    referencing new table as changed for each statement execute function note_update()`);
-  try {
-    await db.transaction(tx => removeUser(tx, username, async () => {}));
-    const [largest] = await db.execute<{ rows: number; all: number }>(
-      sql`select max(rows) as rows, sum(rows)::int as all from updates`,
+test.each(['jobs', 'uploads'])(
+  'a user of many %s is removed in statements of bounded size',
+  async table => {
+    const { db } = database;
+    const [username, pid, mid] = [newId(), newId(), newId()];
+    const count = 7_000;
+    await db.insert(users).values({ username, passwordHash: '' });
+    await db.insert(projects).values({ pid, name: 'p' });
+    await db.insert(models).values({ mid, project: pid, type: 't', name: 'm' });
+    await db.execute(
+      table === 'jobs'
+        ? sql`insert into jobs (id, kind, queue, owner, payload, state, finished, stdout_bytes)
+          select ${username} || n, 'command', 'remote', ${username}, '{}', 'succeeded', now(), 1
+          from generate_series(1, ${count}::int) n`
+        : sql`insert into uploads (uid, owner, model, parser, parameters, aids, input)
+          select ${username} || n, ${username}, ${mid}, 'csv', '{}', '{a}', true
+          from generate_series(1, ${count}::int) n`,
     );
-    expect(largest).toEqual({ rows: 5_000, all: count });
-    expect(await db.$count(jobs, eq(jobs.owner, username))).toBe(0);
-  } finally {
-    await db.execute(sql`drop function note_update cascade`);
-    await db.execute(sql`drop table updates`);
-  }
-});
+    await db.execute(sql`create table updates (rows int)`);
+    await db.execute(sql`create function note_update() returns trigger language plpgsql as
+    $$ begin insert into updates select count(*) from changed; return null; end $$`);
+    await db.execute(sql`create trigger note_update after update on ${sql.identifier(table)}
+    referencing new table as changed for each statement execute function note_update()`);
+    try {
+      await db.transaction(tx => removeUser(tx, username, async () => {}));
+      const [largest] = await db.execute<{ rows: number; all: number }>(
+        sql`select max(rows) as rows, sum(rows)::int as all from updates`,
+      );
+      expect(largest).toEqual({ rows: 5_000, all: count });
+      expect(await db.$count(jobs, eq(jobs.owner, username))).toBe(0);
+      expect(await db.$count(uploads, eq(uploads.owner, username))).toBe(0);
+    } finally {
+      await db.execute(sql`drop function note_update cascade`);
+      await db.execute(sql`drop table updates`);
+    }
+  },
+);
 
 test('a job that a worker takes just then is asked to end, not ended under its hands', async () => {
   const { db } = database;
