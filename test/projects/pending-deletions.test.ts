@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { eq, sql } from 'drizzle-orm';
+import { eq, type SQL, sql } from 'drizzle-orm';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
-import type { Database } from '../../shared/database/connect.ts';
+import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import {
   artifacts,
   cacheEntries,
@@ -276,6 +276,86 @@ test('nothing is deleted while a backup copies objects', async () => {
   });
   await sweep();
   expect([await listKeys(), await pending()]).toEqual([[], []]);
+});
+
+test('an object that a backup copies is kept, where it lost its reference when the backup had begun', async () => {
+  const { db } = database;
+  const { project } = await makeProject();
+  const object = `videos/${newId()}/${newId()}`;
+  await put(object);
+  await db.insert(cacheEntries).values({ project, key: 'k', object, type: 't' });
+  const backup = openDatabase(given.url, { max: 1 });
+  let hasBegun = false;
+  // The backup begins right after the sweep has asked for the first time whether it may delete.
+  const slow = new Proxy(db, {
+    get(target, name) {
+      if (name !== 'execute') return Reflect.get(target, name);
+      return async (statement: SQL) => {
+        const answer = await db.execute(statement);
+        if (hasBegun) return answer;
+        hasBegun = true;
+        await backup.db.execute(sql`select pg_advisory_lock(${ADVISORY_LOCKS.deletions})`);
+        // It has read the reference, which is dropped now.
+        await db.delete(cacheEntries).where(eq(cacheEntries.object, object));
+        await scheduleDeletion(db, [object]);
+        return answer;
+      };
+    },
+  });
+  try {
+    await new DeletionSweep({ ...context(), database: { ...database, db: slow } }).run();
+    expect([await listKeys(), await pending()]).toEqual([[object], [object]]);
+  } finally {
+    await backup.close();
+  }
+  await sweep();
+  expect([await listKeys(), await pending()]).toEqual([[], []]);
+});
+
+test('two workers do not remove the same objects', async () => {
+  const keys = Array.from({ length: 600 }, () => `uploads/${newId()}/${newId()}`);
+  await put(...keys);
+  await scheduleDeletion(database.db, keys);
+  const removed: string[] = [];
+  const counting = withOther({
+    async remove(key) {
+      removed.push(key);
+      await store.remove(key);
+    },
+  });
+  await Promise.all([sweep(counting), sweep(counting)]);
+  expect([removed.length, new Set(removed).size]).toEqual([600, 600]);
+});
+
+test('a sweep reads what it removes, however much is pending', async () => {
+  const { db } = database;
+  const MANY = 50_000;
+  const readRows = async () => {
+    await db.execute(sql`select pg_stat_force_next_flush()`);
+    await db.execute(sql`select pg_stat_clear_snapshot()`);
+    const [row] = await db.execute<{ n: number }>(sql`
+      select (seq_tup_read + (select sum(idx_tup_read) from pg_stat_user_indexes
+        where relname = 'pending_deletions'))::int as n
+      from pg_stat_user_tables where relname = 'pending_deletions'`);
+    return row?.n ?? 0;
+  };
+  await db.execute(sql`insert into pending_deletions (object, due)
+    select 'uploads/' || n || '/a', now() - n * interval '1 ms' from generate_series(1, ${MANY}::int) n`);
+  const stop = new AbortController();
+  const stopped = withOther({ remove: async () => stop.abort() });
+  const one = openDatabase(given.url, { max: 1 });
+  try {
+    const before = await readRows();
+    await new DeletionSweep({
+      ...{ log, objects: stopped, stopping: stop.signal },
+      database: one,
+    }).run();
+    await one.close();
+    expect((await readRows()) - before).toBeLessThan(5_000);
+    expect(await db.$count(pendingDeletions)).toBe(MANY - 500);
+  } finally {
+    await one.close();
+  }
 });
 
 test('marks objects without a reference or an open job, and deletes them an hour later', async () => {

@@ -9,6 +9,8 @@ const BATCH = 500;
 const CONCURRENCY = 8;
 /** Bounds one run: rows that another transaction has locked stay and are selected again. */
 const BATCHES = 10;
+/** Other workers leave a batch alone for so long; after a worker's death its batch is due again. */
+const CLAIMED = sql`interval '5 minutes'`;
 /** An object that cannot be removed is due again after so long: it must not be selected before all others each time. */
 const POSTPONED = sql`interval '1 hour'`;
 const WARN_AGAIN_MS = 3_600_000;
@@ -46,13 +48,12 @@ export class DeletionSweep {
   async #deleteBatch(): Promise<number> {
     const { db } = this.#context.database;
     if (await areDeletionsHeld(db)) return 0;
-    const pending = await db
-      .select({ object: pendingDeletions.object, due: sql<string>`${pendingDeletions.due}::text` })
-      .from(pendingDeletions)
-      .where(sql`${pendingDeletions.due} <= now()`)
-      .orderBy(pendingDeletions.due)
-      .limit(BATCH);
-    if (pending.length === 0) return 0;
+    const pending = await this.#claimBatch();
+    // A backup that begins after this reads its rows when these objects had already lost their references.
+    if (await areDeletionsHeld(db)) {
+      await this.#postpone(pending, sql`interval '0'`);
+      return 0;
+    }
     const keys = pending.map(row => row.object);
     const referenced = await findReferenced(db, keys);
     const done = new Set(referenced);
@@ -66,12 +67,32 @@ export class DeletionSweep {
       pending.filter(row => done.has(row.object)),
       which => sql`delete from ${pendingDeletions} where ${which}`,
     );
-    await this.#change(
-      pending.filter(row => failed.has(row.object)),
-      which => sql`update ${pendingDeletions} set due = now() + ${POSTPONED} where ${which}`,
-    );
+    const isFailed = (row: Row) => failed.has(row.object);
+    await this.#postpone(pending.filter(isFailed), POSTPONED);
+    const isUntried = (row: Row) => !done.has(row.object) && !isFailed(row);
+    await this.#postpone(pending.filter(isUntried), sql`interval '0'`);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
     return pending.length;
+  }
+
+  /** Rows that are due, which no other worker has. */
+  #claimBatch(): Promise<Row[]> {
+    const { db } = this.#context.database;
+    const due = db
+      .select({ object: pendingDeletions.object })
+      .from(pendingDeletions)
+      .where(sql`${pendingDeletions.due} <= now()`)
+      .orderBy(pendingDeletions.due)
+      .limit(BATCH)
+      .for('update', { skipLocked: true });
+    return db
+      .update(pendingDeletions)
+      .set({ due: sql`now() + ${CLAIMED}` })
+      .where(sql`${pendingDeletions.object} = any(array(${due}))`)
+      .returning({
+        object: pendingDeletions.object,
+        due: sql<string>`${pendingDeletions.due}::text`,
+      });
   }
 
   /** Returns false where the store works and does not remove this object. Throws where it is away. */
@@ -88,6 +109,14 @@ export class DeletionSweep {
       log.warn({ err: error, object }, 'an object cannot be removed: it is tried again each hour');
       return false;
     }
+  }
+
+  #postpone(rows: Row[], by: SQL): Promise<void> {
+    const due = sql`now() + ${by}`;
+    return this.#change(
+      rows,
+      which => sql`update ${pendingDeletions} set due = ${due} where ${which}`,
+    );
   }
 
   /**

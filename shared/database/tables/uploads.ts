@@ -114,9 +114,13 @@ export const views = pgTable(
 );
 
 /** Objects that lost a reference. After `due` upkeep deletes those that no row refers to. */
-export const pendingDeletions = pgTable('pending_deletions', {
-  object: text().primaryKey(),
-  due: time().notNull().defaultNow(),
-});
+export const pendingDeletions = pgTable(
+  'pending_deletions',
+  {
+    object: text().primaryKey(),
+    due: time().notNull().defaultNow(),
+  },
+  table => [index('pending_deletions_due').on(table.due, table.object).concurrently()],
+);
 
 export type UploadRow = typeof uploads.$inferSelect;

@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "pending_deletions_due" ON "pending_deletions" USING btree ("due","object");
