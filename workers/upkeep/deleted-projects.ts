@@ -1,6 +1,17 @@
-import { and, eq, inArray, isNotNull, isNull, notExists, type SQL, sql } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  eq,
+  gt,
+  inArray,
+  isNotNull,
+  isNull,
+  notExists,
+  type SQL,
+  sql,
+} from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { Tx } from '../../shared/database/connect.ts';
+import type { Db, Tx } from '../../shared/database/connect.ts';
 import {
   artifacts,
   bookmarks,
@@ -13,6 +24,7 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { cancelJobsOf, publishCancelled } from '../../shared/jobs/cancel.ts';
+import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -49,20 +61,31 @@ export async function purgeDeletedProjects(context: Context): Promise<void> {
 
 async function purgeProject(context: Context, pid: string, mayContinue: () => boolean) {
   const { db } = context.database;
+  const removeAll = async <T>(batches: Batch<T>[], what: T) => {
+    for (const removeSome of batches)
+      while (mayContinue() && (await db.transaction(tx => removeSome(tx, what))) === BATCH);
+  };
   await cancelStarted(context, eq(jobs.project, pid));
-  await cancelStarted(context, sql`${jobs.model} = any(array(${modelsOf(db, pid)}))`);
-  for (const removeSome of BATCHES)
-    while (mayContinue() && (await db.transaction(tx => removeSome(tx, pid))) > 0);
+  // A join with all models of a large project would read what belongs to others, too.
+  let mids = await nextModels(db, pid, '');
+  while (mids.length > 0 && mayContinue()) {
+    await cancelStarted(context, sql`${jobs.model} = ${anyOf(mids)}`);
+    await removeAll(OF_MODELS, mids);
+    mids = await nextModels(db, pid, mids.at(-1) ?? '');
+  }
+  await removeAll(OF_PROJECT, pid);
   await db.transaction(tx => removeProject(tx, pid));
 }
 
-const modelsOf = (tx: Tx, pid: string) =>
-  tx.select({ mid: models.mid }).from(models).where(eq(models.project, pid));
-const uploadsOf = (tx: Tx, pid: string) =>
-  tx
-    .select({ uid: uploads.uid })
-    .from(uploads)
-    .where(inArray(uploads.model, modelsOf(tx, pid)));
+async function nextModels(db: Db, pid: string, after: string): Promise<string[]> {
+  const rows = await db
+    .select({ mid: models.mid })
+    .from(models)
+    .where(and(eq(models.project, pid), gt(models.mid, after)))
+    .orderBy(asc(models.mid))
+    .limit(BATCH);
+  return rows.map(row => row.mid);
+}
 
 /** Cancels jobs that were started during the deletion, which cancelled the others itself. */
 async function cancelStarted(context: Context, which: SQL): Promise<void> {
@@ -71,10 +94,13 @@ async function cancelStarted(context: Context, which: SQL): Promise<void> {
   publishCancelled(context, cancelled);
 }
 
-/** One batch of each table, in the order of their dependence; each returns the number of rows. */
-const BATCHES: ((tx: Tx, pid: string) => Promise<number>)[] = [
-  async (tx, pid) => {
-    const ofModels = inArray(artifacts.model, modelsOf(tx, pid));
+/** Removes a batch, and returns how many rows: fewer than BATCH where no more are left that nobody has locked. */
+type Batch<T> = (tx: Tx, what: T) => Promise<number>;
+
+/** Of models, in the order of their dependence. */
+const OF_MODELS: Batch<string[]>[] = [
+  async (tx, mids) => {
+    const ofModels = sql`${artifacts.model} = ${anyOf(mids)}`;
     const removed = await removeRows(tx, artifacts, ofModels, artifacts.object);
     const objects = removed.filter(object => object !== null);
     const itsViews = await tx
@@ -84,17 +110,29 @@ const BATCHES: ((tx: Tx, pid: string) => Promise<number>)[] = [
     await scheduleDeletion(tx, [...objects, ...itsViews.map(row => row.object)]);
     return removed.length;
   },
-  async (tx, pid) => {
-    const ofUploads = inArray(parts.upload, uploadsOf(tx, pid));
-    const objects = await removeRows(tx, parts, ofUploads, parts.object);
+  async (tx, mids) => {
+    const some = await tx
+      .select({ uid: uploads.uid })
+      .from(uploads)
+      .where(sql`${uploads.model} = ${anyOf(mids)}`)
+      .limit(BATCH);
+    const uids = anyOf(some.map(row => row.uid));
+    const objects = await removeRows(tx, parts, sql`${parts.upload} = ${uids}`, parts.object);
     await scheduleDeletion(tx, objects);
-    return objects.length;
-  },
-  async (tx, pid) => {
+    if (objects.length === BATCH) return BATCH;
     const itsParts = tx.select().from(parts).where(eq(parts.upload, uploads.uid));
-    const isEmpty = and(inArray(uploads.model, modelsOf(tx, pid)), notExists(itsParts));
+    const isEmpty = and(sql`${uploads.uid} = ${uids}`, notExists(itsParts));
     return (await removeRows(tx, uploads, isEmpty)).length;
   },
+  async (tx, mids) => {
+    const itsArtifacts = tx.select().from(artifacts).where(eq(artifacts.model, models.mid));
+    const itsUploads = tx.select().from(uploads).where(eq(uploads.model, models.mid));
+    const isEmpty = and(notExists(itsArtifacts), notExists(itsUploads));
+    return (await removeRows(tx, models, and(sql`${models.mid} = ${anyOf(mids)}`, isEmpty))).length;
+  },
+];
+
+const OF_PROJECT: Batch<string>[] = [
   async (tx, pid) => {
     const ofProject = eq(cacheEntries.project, pid);
     const objects = await removeRows(tx, cacheEntries, ofProject, cacheEntries.object);
@@ -102,12 +140,6 @@ const BATCHES: ((tx: Tx, pid: string) => Promise<number>)[] = [
     return objects.length;
   },
   async (tx, pid) => (await removeRows(tx, bookmarks, eq(bookmarks.project, pid))).length,
-  async (tx, pid) => {
-    const itsArtifacts = tx.select().from(artifacts).where(eq(artifacts.model, models.mid));
-    const itsUploads = tx.select().from(uploads).where(eq(uploads.model, models.mid));
-    const isEmpty = and(notExists(itsArtifacts), notExists(itsUploads));
-    return (await removeRows(tx, models, and(eq(models.project, pid), isEmpty))).length;
-  },
 ];
 
 /** Removes a batch of rows, skipping those that another transaction has locked; returns their objects. */
