@@ -20,6 +20,7 @@ const SETTINGS = `
   set statement_timeout = 0;
   set lock_timeout = '${LOCK_TIMEOUT}';
   set idle_in_transaction_session_timeout = '10s';
+  set default_transaction_isolation = 'read committed';
   set tcp_keepalives_idle = 10;
   set tcp_keepalives_interval = 5;
   set tcp_keepalives_count = 3;`;

@@ -31,7 +31,8 @@ export class QueuePool {
       keepAlive: true,
       application_name: `${process.title}-queue`,
       // Entries lost in a crash of the database are added again: commits need not wait for the disk.
-      options: '-c synchronous_commit=off -c search_path=bullmq',
+      options:
+        '-c synchronous_commit=off -c search_path=bullmq -c default_transaction_isolation=read\\ committed',
     });
     this.#pool.on('error', () => {});
   }

@@ -2,7 +2,7 @@ import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import { beforeAll, expect, test } from 'vitest';
 import { removeUser } from '../../api/identity/remove-user.ts';
 import { JobWatch } from '../../api/jobs/streaming/job-watch.ts';
-import type { Database, Tx } from '../../shared/database/connect.ts';
+import { type Database, openDatabase, type Tx } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import {
   type JobRow,
@@ -115,6 +115,26 @@ test('a user who is removed while a job of theirs ends: neither waits for the ot
   const row = await read(claim);
   expect([row?.state, row?.cancelRequested]).toEqual(['succeeded', null]);
   expect(row?.owner).toMatch(new RegExp(`^${username} \\(removed `));
+});
+
+test('a job that is cancelled while it commits its result ends as cancelled, whatever isolation the database prefers', async () => {
+  const claim = await makeHeld();
+  const set = (level: string) =>
+    database.db.execute(sql`do $$ begin
+      execute format('alter database %I set default_transaction_isolation = ${sql.raw(level)}', current_database());
+    end $$`);
+  await set("''repeatable read''");
+  const other = openDatabase(given.url);
+  try {
+    const ending = finishJob(other.db, claim, { state: 'succeeded' }, async tx => {
+      await tx.select().from(projects);
+      expect(await cancelJobs(database.db, eq(jobs.id, claim.id))).toEqual([claim.id]);
+    });
+    await expect(ending).rejects.toMatchObject({ code: 'cancelled' });
+  } finally {
+    await set('default');
+    await other.close();
+  }
 });
 
 test.each(['jobs', 'uploads'])(

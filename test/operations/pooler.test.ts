@@ -22,7 +22,7 @@ const NEEDED = missingPrograms('pgbouncer', 'sshd');
 /** What an operator may have added: then PgBouncer refuses nothing, and keeps nothing. */
 const IGNORING = {
   ignore_startup_parameters:
-    'statement_timeout,idle_in_transaction_session_timeout,enable_seqscan,extra_float_digits',
+    'statement_timeout,idle_in_transaction_session_timeout,default_transaction_isolation,enable_seqscan,extra_float_digits',
 };
 
 const MISSING =
