@@ -25,6 +25,9 @@ const BURST = 4;
  */
 const SLOW_MS = 50;
 const WHILE_SLOW_MS = 5_000;
+/** What could not be sent is sent again after so long; a process keeps at most so many, without a database. */
+const AGAIN_MS = 1_000;
+const MOST_KEPT = 10_000;
 /** PostgreSQL's payload limit is 8,000 bytes. */
 const MAX_PAYLOAD = 7_000;
 
@@ -53,6 +56,9 @@ export class Notifications {
   /** withCommit() lets nobody notify: performance.now(). */
   #slowUntil = 0;
   #isListening = false;
+  #isClosed = false;
+  /** The last try to send some. */
+  #hasFailed = false;
 
   constructor(database: Database, log: Logger) {
     this.#database = database;
@@ -122,6 +128,7 @@ export class Notifications {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#flush();
   }
 
@@ -144,6 +151,7 @@ export class Notifications {
     this.#due = Number.POSITIVE_INFINITY;
     if (this.#pending.size === 0) return;
     const payloads: Record<string, string> = {};
+    const taken: string[] = [];
     let length = 0;
     for (const entry of this.#pending) {
       length += entry.length + 1;
@@ -152,18 +160,33 @@ export class Notifications {
       const channel = channelOf(topic);
       payloads[channel] = `${payloads[channel] ?? ''},${entry.slice(topic.length + 1)}`;
       this.#pending.delete(entry);
+      taken.push(entry);
     }
     this.#sentUntil = Math.max(this.#sentUntil, performance.now()) + WINDOW_MS;
-    if (this.#pending.size > 0) this.#flushWithin(WINDOW_MS);
+    if (this.#pending.size > 0) this.#flushWithin(this.#hasFailed ? AGAIN_MS : WINDOW_MS);
     try {
       // Commits that notify wait for each other; here they do not also wait for the disk. A crash ends the listeners,
       // too.
       await this.#database.sql`
         select pg_notify(key, value), set_config('synchronous_commit', 'off', true)
         from json_each_text(${JSON.stringify(payloads)}::text::json)`;
+      this.#hasFailed = false;
+      if (this.#pending.size > 0) this.#flushWithin(WINDOW_MS);
     } catch (error) {
-      this.#log.debug({ err: error }, 'a notification was lost');
+      this.#hasFailed = true;
+      this.#log.debug({ err: error }, 'a notification was not sent');
+      this.#keep(taken);
     }
+  }
+
+  /** A connection that was just replaced loses no notification: of a user's rights all processes are to know at once. */
+  #keep(entries: string[]): void {
+    for (const entry of entries) this.#pending.add(entry);
+    for (const oldest of this.#pending) {
+      if (this.#pending.size <= MOST_KEPT) break;
+      this.#pending.delete(oldest);
+    }
+    if (!this.#isClosed) this.#flushWithin(AGAIN_MS);
   }
 
   #tell(topic: string, id: string): void {

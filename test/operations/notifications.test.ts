@@ -152,3 +152,34 @@ test('a silent connection is noticed, and what was listened to is heard again', 
   await tell('after');
   expect(missed).toBe(1);
 });
+
+test('what could not be sent is sent later, as much as a process keeps', async () => {
+  const told: string[] = [];
+  await join(given.url, notifications => {
+    notifications.on('user', id => told.push(id));
+  });
+  const { database } = await join(given.url, () => {});
+  let isBroken = true;
+  let refused = 0;
+  const sql = new Proxy(database.sql, {
+    apply(target, self, args) {
+      if (!isBroken) return Reflect.apply(target, self, args);
+      refused++;
+      return Promise.reject(new Error('write CONNECTION_CLOSED'));
+    },
+  });
+  const sender = new Notifications({ ...database, sql }, log);
+  ends.push(() => sender.close());
+  sender.publish('user', 'mallory');
+  await waitFor(() => refused > 0, { what: 'the first try' });
+  isBroken = false;
+  await waitFor(() => told.includes('mallory'), { what: 'the second try', timeoutMs: 5_000 });
+  isBroken = true;
+  refused = 0;
+  for (let n = 0; n < 30_000; n++) sender.publish('user', `user${n}`);
+  await waitFor(() => refused > 0, { what: 'a try that fails' });
+  isBroken = false;
+  sender.publish('user', 'last');
+  await waitFor(() => told.includes('last'), { what: 'the last one', timeoutMs: 20_000 });
+  expect(told.length).toBeLessThan(11_000);
+});
