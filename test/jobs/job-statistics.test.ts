@@ -189,3 +189,17 @@ test('a month of many jobs is counted, 30 days are kept', async () => {
   )) as unknown as [{ days: number }];
   expect(days).toBe(29);
 });
+
+test('after the clock was ahead, what ends is counted again', async () => {
+  const { db } = database;
+  await store('command', 'succeeded', { finished: minute - 10 * MINUTE, wait: 1, duration: 1 });
+  await db.execute(sql`insert into job_statistics_progress (ended_until, sampled)
+    values (date_trunc('minute', now()) + interval '1 year', now() + interval '1 year')`);
+  await count();
+  await count();
+  const [row] = await db.execute(sql`
+    select ended_until > now() - interval '5 minutes' and ended_until < now() and sampled <= now() as "isBack",
+      (select sum(succeeded)::int from job_statistics) as succeeded
+    from job_statistics_progress`);
+  expect(row).toEqual({ isBack: true, succeeded: 1 });
+});

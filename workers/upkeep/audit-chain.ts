@@ -1,4 +1,4 @@
-import { asc, eq, gte, lte, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, gte, lte, sql } from 'drizzle-orm';
 import { auditHash, toAuditEntry } from '../../shared/audit/audit.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { auditChain, auditEntries, auditPending } from '../../shared/database/schema.ts';
@@ -73,17 +73,34 @@ async function removeBatch(tx: Tx, days: number): Promise<number> {
     .where(gte(auditEntries.seq, chain.beforeSeq))
     .orderBy(asc(auditEntries.seq))
     .limit(BATCH);
-  const [clock] = await tx.execute<{ due: string }>(
-    sql`select now() - make_interval(days => ${days}) as due`,
-  );
-  const due = new Date(clock?.due ?? 0);
-  // Up to the first that is kept: neighbours may be out of order by as long as a transaction lasts.
-  const kept = first.findIndex(entry => entry.time >= due);
-  const last = first[(kept < 0 ? first.length : kept) - 1];
+  const last = first[(await countOld(tx, first, days)) - 1];
   if (!last) return 0;
   await tx.delete(auditEntries).where(lte(auditEntries.seq, last.seq));
   await tx.update(auditChain).set({ beforeSeq: last.seq, beforeHash: last.hash });
-  return kept < 0 ? first.length : kept;
+  return first.indexOf(last) + 1;
+}
+
+/**
+ * How many go: those up to the first that is kept, as neighbours may be out of order by as long as a transaction lasts. One
+ * from a time when the clock was ahead is as old as the next that is not.
+ */
+async function countOld(tx: Tx, entries: { seq: number; time: Date }[], days: number) {
+  const [clock] = await tx.execute<{ now: string; due: string }>(
+    sql`select now(), now() - make_interval(days => ${days}) as due`,
+  );
+  const [now, due] = [new Date(clock?.now ?? 0), new Date(clock?.due ?? 0)];
+  const isAhead = ({ time }: { time: Date }) => time > now;
+  const kept = entries.findIndex(entry => entry.time >= due && !isAhead(entry));
+  const until = kept < 0 ? entries.length : kept;
+  const old = entries.slice(0, until).findLastIndex(entry => !isAhead(entry)) + 1;
+  if (old > 0 || until < BATCH) return old;
+  const [next] = await tx
+    .select({ time: auditEntries.time })
+    .from(auditEntries)
+    .where(and(gt(auditEntries.seq, entries.at(-1)?.seq ?? 0), sql`${auditEntries.time} <= now()`))
+    .orderBy(asc(auditEntries.seq))
+    .limit(1);
+  return next && next.time < due ? until : 0;
 }
 
 /** The chain's row, unless another process has it. */

@@ -33,11 +33,17 @@ export async function countJobs(
 
 /** Whether there is more to be counted. */
 async function countSome(tx: Tx, mostEnds: number): Promise<boolean> {
+  const settled = minuteOf(sql`now() - ${SETTLED}`);
+  // Where the clock was ahead, the last hours are counted again, which changes no count.
   const [progress] = await tx.execute<{ from: string; until: string; mustLook: boolean }>(sql`
+    with progress as (
+      select case when ended_until > now() then ${settled} - ${SPAN} else ended_until end as ended_until, sampled
+      from job_statistics_progress for update skip locked
+    )
     select ended_until::text as "from",
-      greatest(ended_until, least(ended_until + ${SPAN}, ${minuteOf(sql`now() - ${SETTLED}`)}))::text as until,
-      (sampled is null or sampled < ${minuteOf(sql`now()`)}) as "mustLook"
-    from job_statistics_progress for update skip locked`);
+      greatest(ended_until, least(ended_until + ${SPAN}, ${settled}))::text as until,
+      (sampled is null or sampled > now() or sampled < ${minuteOf(sql`now()`)}) as "mustLook"
+    from progress`);
   if (!progress) return false;
   const { from, mustLook } = progress;
   if (mustLook) await lookAtDepth(tx);
