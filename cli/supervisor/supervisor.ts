@@ -4,7 +4,8 @@ import { listenForForcedShutdown } from './forced-shutdown.ts';
 import { startReaper } from './reaper.ts';
 import { type ProcessSpec, SupervisedProcess } from './supervised-process.ts';
 
-const GRACE_MS = 30_000;
+/** Longer than a worker takes: workers/main.ts gives its jobs 28 s, and closing takes up to 3. */
+const GRACE_MS = 35_000;
 
 interface SuperviseOptions {
   /** All start at once; they stop group by group, in this order. */
@@ -14,7 +15,7 @@ interface SuperviseOptions {
   signal: AbortSignal;
   /** Kills what has not stopped. Default: aborted by a second SIGINT or SIGTERM. */
   forceShutdown?: AbortSignal;
-  /** The time in which a group must stop, in ms (30 s). */
+  /** The time in which a group must stop, in ms (35 s). */
   graceMs?: number;
   /** Called whenever a process is ready. */
   onReady?(name: string, pid: number | undefined): void;
