@@ -71,7 +71,7 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
     expect(await print(['user', 'list'])).not.toMatch(/^owner /m);
   });
 
-  test('hosts are added with their keys, scanned and removed', async () => {
+  test('hosts are added with their keys, trusted anew and removed', async () => {
     const mine = stack.password;
     const place = ['--address', '127.0.0.1', '--port', String(sshd.port), '--private'];
     const added = await print(
@@ -80,7 +80,7 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
     );
     expect(added).toMatch(/^other is 127\.0\.0\.1:\d+, with these keys; .*\n {2}SHA256:/);
     expect(await print(['host', 'list'])).toMatch(/^other +127\.0\.0\.1:\d+ +SHA256:/m);
-    expect(await print(['host', 'scan', 'other', '--password-stdin'], mine)).toContain('SHA256:');
+    expect(await print(['host', 'trust', 'other', '--password-stdin'], mine)).toContain('SHA256:');
     const removing = ['host', 'remove', 'other', '--password-stdin'];
     expect(await printJson(removing, mine)).toEqual([{ name: 'other', removed: true }]);
     expect(await print(['host', 'list'])).not.toContain('other');

@@ -56,8 +56,8 @@ export async function addHost(name: string, options: NewHostOptions): Promise<vo
   await tellHost(await unwrap(api.POST('/api/hosts', { body })), json);
 }
 
-/** `windlass host scan`: pins the keys that the host shows now; its sessions end if they are others. */
-export async function scanHost(
+/** `windlass host trust`: pins the keys that the host shows now; its sessions end if they are others. */
+export async function trustShownKeys(
   name: string,
   options: PasswordOptions & { json?: boolean },
 ): Promise<void> {

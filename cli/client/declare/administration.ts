@@ -114,13 +114,13 @@ function addHosts(hosts: Command): void {
   );
   withExample(
     hosts
-      .command('scan')
-      .description('pin the keys that a host shows now, instead of those before')
+      .command('trust')
+      .description('pin the keys that a host shows now; its sessions end if these are others')
       .argument('<name>')
       .addOption(passwordStdin())
       .addOption(json())
-      .action(async (name, options) => (await load()).scanHost(name, options)),
-    'windlass host scan lab',
+      .action(async (name, options) => (await load()).trustShownKeys(name, options)),
+    'windlass host trust lab',
   );
   withExample(
     hosts
