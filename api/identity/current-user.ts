@@ -4,7 +4,7 @@ import type { User } from './password-verifier.ts';
 
 /** The user of an authenticated request. */
 export function currentUser(res: Response): User {
-  const user: User | undefined = res.locals.user;
+  const { user } = res.locals;
   if (!user) throw new WindlassError('unauthorized');
   return user;
 }

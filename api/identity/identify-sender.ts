@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import { forbidden, WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
+import { setSender } from '../http/locals.ts';
 import { isForeignPage } from '../middleware/allow-origins.ts';
 import { isWrite, refuseCrossSite, requireSameOrigin } from '../middleware/same-origin.ts';
 import { addressOf, linkOf } from '../middleware/take-link.ts';
@@ -62,7 +63,9 @@ export async function identifyAfterWait(
   req: Request,
   res: Response,
 ): Promise<void> {
-  if (performance.now() - res.locals.identifiedAt >= BRIEF_MS) await identifyAgain(api, req, res);
+  const { identifiedAt } = res.locals;
+  const isLong = identifiedAt !== undefined && performance.now() - identifiedAt >= BRIEF_MS;
+  if (isLong) await identifyAgain(api, req, res);
 }
 
 /** Identifies the user again: see identifyLateSender(). */
@@ -104,7 +107,7 @@ async function useLink(
 ): Promise<void> {
   const found = await findLink(db, config, link, addressOf(req));
   if (!found) throw badLink();
-  Object.assign(res.locals, { ...found, by: 'link' });
+  setSender(res, { ...found, by: 'link' });
   if (req.query.cache !== undefined) throw linkReads();
 }
 
@@ -123,7 +126,7 @@ async function useAuthorization(
     api.credentialCache.set(key, identity, generation);
   }
   if (identity.by === 'password') refuseCrossSite(req, api.config);
-  Object.assign(res.locals, identity);
+  setSender(res, identity);
   if (isWrite(req) && !makesLink(req)) refuseReadToken(res);
 }
 
@@ -175,7 +178,7 @@ async function useCookie(
   const { secret } = login;
   requireSameOrigin(req, config);
   const { user, expires: loginEnds, isFinal } = login;
-  Object.assign(res.locals, {
+  setSender(res, {
     user,
     by: 'cookie',
     loginSecret: secret,

@@ -30,7 +30,7 @@ export function limitBodyTime(limits: Limits): RequestHandler {
 
 /** Leaves the pace of a body to its route, such as that of a part of 5 GiB. */
 export function disableBodyTimeouts(res: Response): void {
-  (res.locals.unwatchBody as (() => void) | undefined)?.();
+  res.locals.unwatchBody?.();
 }
 
 /**
@@ -114,7 +114,7 @@ function lingerAfterAnswer(
 /** A body that is too slow, comes in tiny pieces, or exceeds its limit without a Content-Length, may never end. */
 const isEndless = (req: Request, { statusCode, locals }: Response) =>
   statusCode === 408 ||
-  locals.isBodyRefused === true ||
+  locals.isBodyRefused ||
   (statusCode === 413 && req.headers['transfer-encoding'] !== undefined);
 
 export function bodyTooSlow(windowMs: number): WindlassError {

@@ -15,7 +15,7 @@ export function logRequests({ log, metrics }: Context): RequestHandler {
       const ms = performance.now() - began;
       const isFailed = res.statusCode >= 500;
       // /readyz answers 503 without one.
-      const problem: WindlassError | undefined = isFailed ? res.locals.problem : undefined;
+      const problem = isFailed ? res.locals.problem : undefined;
       metrics.recordRequest(req, { status: res.statusCode, code: faultOf(problem) }, ms / 1_000);
       if (res.locals.logged) return;
       const line = {

@@ -18,7 +18,7 @@ export function takeLink(): RequestHandler {
 
 function take(req: Request, res: Response, at: number): void {
   const pairs = req.url.slice(at + 1).split('&');
-  const links = pairs.map(pair => parse(pair)[NAME]);
+  const links = pairs.map(pair => parse(pair)[NAME]?.toString());
   const found = links.filter(value => value !== undefined);
   if (found.length === 0) return;
   // Two are none: an empty one opens nothing.
