@@ -5,6 +5,7 @@ import { timestampOf } from '../../shared/database/timestamp.ts';
 import { conflict } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { WriteAudit } from './audit.ts';
+import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import { lockUnchangedUser } from './lock-user.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret, isSecret, newSecret } from './random-secrets.ts';
@@ -71,9 +72,7 @@ export async function findToken(
     return undefined;
   const [found] = await db
     .select({
-      username: users.username,
-      administrator: users.administrator,
-      version: users.version,
+      ...IDENTITY_COLUMNS,
       scope: tokens.scope,
       id: tokens.id,
       expires: tokens.expires,

@@ -7,6 +7,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { isUnexpired, type Scope } from './api-tokens.ts';
 import type { WriteAudit } from './audit.ts';
+import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import { decodeLink, encodeLink, type LinkedAddress } from './link-text.ts';
 import type { User } from './password-verifier.ts';
 
@@ -63,9 +64,7 @@ export async function findLink(
   if (ends.getTime() <= Date.now()) return undefined;
   const [row] = await db
     .select({
-      username: users.username,
-      administrator: users.administrator,
-      version: users.version,
+      ...IDENTITY_COLUMNS,
       created: users.created,
       scope: tokens.scope,
     })

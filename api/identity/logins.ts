@@ -2,6 +2,7 @@ import { and, desc, eq, gt, inArray, type SQL, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { logins, users } from '../../shared/database/schema.ts';
 import type { WriteAudit } from './audit.ts';
+import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret, newSecret } from './random-secrets.ts';
 
@@ -78,9 +79,7 @@ export async function findLogins(db: Db, secrets: string[], timeout: number): Pr
   const found = await db
     .select({
       token: logins.token,
-      username: users.username,
-      administrator: users.administrator,
-      version: users.version,
+      ...IDENTITY_COLUMNS,
       expires: logins.expires,
       isFinal: sql<boolean>`${users.issuer} is not null`,
       due: sql<boolean>`${users.issuer} is null and ${logins.expires} < ${extended(timeout)} - make_interval(secs => ${slack})`,

@@ -3,6 +3,7 @@ import type { Response } from 'express';
 import type { Db } from '../../shared/database/connect.ts';
 import { logins, tokens, users } from '../../shared/database/schema.ts';
 import { currentUser } from './current-user.ts';
+import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import type { User } from './password-verifier.ts';
 import { hashSecret } from './random-secrets.ts';
 
@@ -20,7 +21,7 @@ export async function findUserOfSpent(db: Db, res: Response): Promise<User | und
     if (token !== undefined) {
       const isToken = and(eq(tokens.id, token), eq(tokens.username, username));
       const isUser = by === 'link' ? isUnchanged : isEnabled;
-      return db.select(USER).from(tokens).innerJoin(users, isUser).where(isToken);
+      return db.select(IDENTITY_COLUMNS).from(tokens).innerJoin(users, isUser).where(isToken);
     }
     if (by === 'cookie' && loginSecret !== undefined) {
       const isLogin = and(
@@ -28,17 +29,11 @@ export async function findUserOfSpent(db: Db, res: Response): Promise<User | und
         eq(logins.username, username),
         eq(logins.userVersion, users.version),
       );
-      return db.select(USER).from(logins).innerJoin(users, isEnabled).where(isLogin);
+      return db.select(IDENTITY_COLUMNS).from(logins).innerJoin(users, isEnabled).where(isLogin);
     }
-    return db.select(USER).from(users).where(isUnchanged);
+    return db.select(IDENTITY_COLUMNS).from(users).where(isUnchanged);
   };
   const [user] = await find();
   // A link, and an access token, may have fewer rights than their user.
   return user && { ...user, administrator: user.administrator && administrator };
 }
-
-const USER = {
-  username: users.username,
-  administrator: users.administrator,
-  version: users.version,
-};
