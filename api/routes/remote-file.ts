@@ -10,7 +10,7 @@ import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
-import { isRepeat } from '../jobs/requests/is-repeat.ts';
+import { repeatsEarlierRequest } from '../jobs/requests/repeats-earlier-request.ts';
 import { requireWorker } from '../jobs/requests/require-worker.ts';
 import {
   SESSION_JOB_ERRORS,
@@ -174,7 +174,7 @@ export default routes('raw-body', (router, api) => {
       await requireWorker(api, 'write-file');
       return {};
     } catch (refusal) {
-      if (await isRepeat(api, req, res)) return { refusal };
+      if (await repeatsEarlierRequest(api, req, res)) return { refusal };
       throw refusal;
     }
   }

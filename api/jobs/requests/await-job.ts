@@ -22,7 +22,7 @@ export async function awaitJob(
   let ended = await untilEnded(api, res, job);
   // Where the client of the request that started it disconnected, this one waits, and begins anew; perhaps by joining the
   // job of another repeat.
-  while (job.isJoined && ended?.state === 'cancelled') {
+  while (job.isRepeat && ended?.state === 'cancelled') {
     // Nothing is begun for a sender of whom nobody can tell.
     await identifyAfterWait(api, res.req, res);
     const next = await start();
@@ -62,7 +62,7 @@ export async function whileClientWaits<T>(
   try {
     return await work(signal);
   } catch (error) {
-    if (!job.isJoined)
+    if (!job.isRepeat)
       publishCancelled(api, await cancelJob(api.database.db, job.id, { byUser: false }));
     if (isDisconnected()) return undefined;
     throw signal.aborted && !res.headersSent ? serviceStopping() : error;

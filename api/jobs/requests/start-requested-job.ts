@@ -51,8 +51,8 @@ export type RequestedJob = {
 
 /** A job that answers a request. */
 export interface StartedJob extends JobSummary {
-  /** An earlier request started it, with the same Idempotency-Key. */
-  isJoined: boolean;
+  /** Whether the request repeats an earlier one, with the same Idempotency-Key, which started the job. */
+  isRepeat: boolean;
 }
 
 /**
@@ -75,9 +75,9 @@ export async function startJobUnder(
   prepare: (tx: Tx) => Promise<RequestedJob>,
 ): Promise<StartedJob> {
   const owner = currentUser(res).username;
-  const { job, isNew } = await api.database.db.transaction(async tx => {
+  const started = await api.database.db.transaction(async tx => {
     const earlier = key ? await findEarlierRequest(tx, owner, key) : {};
-    if (earlier.job) return { job: earlier.job, isNew: false };
+    if (earlier.job) return { ...earlier.job, isRepeat: true };
     await api.freeSpace.assertFree();
     const job = await startJob<JobKind>(tx, {
       ...(await prepare(tx)),
@@ -91,12 +91,12 @@ export async function startJobUnder(
     const limit = api.config.LIMIT_USER_BYTES;
     // Last of all: see chargeUserStorage().
     if (job.payloadBytes !== null) await chargeUserStorage(tx, { user: owner, added: 0, limit });
-    return { job, isNew: true };
+    return { ...job, isRepeat: false };
   });
-  if (isNew) enqueue(api, job);
   // LIMIT_OPEN_JOBS bounds how many requests wait for new ones.
-  else api.longPollQuota.add(owner, res);
-  return { ...job, isJoined: !isNew };
+  if (started.isRepeat) api.longPollQuota.add(owner, res);
+  else enqueue(api, started);
+  return started;
 }
 
 /**
@@ -121,7 +121,7 @@ export async function startSessionJob<K extends SessionKind>(
     const job = await startJobInSession(api.database, all, idleSeconds);
     if (job) {
       enqueue(api, job);
-      return { ...job, isJoined: false };
+      return { ...job, isRepeat: false };
     }
   }
   let session: SessionRecord | undefined;

@@ -10,7 +10,11 @@ import { readIdempotencyKey } from './start-requested-job.ts';
  * Whether an earlier request had this one's Idempotency-Key. For what is checked before the body is there, with which
  * startRequestedJob() finds the job.
  */
-export async function isRepeat(api: ApiContext, req: Request, res: Response): Promise<boolean> {
+export async function repeatsEarlierRequest(
+  api: ApiContext,
+  req: Request,
+  res: Response,
+): Promise<boolean> {
   const given = readIdempotencyKey(api, req);
   if (!given) return false;
   const { owner, route, key } = idempotencyKeys;
