@@ -19,8 +19,10 @@ export function versionTag({ version, created }: { version: number; created: Dat
   return entityTag(`${version}-${created.getTime().toString(36)}${form}`);
 }
 
-/** Sets the ETag of the answer to GET; answers 304 and is true when If-None-Match has it (RFC 9110, 13.1.2). */
-export function sendUnchanged(req: Request, res: Response, tag: string): boolean {
+/**
+ * Sets the ETag of the answer to GET, and answers 304 where If-None-Match has it (RFC 9110, 13.1.2). Whether it has answered.
+ */
+export function answerNotModified(req: Request, res: Response, tag: string): boolean {
   res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
   if (!matchesEntityTag(req.get('If-None-Match'), tag)) return false;
   res.status(304).end();
@@ -33,7 +35,7 @@ export function sendRecord<Shape>(
   res: Response<Shape>,
   { tag, record }: { tag: string; record: () => NoInfer<Shape> },
 ): void {
-  if (!sendUnchanged(req, res, tag)) res.json(record());
+  if (!answerNotModified(req, res, tag)) res.json(record());
 }
 
 /**
@@ -48,6 +50,15 @@ export function checkIfMatch(req: Request, tag: string, select = (tags: string) 
   throw new WindlassError('precondition_failed', {
     detail: 'the record has changed since.',
     hint: 'Get it again and repeat the change.',
+  });
+}
+
+/** If-Match of a write to what is missing (RFC 9110, 13.1.1): no tag matches, nor does `*`. `what` it is, such as `part`. */
+export function refuseIfMatch(req: Request, what: string): void {
+  if (req.get('If-Match') === undefined) return;
+  throw new WindlassError('precondition_failed', {
+    detail: `there is no such ${what}.`,
+    hint: 'Leave If-Match out to store it.',
   });
 }
 

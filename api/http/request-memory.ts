@@ -18,10 +18,10 @@ export class RequestMemory {
 
   /**
    * Reserves memory until the response closes. Call it before reading what the answer is made of. Throws `unavailable`
-   * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile, and
-   * `unauthorized`.
+   * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile, `unauthorized`, and
+   * as `check` does, which is called last: the user may have left the project meanwhile.
    */
-  async reserve(res: Response, bytes: number): Promise<void> {
+  async reserve(res: Response, bytes: number, check?: () => Promise<unknown>): Promise<void> {
     const gone = new AbortController();
     const abort = () =>
       gone.abort(new WindlassError('bad_request', { detail: 'The request ended early.' }));
@@ -32,10 +32,15 @@ export class RequestMemory {
     res.once('close', release);
     if (res.closed || res.destroyed) release();
     await this.#identify(res);
+    await check?.();
   }
 
   /** The same for a list, most of which are small. */
-  async reserveIfLarge(res: Response, bytes: number): Promise<void> {
-    if (bytes > SMALL_BYTES) await this.reserve(res, bytes);
+  async reserveIfLarge(
+    res: Response,
+    bytes: number,
+    check?: () => Promise<unknown>,
+  ): Promise<void> {
+    if (bytes > SMALL_BYTES) await this.reserve(res, bytes, check);
   }
 }

@@ -128,9 +128,8 @@ export default routes('raw-body', (router, api) => {
           .set('Expires', '0')
           .set('Content-Length', String(size));
         if (req.method === 'HEAD') return void res.end();
-        await api.requestMemory.reserve(res, size);
-        // The reservation may have waited, while the user left the project.
-        await findBookmark(db, bid, needRole(res, 'reader'));
+        const check = () => findBookmark(db, bid, needRole(res, 'reader'));
+        await api.requestMemory.reserve(res, size, check);
         const [row] = await db
           .select({ content: bookmarks.content })
           .from(bookmarks)

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { artifacts, type ModelRow, models } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { ARTIFACT_KINDS } from '../../shared/uploads/parsers.ts';
-import { checkIfMatch, sendUnchanged } from '../http/conditional-requests.ts';
+import { answerNotModified, checkIfMatch } from '../http/conditional-requests.ts';
 import { limitPageBytes, pageOf, pageQuery, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -120,9 +120,8 @@ export default routes('json-body', (router, api) => {
     const fitting = limitPageBytes(await readParseSizes(db, model.mid));
     const names = await readNameBytes(model.mid, which);
     // Names and stored JSON at most double in length when encoded as JSON.
-    await api.requestMemory.reserveIfLarge(res, 2 * (fitting.bytes + names));
-    // The reservation may have waited, while the user left the project.
-    await findModel(db, model.mid, needRole(res, 'reader'));
+    const check = () => findModel(db, model.mid, needRole(res, 'reader'));
+    await api.requestMemory.reserveIfLarge(res, 2 * (fitting.bytes + names), check);
     const parses = await readParses(db, model.mid, fitting.count);
     const order = { by: artifacts.aid, key: 'aid', where: eq(artifacts.model, model.mid) } as const;
     const rows = db.select(ARTIFACT).from(artifacts);
@@ -141,13 +140,10 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
         const pid = pathParameter(req, 'pid');
-        const { project } = await findProject(db, pid, needRole(res, 'reader'));
+        const find = () => findProject(db, pid, needRole(res, 'reader'));
+        const { project } = await find();
         const sizes = db.select({ bytes: TEXT_BYTES }).from(models);
-        const reserve = async (bytes: number) => {
-          await api.requestMemory.reserveIfLarge(res, bytes);
-          // The reservation may have waited, while the user left the project.
-          await findProject(db, pid, needRole(res, 'reader'));
-        };
+        const reserve = (bytes: number) => api.requestMemory.reserveIfLarge(res, bytes, find);
         const where = eq(models.project, project.pid);
         const order = { by: models.mid, key: 'id', where, long: { sizes, reserve } } as const;
         res.json(await readPage(db.select().from(models), query(), order, itemView));
@@ -193,7 +189,7 @@ export default routes('json-body', (router, api) => {
         const which = query();
         const tag = modelTag(model, await readParseStates(db, model.mid));
         // The tag is read before the record: a change in between is shown under the older tag, and never missed.
-        if (sendUnchanged(req, res, tag)) return;
+        if (answerNotModified(req, res, tag)) return;
         res.json(await readRecord(model, which, res));
       },
     }),

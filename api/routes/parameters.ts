@@ -7,10 +7,11 @@ import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { chargeStorage, growthOf } from '../../shared/quotas/storage-limits.ts';
 import type { ArtifactKind } from '../../shared/uploads/parsers.ts';
 import {
+  answerNotModified,
   checkIfMatch,
   checkIfNoneMatch,
   entityTag,
-  matchesEntityTag,
+  refuseIfMatch,
 } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -68,13 +69,10 @@ export default routes('raw-body', (router, api) => {
         await findModel(db, mid, need);
         const known = requireParameter(await findArtifact(db, mid, aid), aid);
         const tag = entityTag(known.version);
-        res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
         res.type('application/json');
-        if (matchesEntityTag(req.get('If-None-Match'), tag)) return void res.status(304).end();
+        if (answerNotModified(req, res, tag)) return;
         if (req.method === 'HEAD') return void res.set('Content-Length', String(known.size)).end();
-        await api.requestMemory.reserve(res, known.size);
-        // The reservation may have waited, while the user left the project.
-        await findModel(db, mid, need);
+        await api.requestMemory.reserve(res, known.size, () => findModel(db, mid, need));
         const [found] = await db
           .select({ ...HEAD, value: artifacts.value })
           .from(artifacts)
@@ -118,7 +116,7 @@ export default routes('raw-body', (router, api) => {
               const tag = entityTag(requireParameter(present, aid).version);
               checkIfMatch(req, tag);
               checkIfNoneMatch(req, tag);
-            } else refuseIfMatch(req);
+            } else refuseIfMatch(req, 'parameter');
             const size = Buffer.byteLength(text);
             const storedBy = currentUser(res).username;
             const growth = growthOf({ size, storedBy }, present);
@@ -181,14 +179,5 @@ function requireParameter<T extends { kind: 'parameter' | ArtifactKind }>(
   throw new WindlassError('conflict', {
     detail: `${aid} is a ${row.kind}, not a parameter.`,
     hint: `See /api/models/(mid)/${row.kind}s/(aid)${row.kind === 'file' ? '' : '/metadata'}, or choose another name.`,
-  });
-}
-
-/** RFC 9110, 13.1.1: where nothing exists no tag matches, nor does `*`. */
-function refuseIfMatch(req: Request): void {
-  if (req.get('If-Match') === undefined) return;
-  throw new WindlassError('precondition_failed', {
-    detail: 'there is no such parameter.',
-    hint: 'Leave If-Match out to make it.',
   });
 }

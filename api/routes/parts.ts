@@ -21,7 +21,7 @@ import {
   MAX_PARTS,
   type UploadFound,
 } from '../../shared/uploads/uploads.ts';
-import { checkIfMatch } from '../http/conditional-requests.ts';
+import { checkIfMatch, refuseIfMatch } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
@@ -255,10 +255,7 @@ async function checkPart(
     .from(parts)
     .where(and(eq(parts.upload, uid), eq(parts.file, file), eq(parts.part, part)));
   if (present) return checkIfMatch(req, tagOf(present));
-  throw new WindlassError('precondition_failed', {
-    detail: 'this part has not arrived.',
-    hint: 'Leave If-Match out to send it.',
-  });
+  refuseIfMatch(req, 'part');
 }
 
 function runMiddleware(

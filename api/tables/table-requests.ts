@@ -2,7 +2,7 @@ import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { ApiContext } from '../context.ts';
-import { entityTag, sendUnchanged } from '../http/conditional-requests.ts';
+import { answerNotModified, entityTag } from '../http/conditional-requests.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { BRIEF_MS, identifyAfterWait } from '../identity/identify-sender.ts';
 import { findModel, needRole } from '../projects/access.ts';
@@ -55,7 +55,7 @@ export function isUnchanged(
   table: StoredArtifact,
   format: 'json' | ExportFormat = 'json',
 ): boolean {
-  return sendUnchanged(req, res, tagOf(table, format));
+  return answerNotModified(req, res, tagOf(table, format));
 }
 
 /** Reads the results of a file's tasks through a cache of `maxSize` bytes. */
