@@ -15,6 +15,10 @@ export function errnoOf(error: unknown): string | undefined {
   return typeof error.code === 'string' ? error.code : undefined;
 }
 
+/** Why a system call failed, in words: of `ENOENT: no such file or directory, open '/x'` those in the middle. */
+export const reasonOf = (error: unknown): string =>
+  String(error instanceof Error ? error.message : error).replace(/^[A-Z]+: ([^,]+), .*$/s, '$1');
+
 /** A handler for a rejected promise: the value where the file is missing; throws other errors. */
 export const ifMissing =
   <T>(value: T) =>

@@ -32,15 +32,16 @@ const LOCK_IDLE_MS = 10_000;
 const USUAL_CONNECTIONS = 2;
 
 const named = process.argv.slice(2) as WorkerType[];
-const work = named.length > 0 ? named : [...WORKER_TYPES];
-const unknown = work.find(kind => !WORKER_TYPES.includes(kind));
-if (unknown) exitWith(`there is no work named ${unknown}; there is ${WORKER_TYPES.join(', ')}`);
+const types = named.length > 0 ? named : [...WORKER_TYPES];
+const unknown = types.find(type => !WORKER_TYPES.includes(type));
+if (unknown)
+  exitWith(`unknown type of worker: ${unknown}. Name one or more of ${WORKER_TYPES.join(', ')}`);
 
 const service = await openService({
   title:
-    work.length === WORKER_TYPES.length ? 'windlass-worker' : `windlass-worker-${work.join('-')}`,
+    types.length === WORKER_TYPES.length ? 'windlass-worker' : `windlass-worker-${types.join('-')}`,
   // Without these keys it would claim and fail jobs that other workers can run.
-  requires: work.some(opensCredentials) ? ['SEAL_PRIVATE_KEYS'] : [],
+  requires: types.some(opensCredentials) ? ['SEAL_PRIVATE_KEYS'] : [],
   database: { usual: USUAL_CONNECTIONS, idleSessionMs: LOCK_IDLE_MS },
 });
 // Child processes inherit the environment; ffmpeg and the decoder of pictures read what hosts send.
@@ -48,7 +49,7 @@ removeSecrets(process.env);
 
 const context = createContext(service.context);
 const { id, config, log, leases } = context;
-const queues = work.flatMap((each): readonly QueueName[] => QUEUES_OF[each]);
+const queues = types.flatMap((type): readonly QueueName[] => QUEUES_OF[type]);
 const slotsOf = (queue: QueueName) =>
   config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
 const slots = Object.fromEntries(queues.map(queue => [queue, slotsOf(queue)]));
@@ -56,14 +57,14 @@ const consumption = consumeQueues(context, slots, await loadHandlers());
 await renewLease(context.database.db, id, []);
 const onDraining = (draining: boolean) => consumption.setDraining(draining);
 const stopHeartbeat = await startHeartbeat(context, { slots, onDraining });
-const upkeep = work.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
+const upkeep = types.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
 // These reach the network, and open what is sealed.
 const stopHelping = consumption.videoSlots && helpWithVideos(context, consumption.videoSlots);
-const remote = work.includes('remote') ? [pollBatchHosts(context), sendWebhooks(context)] : [];
-log.info({ work, id }, 'worker is ready');
+const remote = types.includes('remote') ? [pollBatchHosts(context), sendWebhooks(context)] : [];
+log.info({ types, id }, 'worker is ready');
 if (config.SEAL_PRIVATE_KEYS) void context.finishedRuns.sweepUntil(context.stopping);
-if (work.includes('video')) void reportFfmpeg(log).catch(() => {});
-if (work.some(each => each === 'video' || each === 'parse'))
+if (types.includes('video')) void reportFfmpeg(log).catch(() => {});
+if (types.some(type => type === 'video' || type === 'parse'))
   void reportIsolation(log).catch(() => {});
 service.life.ready();
 

@@ -57,7 +57,10 @@ function explain(
             hint: `Send fewer or shorter header fields. LIMIT_HEADER_BYTES (${headerBytes}) sets the limit.`,
           });
     default:
-      return new WindlassError('bad_request', { detail: 'This is not a valid HTTP request.' });
+      return new WindlassError('bad_request', {
+        detail: 'This is not a valid HTTP request.',
+        hint: 'Check whether https is sent to a port that speaks http.',
+      });
   }
 }
 

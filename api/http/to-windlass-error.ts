@@ -74,7 +74,10 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
     case 'encoding.unsupported':
       return new WindlassError('unsupported_media_type', { hint: 'Send JSON in UTF-8.' });
     case 'request.aborted':
-      return new WindlassError('bad_request', { detail: 'The request ended early.' });
+      return new WindlassError('bad_request', {
+        detail: 'The request ended early.',
+        hint: 'Send it again, with the whole body.',
+      });
   }
   if (status !== 400) return undefined;
   return error instanceof URIError
@@ -82,5 +85,8 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
         detail: 'The address cannot be decoded.',
         hint: 'Escape the path per RFC 3986.',
       })
-    : new WindlassError('bad_request', { detail: 'The body cannot be read.' });
+    : new WindlassError('bad_request', {
+        detail: 'The body cannot be read.',
+        hint: 'Check that Content-Length and Content-Encoding are those of the body.',
+      });
 }

@@ -1,40 +1,38 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
 
-/** Seconds after which one more credential may be made, once the number at once is used up. */
+/** Seconds after which one more credential may be made, once a burst is used up. */
 const SECONDS = 3;
-const LOGINS_AT_ONCE = 20;
-const PASSWORDS_AT_ONCE = 20;
+const LOGIN_BURST = 20;
+const PASSWORD_BURST = 20;
 /** Tokens at once: all that a user may have. */
-const TOKENS_AT_ONCE = 100;
+const TOKEN_BURST = 100;
 
 /**
- * How often one user logs in, makes tokens and changes the own password, in this process. Each leaves entries of the audit for a year, also on a disk that is
- * nearly full: there users must still get in, to remove what they stored.
+ * How often one user logs in, makes tokens and changes the own password, in this process. Each leaves entries of the audit
+ * for a year, also on a disk that is nearly full: there users must still get in, to remove what they stored.
  */
 export class CredentialRates {
-  readonly #logins = new LeakyBuckets({ atOnce: LOGINS_AT_ONCE, seconds: SECONDS });
-  readonly #tokens = new LeakyBuckets({ atOnce: TOKENS_AT_ONCE, seconds: SECONDS });
-
-  readonly #passwords = new LeakyBuckets({ atOnce: PASSWORDS_AT_ONCE, seconds: SECONDS });
+  readonly #logins = new LeakyBuckets({ atOnce: LOGIN_BURST, seconds: SECONDS });
+  readonly #tokens = new LeakyBuckets({ atOnce: TOKEN_BURST, seconds: SECONDS });
+  readonly #passwords = new LeakyBuckets({ atOnce: PASSWORD_BURST, seconds: SECONDS });
 
   /** Counts a login of someone who was identified. Throws `too_many_requests`. */
   countLogin(username: string): void {
     const wait = this.#logins.add(username);
-    if (wait > 0) throw tooOften(`you log in at most ${LOGINS_AT_ONCE} times at once`, wait);
+    if (wait > 0) throw tooOften(`at most ${LOGIN_BURST} logins in one burst`, wait);
   }
 
   /** Counts a change by someone who knows the password until now. Throws `too_many_requests`. */
   countPassword(username: string): void {
     const wait = this.#passwords.add(username);
-    if (wait > 0)
-      throw tooOften(`you change your password at most ${PASSWORDS_AT_ONCE} times at once`, wait);
+    if (wait > 0) throw tooOften(`at most ${PASSWORD_BURST} new passwords in one burst`, wait);
   }
 
   /** Counts a new token. Throws `too_many_requests`. */
   countToken(username: string): void {
     const wait = this.#tokens.add(username);
-    if (wait > 0) throw tooOften(`you make at most ${TOKENS_AT_ONCE} tokens at once`, wait);
+    if (wait > 0) throw tooOften(`at most ${TOKEN_BURST} new tokens in one burst`, wait);
   }
 }
 

@@ -88,8 +88,8 @@ export class PasswordVerifier {
   }
 
   /**
-   * The user, or undefined for a wrong password, a disabled user and an unknown name, at the same cost and as late. Throws `too_many_requests`
-   * after too many failures and when too many wait, except for a remembered pair.
+   * The user; undefined for a wrong password, a disabled user and an unknown name, which cost the same and are answered as
+   * late. Throws `too_many_requests` after too many failures and when too many wait, except for a remembered pair.
    */
   async check(attempt: PasswordAttempt): Promise<User | undefined> {
     const row = await this.#findOrVerify(attempt).catch((error: unknown) => {

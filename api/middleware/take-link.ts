@@ -21,7 +21,7 @@ function take(req: Request, res: Response, at: number): void {
   const links = pairs.map(pair => parse(pair)[NAME]?.toString());
   const found = links.filter(value => value !== undefined);
   if (found.length === 0) return;
-  // Two are none: an empty one opens nothing.
+  // Where there are several, none counts: an empty link opens nothing.
   res.locals.link = found.length === 1 ? found[0] : '';
   const kept = pairs.filter((_, index) => links[index] === undefined).join('&');
   req.url = req.url.slice(0, at) + (kept === '' ? '' : `?${kept}`);

@@ -176,6 +176,7 @@ export default routes('json-body', (router, api) => {
         if (!object || !type)
           throw new WindlassError('not_found', {
             detail: 'this job has no result in bytes.',
+            hint: 'GET /api/jobs/(id) shows its `result`, or its `error`. Only a video that has succeeded has bytes.',
           });
         await sendVideo(api, req, res, { key: object, type, download });
       },

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../clients/typescript/src/error.ts';
 import { type OpenedFile, openFile } from '../../clients/typescript/src/node.ts';
 import { isOutOfSpace } from '../../shared/process/disk-errors.ts';
-import { CommandError } from '../command-error.ts';
+import { CommandError, reasonOf } from '../command-error.ts';
 
 export interface OpenedUpload extends OpenedFile {
   /** Whether another process cannot read the same bytes again. */
@@ -23,7 +23,7 @@ export async function openUpload(path: string): Promise<OpenedUpload> {
   } catch (cause) {
     // The temporary file has failed, not the given one.
     if (cause instanceof WindlassError || isOutOfSpace(cause)) throw cause;
-    throw new CommandError(`${path} cannot be read.`, { cause });
+    throw new CommandError(`${path} cannot be read: ${reasonOf(cause)}.`, { cause });
   }
 }
 

@@ -102,7 +102,9 @@ const tell = (tx: Tx, action: AuditAction, target: string | null = null) =>
 function checkName(name: string): string {
   const problem = username.safeParse(name).error?.issues[0]?.message;
   if (problem === undefined) return name;
-  throw new CommandError(`${name} is no name of a user: it ${problem}.`);
+  throw new CommandError(`No user can be called ${name}: a name ${problem}.`, {
+    hint: 'Give another one: windlass admin reset NAME.',
+  });
 }
 
 function checkPassword(password: string): string {

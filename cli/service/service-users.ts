@@ -100,7 +100,9 @@ function chooseWorkerAccount(
     refuseObjectsOfRoot(account, objects);
     requireOwnUser(account, others);
     if (account.uid === api?.uid)
-      throw new CommandError(`WORKER_USER: the API runs as ${account.name}, too.`);
+      throw new CommandError(`WORKER_USER: the API runs as ${account.name}, too.`, {
+        hint: 'Set WORKER_USER to another user.',
+      });
     requirePrograms(account, 'dist/workers/main.js', dataDir);
     requireReach(account, tmpdir(), 'wx');
   };
@@ -175,7 +177,9 @@ const mayChooseUsers = () => process.geteuid?.() === 0 && process.platform === '
 function refuseSettings({ API_USER, WORKER_USER }: Config): void {
   for (const [setting, given] of Object.entries({ API_USER, WORKER_USER }))
     if (given !== undefined)
-      throw new CommandError(`${setting}: only root on Linux can run programs as another user.`);
+      throw new CommandError(`${setting}: only root on Linux can run programs as another user.`, {
+        hint: `Start as root, or remove ${setting}.`,
+      });
 }
 
 function requirePrograms(account: OwnAccount, main: string, dataDir: string): void {

@@ -35,7 +35,7 @@ export function openPool(url: string, { max, usual, ...options }: PoolOptions): 
       (isFree() ? first : second).run(work).finally(() => connectionDelay.next()),
     );
   const hook = (made: unknown) => {
-    // Names and lists of values, which a statement is made of, are none.
+    // A statement is a promise. The names and lists of values in it, which are made here too, are not sent by themselves.
     if (!(made instanceof Promise)) return made;
     toStatement(made).handler = statement => {
       const sent = run(({ send }) => {

@@ -268,7 +268,7 @@ describeStack(undefined, 'API tokens', form => {
     expect(refused.length).toBeGreaterThan(0);
     for (const answer of refused) {
       const { detail } = await expectProblem(answer, 429, 'too_many_requests');
-      expect(detail).toContain('100 tokens at once, and then one in 3 seconds');
+      expect(detail).toContain('at most 100 new tokens in one burst, and then one in 3 seconds');
       expect(Number(answer.headers.get('Retry-After'))).toBeGreaterThan(0);
     }
   });

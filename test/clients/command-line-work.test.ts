@@ -168,7 +168,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       'windlass: No model was given. Give --model ID.\n',
     );
     expect((await windlass(['upload', join(line.home, 'none'), '--model', model])).stderr).toBe(
-      `windlass: ${line.home}/none cannot be read.\n`,
+      `windlass: ${line.home}/none cannot be read: no such file or directory.\n`,
     );
   });
 

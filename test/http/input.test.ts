@@ -172,7 +172,8 @@ describeStack(missingPrograms('sshd'), 'what clients send', form => {
     const address = await raw(`GET /${'x'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`);
     expect(address.problem).toMatchObject({ status: 414, code: 'address_too_long' });
     const nonsense = await raw('NONSENSE\r\n\r\n');
-    expect(nonsense.problem).toMatchObject({ status: 400, code: 'bad_request' });
+    const hint = expect.stringContaining('a port that speaks http.');
+    expect(nonsense.problem).toMatchObject({ status: 400, code: 'bad_request', hint });
     await expectProblem(
       await client.fetch(`/api/jobs?after=${'x'.repeat(9_000)}`),
       414,

@@ -90,7 +90,7 @@ test('a command or work that there is not is answered with those there are', asy
   for (const known of ['up', 'migrate', 'keys'])
     expect(stdout).toMatch(new RegExp(`^  ${known} `, 'm'));
   expectRefusal(await run(['dist/workers/main.js', 'remote', 'magic']), [
-    /no work named magic; there is remote, video, parse, upkeep$/,
+    /unknown type of worker: magic\. Name one or more of remote, video, parse, upkeep$/,
   ]);
 });
 

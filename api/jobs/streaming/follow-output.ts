@@ -26,10 +26,16 @@ export async function* followOutput(
     }
     const next = await api.jobWatch.nextChange(row, signal);
     signal.throwIfAborted();
-    if (!next) throw new WindlassError('not_found', { detail: 'the job is gone.' });
+    if (!next) throw jobRemoved();
     row = next;
   }
 }
+
+const jobRemoved = () =>
+  new WindlassError('not_found', {
+    detail: 'the job was removed while its output was read.',
+    hint: 'Send the request again.',
+  });
 
 /** Splits bytes into lines of text; drops a last one without a line break. */
 export async function* splitLines(bytes: AsyncIterable<Buffer>): AsyncGenerator<string[]> {

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { openFile } from '../../../clients/typescript/src/node.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
-import { CommandError } from '../../command-error.ts';
+import { CommandError, reasonOf } from '../../command-error.ts';
 import type { ProgressLine } from '../../output/progress.ts';
 import type { Place } from './place-on-host.ts';
 import { shortHash } from './short-hash.ts';
@@ -28,7 +28,7 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
   return startOver(async () => {
     const source = await openFile(file).catch((cause: unknown) => {
       if (cause instanceof WindlassError) throw cause;
-      throw new CommandError(`${file} cannot be read.`, { cause });
+      throw new CommandError(`${file} cannot be read: ${reasonOf(cause)}.`, { cause });
     });
     try {
       const { path } = target;

@@ -184,7 +184,8 @@ export const JOB_ROWS: Row[] = [
       expectAnswer(video, 200, { type: 'video/mp4' });
       expect(video.bytes).toEqual((await make.call('GET', path)).bytes);
       const none = await ask('GET', `/jobs/${await make.command()}/result`);
-      expectError(none, 404, { code: 'not_found' });
+      const { hint } = expectError(none, 404, { code: 'not_found' });
+      expect(hint).toContain('shows its `result`');
     },
     'host',
   ),
