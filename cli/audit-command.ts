@@ -1,5 +1,5 @@
 import type { AuditAction } from '../shared/audit/audit-actions.ts';
-import { tell } from './output/tell.ts';
+import { printNotice } from './output/print-notice.ts';
 
 /** A connection of either driver. */
 interface Connection {
@@ -20,6 +20,6 @@ export async function auditCommand(
     await connection.query(text, [action, target]);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    tell(`The audit has no entry of this command: ${why}.`);
+    printNotice(`The audit has no entry of this command: ${why}.`);
   }
 }

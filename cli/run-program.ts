@@ -2,7 +2,7 @@ import { type Command, CommanderError } from 'commander';
 import { failureStatus } from './exit-status.ts';
 import { describe } from './output/describe-error.ts';
 import { watchOutput } from './output/lost-output.ts';
-import { tell } from './output/tell.ts';
+import { printNotice } from './output/print-notice.ts';
 
 /** Runs a program with the words that follow its name. Ends with one line for a failure. */
 export async function runProgram(program: Command, words: string[]): Promise<void> {
@@ -15,7 +15,7 @@ export async function runProgram(program: Command, words: string[]): Promise<voi
       process.exit(error.exitCode === 0 ? 0 : failureStatus(words[0]));
     const said = describe(error);
     if (said === undefined) throw error;
-    tell(said);
+    printNotice(said);
     process.exit(failureStatus(words[0]));
   }
 }

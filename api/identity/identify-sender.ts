@@ -138,7 +138,7 @@ async function identify(
   if (basic) {
     const { requestId } = res.locals;
     const attempt = { ...basic, address: clientAddress(req), requestId };
-    const user = await passwords.check({ ...attempt, isRightTold: true });
+    const user = await passwords.check({ ...attempt, auditsSuccess: true });
     if (!user) throw wrongPassword();
     return { user, by: 'password' };
   }

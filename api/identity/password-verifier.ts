@@ -46,10 +46,10 @@ export interface User {
 }
 
 export interface PasswordAttempt extends SentPassword {
-  /** What the audit is told when it is refused. Default: login. */
+  /** That of the audit's entry when it is refused. Default: login. */
   action?: AuditAction;
-  /** Whether the audit is told when it is right, unless it was already: for callers that write no entry of their own. */
-  isRightTold?: boolean;
+  /** Whether a right one gets an entry of the audit, unless it has one: for callers that write none of their own. */
+  auditsSuccess?: boolean;
   requestId?: string;
 }
 
@@ -97,7 +97,7 @@ export class PasswordVerifier {
       if (error instanceof LockedError) this.floods.count(attempt.address);
       throw error;
     });
-    if (row && attempt.isRightTold) await this.#auditOnce(attempt);
+    if (row && attempt.auditsSuccess) await this.#auditOnce(attempt);
     return row && toUser(row);
   }
 

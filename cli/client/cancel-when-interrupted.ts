@@ -1,7 +1,7 @@
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
 import { describe } from '../output/describe-error.ts';
-import { tell } from '../output/tell.ts';
+import { printNotice } from '../output/print-notice.ts';
 import { SIGNALS, STATUS } from './signal-status.ts';
 
 export interface Interruption {
@@ -38,7 +38,7 @@ export function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>):
     try {
       await windlass.cancel(accepted);
     } catch (error) {
-      tell(`the job could not be cancelled: ${describe(error) ?? String(error)}`);
+      printNotice(`the job could not be cancelled: ${describe(error) ?? String(error)}`);
       leave(accepted);
       process.exit(OUR_FAULT);
     }
@@ -59,7 +59,7 @@ export function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>):
 
 /** What may go on without this process, and how it is ended. */
 function leave(id: string | undefined): void {
-  tell(
+  printNotice(
     id === undefined
       ? 'the job may have begun, and then goes on: windlass jobs'
       : `the job ${id} may go on: windlass cancel ${id}`,

@@ -3,7 +3,7 @@ import type { ConnectionOptions } from '../../clients/typescript/src/http.ts';
 import { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
 import { useNetworkOf } from '../network.ts';
-import { tell } from '../output/tell.ts';
+import { printNotice } from '../output/print-notice.ts';
 import { readPassword } from '../secret-input.ts';
 import { type Profile, readProfile } from './profile.ts';
 
@@ -61,7 +61,7 @@ function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {
     // The first retry may follow a stream that its server ended in good order.
     if (isTold || seconds < 1) return;
     isTold = true;
-    tell(`${error.detail} Trying again.`);
+    printNotice(`${error.detail} Trying again.`);
   };
 }
 

@@ -6,8 +6,8 @@ import type { Challenge } from '../../clients/typescript/src/login.ts';
 import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../command-error.ts';
+import { printNotice } from '../output/print-notice.ts';
 import { printable } from '../output/printable.ts';
-import { tell } from '../output/tell.ts';
 import { ask } from '../terminal.ts';
 import { nearestWord } from './nearest-word.ts';
 import { readPages } from './read-pages.ts';
@@ -77,7 +77,7 @@ function requireOneAccount(sessions: SessionRecord[]): void {
 /** Tells a person of an account that is not named alike here. */
 function tellAccount({ username, hostname }: SessionRecord): void {
   if (process.stderr.isTTY && username !== userInfo().username)
-    tell(`as ${username} on ${hostname}`);
+    printNotice(`as ${username} on ${hostname}`);
 }
 
 async function requireHost({ api }: Windlass, name: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
 import { joinLines } from '../output/describe-error.ts';
 import { lostOutputStatus, whenOutputIsLost } from '../output/lost-output.ts';
-import { tell } from '../output/tell.ts';
+import { printNotice } from '../output/print-notice.ts';
 import { write } from '../output/write.ts';
 import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
 import { printEvents, printLines } from './print-output.ts';
@@ -40,7 +40,7 @@ export function tellEnd({ state, result, error }: Job, interrupted?: number): nu
   }
   if (interrupted === undefined) {
     const said = [error?.detail ?? `The job is ${state}.`, error?.hint].filter(Boolean);
-    tell(joinLines(said.join(' ')));
+    printNotice(joinLines(said.join(' ')));
   }
   return interrupted ?? OUR_FAULT;
 }

@@ -1,18 +1,18 @@
 import type { JobEvent } from '../../clients/typescript/src/follow.ts';
 import type { Chunk, Line } from '../../clients/typescript/src/lines.ts';
-import { tell } from '../output/tell.ts';
+import { printNotice } from '../output/print-notice.ts';
 import { write } from '../output/write.ts';
 
 /** What a job prints, and why it waits: once until it prints again, for a host may come and go. */
 export async function printEvents(events: AsyncIterable<JobEvent>): Promise<void> {
-  let told: string | undefined;
+  let printed: string | undefined;
   for await (const event of events) {
     if (event.event === 'output') {
-      told = undefined;
+      printed = undefined;
       await write(process[event.stream], event.bytes);
-    } else if (event.event === 'state' && event.message && event.message !== told) {
-      told = event.message;
-      tell(told);
+    } else if (event.event === 'state' && event.message && event.message !== printed) {
+      printed = event.message;
+      printNotice(printed);
     }
   }
 }

@@ -21,9 +21,9 @@ export function findDataDir(config: Config): string {
 /** The same, made where there is none. */
 export const makeDataDir = (config: Config): string => chooseDataDir(optionsOf(config)).dataDir;
 
-/** That of a service that starts, made where there is none. `tell` gets a line where it is not the expected one. */
-export function openDataDir(config: Config, tell: (line: string) => void): string {
+/** That of a service that starts, made where there is none. `print` gets a line where it is not the expected one. */
+export function openDataDir(config: Config, print: (line: string) => void): string {
   const { dataDir, notice } = chooseDataDir({ ...optionsOf(config), isStart: true });
-  if (notice) tell(notice);
+  if (notice) print(notice);
   return dataDir;
 }

@@ -1,5 +1,5 @@
 import { errnoOf } from '../command-error.ts';
-import { tell } from './tell.ts';
+import { printNotice } from './print-notice.ts';
 
 /** 128 + SIGPIPE, as in shells: a reader that has what it wants is no fault. */
 const READER_LEFT = 141;
@@ -34,7 +34,7 @@ export function loseOutput(error: Error): void {
   const hasLeft = errnoOf(error) === 'EPIPE';
   if (!hasLeft) {
     faultStatus = failureStatus;
-    tell(`the output cannot be written: ${error.message}.`);
+    printNotice(`the output cannot be written: ${error.message}.`);
   }
   end(hasLeft ? READER_LEFT : failureStatus);
 }

@@ -9,6 +9,7 @@ import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { CommandError } from '../command-error.ts';
 import { explainDatabaseError } from '../explain-database-error.ts';
 import { withDatabase } from '../find-database.ts';
+import { printLine } from '../output/print-line.ts';
 import { printRecord } from '../output/print-records.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -23,8 +24,8 @@ export async function migrate(
       hint: 'Set it to the database to migrate, or DATA_DIR to the folder of an embedded one.',
     });
   // The one line of standard output is for a program.
-  const tell = json ? (line: string) => process.stderr.write(`${line}\n`) : say;
-  const work = (url: string) => prepareDatabase(url, config, life.stopping, tell);
+  const print = json ? (line: string) => process.stderr.write(`${line}\n`) : printLine;
+  const work = (url: string) => prepareDatabase(url, config, life.stopping, print);
   const made = await withDatabase(config, life.stopping, work).catch((error: unknown) => {
     if (life.stopping.aborted)
       exitWith('Stopped before the database was up to date. Migrate again.');
@@ -41,7 +42,7 @@ export async function prepareDatabase(
   url: string,
   config: Config,
   signal?: AbortSignal,
-  tell = say,
+  print = printLine,
 ): Promise<{ username: string; password?: string } | undefined> {
   const { DATABASE_DIRECT_URL: directUrl } = config;
   const isPooled = directUrl !== undefined;
@@ -50,7 +51,7 @@ export async function prepareDatabase(
   try {
     await requireDirect({ ...database, isPooled });
     await checkVersion(database, server)
-      .then(() => migrateDatabase(server, { say: tell, signal, setsRole: isPooled }))
+      .then(() => migrateDatabase(server, { say: print, signal, setsRole: isPooled }))
       .catch((error: unknown) => {
         throw explainDatabaseError(
           error,
@@ -63,9 +64,9 @@ export async function prepareDatabase(
       password: config.ADMIN_PASSWORD,
     });
     if (madeUp)
-      tell(`Administrator: ${config.ADMIN_USERNAME}, password: ${madeUp} (shown only now)`);
+      print(`Administrator: ${config.ADMIN_USERNAME}, password: ${madeUp} (shown only now)`);
     if (!isMade && config.ADMIN_PASSWORD)
-      tell(
+      print(
         'ADMIN_PASSWORD is ignored: there are users already. `windlass user password` changes a password, and `windlass admin reset` one that nobody knows.',
       );
     return isMade ? { username: config.ADMIN_USERNAME, password: madeUp } : undefined;
@@ -73,8 +74,6 @@ export async function prepareDatabase(
     await database.close();
   }
 }
-
-const say = (line: string) => process.stdout.write(`${line}\n`);
 
 /** The first major version with `IS JSON`, which checks JSON without changing it. */
 const OLDEST = 16;

@@ -59,8 +59,8 @@ function reset({ db }: Database, name: string, passwordHash: string): Promise<bo
       .values({ username: name, passwordHash, administrator: true })
       .onConflictDoNothing()
       .returning({ username: users.username });
-    if (added) await tell(tx, 'user.create', name);
-    if (added) await tell(tx, 'user.promote', name);
+    if (added) await audit(tx, 'user.create', name);
+    if (added) await audit(tx, 'user.promote', name);
     else await resetUser(tx, name, passwordHash);
     // Last, as over the API: the user's row is locked first.
     await forgetFailedLogins(tx, name);
@@ -80,10 +80,10 @@ async function resetUser(tx: Tx, name: string, passwordHash: string): Promise<vo
     .update(users)
     .set({ passwordHash, administrator: true, disabled: false, version })
     .where(eq(users.username, name));
-  await tell(tx, 'password', name);
-  if (!row.administrator) await tell(tx, 'user.promote', name);
-  if (row.disabled) await tell(tx, 'user.enable', name);
-  const ended = await endAccess(tx, name, tell);
+  await audit(tx, 'password', name);
+  if (!row.administrator) await audit(tx, 'user.promote', name);
+  if (row.disabled) await audit(tx, 'user.enable', name);
+  const ended = await endAccess(tx, name, audit);
   await notify(tx, 'user', [name]);
   await notify(tx, 'cancel', ended.jobs);
   await notify(tx, 'session', ended.sessions);
@@ -96,7 +96,7 @@ const notify = (tx: Tx, topic: Topic, ids: string[]) =>
   );
 
 /** No user of the service does it: the owner of its database does. */
-const tell = (tx: Tx, action: AuditAction, target: string | null = null) =>
+const audit = (tx: Tx, action: AuditAction, target: string | null = null) =>
   recordAudit(tx, { user: null, address: null, requestId: null, action, target });
 
 function checkName(name: string): string {

@@ -40,7 +40,10 @@ export async function rotateKeys(
       await database.close();
     }
   });
-  await printRecord(rotated, { sentence: [...tell(rotated), ...next].join('\n'), json });
+  await printRecord(rotated, {
+    sentence: [...describeRotation(rotated), ...next].join('\n'),
+    json,
+  });
 }
 
 interface Rotated extends Resealed {
@@ -136,7 +139,12 @@ async function reseal(database: Database, keys: string) {
   return { key: keyIds(keys)?.[0], publicKey, ...sessions, webhooks };
 }
 
-function tell({ resealed, unreadable, key, webhooks }: Omit<Rotated, 'next'>): string[] {
+function describeRotation({
+  resealed,
+  unreadable,
+  key,
+  webhooks,
+}: Omit<Rotated, 'next'>): string[] {
   const left = unreadable > 0 ? ` ${unreadable} could not be opened, and were left.` : '';
   return [
     `The credentials of ${resealed} sessions were sealed with the new key, ${key}.${left}`,

@@ -38,26 +38,26 @@ export function requireServiceUsers(config: Config): void {
 
 /**
  * The accounts of API and workers where root starts the embedded form (decision 54): neither reads the other's memory
- * or files, and they share the objects. Throws CommandError. `tell` gets a warning where workers run as root all the
+ * or files, and they share the objects. Throws CommandError. `print` gets a warning where workers run as root all the
  * same.
  */
 export async function prepareServiceUsers(
   config: Config,
   dataDir: string,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<ServiceUsers> {
   requireServiceUsers(config);
   if (!mayChooseUsers()) return {};
   const start: Start = {
     config,
     dataDir,
-    tell,
+    print,
     others: listOtherUsers(config, dataDir),
     objects: config.S3_ENDPOINT ? undefined : join(dataDir, 'objects'),
   };
   const api = chooseApiAccount(start);
   const account = chooseWorkerAccount(start, api);
-  const worker = account && (await prepareNamespace(account, api?.gid, tell));
+  const worker = account && (await prepareNamespace(account, api?.gid, print));
   const mayStayRoot = [api, account].every(one => !one || one.isDefault);
   return shareOrStayRoot(start, { api, worker }, mayStayRoot);
 }
@@ -70,7 +70,7 @@ interface Start {
   objects: string | undefined;
   /** Users of the database and of the decoders, who must be others. */
   others: readonly (SystemUser | undefined)[];
-  tell(line: string): void;
+  print(line: string): void;
 }
 
 function listOtherUsers(config: Config, dataDir: string): Start['others'] {
@@ -80,7 +80,7 @@ function listOtherUsers(config: Config, dataDir: string): Start['others'] {
   return [database, decoder];
 }
 
-function chooseApiAccount({ config, dataDir, objects, others, tell }: Start) {
+function chooseApiAccount({ config, dataDir, objects, others, print }: Start) {
   const account = findOwnAccount('API_USER', config.API_USER);
   const check = (account: OwnAccount) => {
     refuseObjectsOfRoot(account, objects);
@@ -88,11 +88,11 @@ function chooseApiAccount({ config, dataDir, objects, others, tell }: Start) {
     requirePort(account, config.PORT);
     requirePrograms(account, 'dist/api/main.js', dataDir);
   };
-  return account && chooseIfItCan(account, check, tell);
+  return account && chooseIfItCan(account, check, print);
 }
 
 function chooseWorkerAccount(
-  { config, dataDir, objects, others, tell }: Start,
+  { config, dataDir, objects, others, print }: Start,
   api: OwnAccount | undefined,
 ) {
   const account = findOwnAccount('WORKER_USER', config.WORKER_USER);
@@ -106,12 +106,12 @@ function chooseWorkerAccount(
     requirePrograms(account, 'dist/workers/main.js', dataDir);
     requireReach(account, tmpdir(), 'wx');
   };
-  return account && chooseIfItCan(account, check, tell);
+  return account && chooseIfItCan(account, check, print);
 }
 
 /** Lets both have the objects. Some file systems keep no groups: root goes on there, where nobody asked for accounts. */
 async function shareOrStayRoot(
-  { objects, tell }: Start,
+  { objects, print }: Start,
   users: ServiceUsers,
   mayStayRoot: boolean,
 ): Promise<ServiceUsers> {
@@ -123,7 +123,7 @@ async function shareOrStayRoot(
   } catch (error) {
     // Nothing is stored there yet.
     if (!mayStayRoot) throw error;
-    tell(`The API and the workers run as root: ${(error as Error).message}`);
+    print(`The API and the workers run as root: ${(error as Error).message}`);
     return {};
   }
 }
@@ -158,7 +158,7 @@ function refuseObjectsOfRoot(
 function chooseIfItCan(
   account: OwnAccount,
   check: (account: OwnAccount) => void,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): OwnAccount | undefined {
   try {
     check(account);
@@ -166,7 +166,7 @@ function chooseIfItCan(
   } catch (error) {
     if (!account.isDefault || !(error instanceof CommandError)) throw error;
     const who = account.setting === 'API_USER' ? 'The API runs' : 'The workers run';
-    tell(`${who} as root: ${error.message} ${error.hint ?? ''}`.trim());
+    print(`${who} as root: ${error.message} ${error.hint ?? ''}`.trim());
     return undefined;
   }
 }
@@ -192,12 +192,12 @@ function requirePrograms(account: OwnAccount, main: string, dataDir: string): vo
 async function prepareNamespace(
   account: OwnAccount,
   group: number | undefined,
-  tell: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<UserNamespace | undefined> {
   const namespace = { uid: account.uid, gid: account.gid, group };
   const problem = await tryNamespace(namespace);
   if (problem !== undefined) {
-    tell(`The workers run as root, not as ${account.name}: ${problem}`);
+    print(`The workers run as root, not as ${account.name}: ${problem}`);
     return undefined;
   }
   // The workers may not make it executable.

@@ -9,6 +9,7 @@ import { lockDataDir } from '../data-dir/lock.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
 import { prepareRoles } from '../embedded-postgres/roles.ts';
 import { loadOrGenerateSecrets, type StoredSecrets, watchSecrets } from '../generated-secrets.ts';
+import { printLine } from '../output/print-line.ts';
 import {
   listApiPorts,
   listEmbeddedProcesses,
@@ -110,17 +111,13 @@ async function loadKeys(
   const lock = await lockDataDir({ dataDir, signal });
   try {
     const keys = await loadOrGenerateSecrets(dataDir, config);
-    process.stdout.write(
-      `Keys are kept in ${dataDir}/secrets.json: another machine of this fleet needs the same ones.\n`,
+    printLine(
+      `Keys are kept in ${dataDir}/secrets.json: another machine of this fleet needs the same ones.`,
     );
     return keys;
   } finally {
     await lock.release();
   }
-}
-
-function printLine(line: string): void {
-  process.stdout.write(`${line}\n`);
 }
 
 function openLog(config: Config): Logger {
@@ -151,7 +148,7 @@ async function superviseAll(
   const [listening = []] = groups;
   const address = config.PUBLIC_URL ?? addressOf(config.HOST, config.PORT);
   const where = listening.length > 0 ? ` at ${address}` : '.';
-  supervisor.ready.then(() => process.stdout.write(`Windlass is ready${where}\n`)).catch(() => {});
+  supervisor.ready.then(() => printLine(`Windlass is ready${where}`)).catch(() => {});
   await supervisor.stopped;
   unwatch?.();
 }

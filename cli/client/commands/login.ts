@@ -2,8 +2,8 @@ import { hostname } from 'node:os';
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { CommandError } from '../../command-error.ts';
+import { printNotice } from '../../output/print-notice.ts';
 import { printDone, printRecord } from '../../output/print-records.ts';
-import { tell } from '../../output/tell.ts';
 import { readPassword, readSecretLine } from '../../secret-input.ts';
 import { ask } from '../../terminal.ts';
 import { checkToken, connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
@@ -23,7 +23,7 @@ export async function logIn(given: string, options: LoginOptions): Promise<void>
   const url = normalizeUrl(given);
   const { protocol, hostname: host } = new URL(url);
   if (protocol === 'http:' && !LOOPBACK.test(host))
-    tell('http: whoever is on the way can read the password.');
+    printNotice('http: whoever is on the way can read the password.');
   const { username, path } = await (options.tokenStdin
     ? keepToken(url)
     : keepNewToken(url, options));

@@ -1,7 +1,7 @@
 import { type RowsPage, rowsOfAnswer, type Value } from '../../../clients/typescript/src/rows.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { printNotice } from '../../output/print-notice.ts';
 import { printTable } from '../../output/print-records.ts';
-import { tell } from '../../output/tell.ts';
 import { write } from '../../output/write.ts';
 import { connect } from '../connect.ts';
 import { readCsv } from '../read-csv.ts';
@@ -78,7 +78,7 @@ async function drawRows(windlass: Windlass, table: Table, query: Query): Promise
 function tellCut(total: number, { offset = 0, limit = Infinity }: Query): void {
   if (offset + limit >= total) return;
   const [shown, all] = [limit, total].map(count => count.toLocaleString('en'));
-  tell(`${shown} of ${all} rows; --limit N for more`);
+  printNotice(`${shown} of ${all} rows; --limit N for more`);
 }
 
 /** Pages of rows beside the names of their columns, the first one of an empty table too. */

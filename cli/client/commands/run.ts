@@ -1,5 +1,5 @@
 import { CommandError } from '../../command-error.ts';
-import { tell } from '../../output/tell.ts';
+import { printNotice } from '../../output/print-notice.ts';
 import { connect } from '../connect.ts';
 import { decodeText } from '../decode-text.ts';
 import { readEnvironment } from '../environment-options.ts';
@@ -39,7 +39,7 @@ const SILENT_MS = 2_000;
 
 async function readStandardInput(): Promise<string | undefined> {
   const timer = setTimeout(() => {
-    tell('this waits for the end of standard input. Add -n if there is none.');
+    printNotice('this waits for the end of standard input. Add -n if there is none.');
   }, SILENT_MS);
   try {
     return await readAll(timer);

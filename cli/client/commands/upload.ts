@@ -1,9 +1,9 @@
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host.ts';
 import { CommandError } from '../../command-error.ts';
+import { printNotice } from '../../output/print-notice.ts';
 import { printRecord } from '../../output/print-records.ts';
 import { ProgressLine } from '../../output/progress.ts';
-import { tell } from '../../output/tell.ts';
 import { connect } from '../connect.ts';
 import { findDefaultParser } from '../default-parser.ts';
 import { type OpenedUpload, openUpload } from '../open-upload.ts';
@@ -36,7 +36,7 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
   let wasSent = false;
   const sayHow = (what: string) => {
     const again = ['windlass upload --resume', upload, ...paths.map(quoteIfNeeded)].join(' ');
-    tell(`${what}: ${again}`);
+    printNotice(`${what}: ${again}`);
   };
   try {
     const sending = {
@@ -69,7 +69,7 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
     const before = wasSent ? 'It had been sent before: nothing was sent now.' : '';
     const sentence = `Parsed: ${job.label ?? job.id}. ${before}`.trimEnd();
     await printRecord(job, { sentence, json });
-    if (wasSent && json) tell(before);
+    if (wasSent && json) printNotice(before);
   } catch (error) {
     line.end();
     if (upload !== undefined && canResume && isOpenAfter(error))

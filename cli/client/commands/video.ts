@@ -4,9 +4,9 @@ import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import type { Video } from '../../../clients/typescript/src/video.ts';
 import { CommandError } from '../../command-error.ts';
+import { printNotice } from '../../output/print-notice.ts';
 import { printRecord } from '../../output/print-records.ts';
 import { ProgressLine } from '../../output/progress.ts';
-import { tell } from '../../output/tell.ts';
 import { abortWhenInterrupted } from '../abort-when-interrupted.ts';
 import { cancelWhenInterrupted } from '../cancel-when-interrupted.ts';
 import { connect } from '../connect.ts';
@@ -69,7 +69,7 @@ async function download(video: Video, output: string): Promise<number | undefine
     await saveFile(output, video.chunks({ signal }), { signal });
     return undefined;
   } catch (error) {
-    tell(`the video is kept for a day: windlass open ${video.job}`);
+    printNotice(`the video is kept for a day: windlass open ${video.job}`);
     if (signal.aborted) return interruption.status;
     throw error;
   } finally {
