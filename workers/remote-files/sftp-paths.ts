@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import type ssh2 from 'ssh2';
 import { invalid } from '../../shared/errors/errors.ts';
-import { isDirectory, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
-import { isNoDirectory } from './write-errors.ts';
+import { isDirectory, isLink, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
+import { isNoDirectory, isNotUtf8 } from './write-errors.ts';
 
 /** What is there, through links; undefined where there is nothing. */
 export async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.Stats | undefined> {
@@ -12,34 +12,39 @@ export async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.
   });
 }
 
-/** The directory of a link is not that of its file, which may be missing. */
+/**
+ * Where a file is replaced or made. The directory of a link is not that of its file, which may be missing. Throws
+ * `invalid_input` where no text names the place.
+ */
 export async function findPlace(channel: Sftp, given: string) {
-  const { sftp, request } = channel;
   const present = await find(channel, given);
-  const path = present
-    ? await request<string>(done => sftp.realpath(given, done))
-    : await followLinks(channel, given);
+  const path = await followLinks(channel, given);
+  // The host's bytes were decoded: such a path names another file, or none.
+  if (path.includes('\ufffd')) throw isNotUtf8(path);
   return { present, path, directory: posix.dirname(path) };
 }
+
+/** A path below this directory. Not posix.join(): what is above a linked directory is not what the text says. */
+export const pathIn = (directory: string, name: string) =>
+  `${directory.replace(/\/$/, '')}/${name}`;
 
 /** More than a kernel follows. */
 const MAX_LINKS = 40;
 
-/** The target of a link to a missing file; without a link the path itself. */
+/** The target of a link, which may be missing; without a link the path itself, though links may be on its way. */
 async function followLinks({ sftp, request }: Sftp, given: string): Promise<string> {
   let path = given;
   for (let count = 0; count < MAX_LINKS; count++) {
-    const link = path;
-    const target = await request<string>(done => sftp.readlink(link, done)).catch(
+    const here = path;
+    const found = await request<ssh2.Stats>(done => sftp.lstat(here, done)).catch(
       (error: unknown) => {
         if (statusOf(error) !== undefined) return undefined;
         throw error;
       },
     );
-    if (target === undefined) return path;
-    // A directory on the way may be a link, too: then `..` leads elsewhere.
-    const directory = await request<string>(done => sftp.realpath(posix.dirname(link), done));
-    path = target.startsWith('/') ? target : `${directory}/${target}`;
+    if (!found || !isLink(found)) return path;
+    const target = await request<string>(done => sftp.readlink(here, done));
+    path = target.startsWith('/') ? target : pathIn(posix.dirname(here), target);
   }
   throw invalid(`path: ${given} is a link that leads to itself.`, 'Give the path of a file.');
 }

@@ -44,6 +44,12 @@ export const noDirectory = (directory: string) =>
 export const isNoDirectory = (path: string) =>
   invalid(`path: ${path} is no directory.`, 'Choose another path.');
 
+export const isNotUtf8 = (path: string) =>
+  invalid(
+    `path: ${path} holds U+FFFD, which stands for bytes that are not UTF-8.`,
+    'Rename what it names on the host, or write it by a command.',
+  );
+
 export const noRegularFile = (path: string, found: ssh2.Stats) =>
   invalid(
     `path: ${path} is ${isDirectory(found) ? 'a directory' : 'no regular file'}.`,

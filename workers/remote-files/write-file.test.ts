@@ -1,20 +1,15 @@
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findSftpServer } from '../../servers/sshd.ts';
-import type { HostRow } from '../../shared/database/schema.ts';
-import type { Hops } from '../../shared/ssh/hops.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
-import { connectHere } from '../../test/harness/hosts/connect-here.ts';
+import { openRemoteSession, writeText } from '../../test/harness/hosts/remote-files.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
-import { RemoteSession } from '../ssh/remote-session.ts';
-import { type WriteFileOptions, writeRemoteFile } from './write-file.ts';
-
-const patient = new AbortController().signal;
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import type { WriteFileOptions } from './write-file.ts';
 
 /** An SFTP server that gets no SSH_FXP_WRITE (6 in draft-ietf-secsh-filexfer-02, section 3), and so answers none. */
 const silentServer = () => `#!${process.execPath}
@@ -37,19 +32,13 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
   let session: RemoteSession;
   beforeAll(async () => {
     sshd = await startTestSshd();
-    session = await openSession(sshd);
+    session = await openRemoteSession(sshd);
   });
   afterAll(async () => {
     session?.close();
     await sshd?.stop();
   });
 
-  async function openSession({ port, hostKey, username, privateKey }: TestSshd) {
-    const host = { name: 'one', address: '127.0.0.1', port, keys: [hostKey], private: true };
-    const login = { hops: [host as HostRow] as Hops, username, credential: { privateKey } };
-    const settings = { spoolLimitBytes: 2 ** 30, shell: undefined };
-    return new RemoteSession(await connectHere(login, patient), settings);
-  }
   const write = (path: string, text: string, options: Partial<WriteFileOptions> = {}) =>
     writeOn(session, path, text, options);
   const writeOn = (
@@ -57,23 +46,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     path: string,
     text: string,
     options: Partial<WriteFileOptions>,
-  ) =>
-    writeRemoteFile(on, {
-      path,
-      bytes: Readable.from([Buffer.from(text)]),
-      size: text.length,
-      digest: createHash('sha256').update(text).digest('base64'),
-      parents: false,
-      exclusive: true,
-      mayBeNamed: true,
-
-      temporary: 'job-2',
-      stale: ['job-1', 'job-2'],
-      confirm: async () => {},
-      signal: patient,
-      cleanupSignal: patient,
-      ...options,
-    });
+  ) => writeText(on, path, text, { exclusive: true, mayBeNamed: true, ...options });
 
   test('takes the file that an earlier try has made for its own, by its bytes', async () => {
     const path = join(sshd.home, 'made');
@@ -167,7 +140,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     const program = join(directory.path, 'sftp-server');
     writeFileSync(program, silentServer(), { mode: 0o755 });
     const host = await startTestSshd({ lines: [`Subsystem sftp ${program}`] });
-    const other = await openSession(host);
+    const other = await openRemoteSession(host);
     try {
       const written = writeOn(other, join(host.home, 'new'), 'text', { stale: [], answerMs: 500 });
       await expect(written).rejects.toMatchObject({ code: 'time_limit' });
@@ -183,7 +156,7 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     const host = await startTestSshd({
       lines: [`Subsystem sftp ${findSftpServer()} -P remove`],
     });
-    const other = await openSession(host);
+    const other = await openRemoteSession(host);
     try {
       const path = join(host.home, 'kept');
       expect(await writeOn(other, path, 'text', { stale: [] })).toEqual({ created: true });

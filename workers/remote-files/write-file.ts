@@ -1,11 +1,10 @@
-import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { assertUnchanged, type FileStat, holds } from './compare-file.ts';
 import { giveName } from './give-name.ts';
-import { find, findPlace, makeDirectories, remove } from './sftp-paths.ts';
+import { find, findPlace, makeDirectories, pathIn, remove } from './sftp-paths.ts';
 import { isRegularFile, type Sftp, STATUS, statusOf, withSftp } from './sftp-requests.ts';
 import { meansFull, tryWrite } from './try-write.ts';
 import { diskFull, isThere, noDirectory, noRegularFile, toWriteError } from './write-errors.ts';
@@ -72,7 +71,7 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
   const { present, path, directory } = await findPlace(channel, options.path);
   if (present && exclusive && !mayBeNamed) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
-  const inDirectory = (end: string) => posix.join(directory, temporaryName(end));
+  const inDirectory = (end: string) => pathIn(directory, temporaryName(end));
   const temporary = inDirectory(options.temporary);
   if (options.parents)
     await makeDirectories(channel, directory).catch(error => {
@@ -139,7 +138,7 @@ async function removeTemporary(session: RemoteSession, options: WriteFileOptions
   await limitTime(options.cleanupSignal, CLEANUP_MS, signal =>
     withSftp(session, signal, async channel => {
       const { directory } = await findPlace(channel, options.path);
-      await remove(channel, posix.join(directory, temporaryName(options.temporary)));
+      await remove(channel, pathIn(directory, temporaryName(options.temporary)));
     }),
   );
 }
