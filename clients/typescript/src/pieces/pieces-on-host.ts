@@ -1,3 +1,4 @@
+import { WindlassError } from '../error.ts';
 import { quoteWord, readMode, runScript, type ScriptSession } from './script-on-host.ts';
 
 /** Where the pieces of a file are on its host. */
@@ -33,12 +34,15 @@ export async function preparePieces(
   { target, parents, folder }: Place,
   signal?: AbortSignal,
 ): Promise<Pieces> {
+  refuseOtherName(target);
   const { output } = await runScript(
     session,
     `cd || exit 1
 t=${quoteWord(target)}
 case $t in /*) ;; *) t=$PWD/$t ;; esac
 if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link to nowhere'; fi
+! command -v iconv >/dev/null || printf %s "$t" | iconv -f UTF-8 -t UTF-8 >/dev/null 2>&1 ||
+  refuse invalid_input 'its path is not UTF-8'
 [ ! -d "$t" ] || refuse not_written 'it is a directory'
 [ ! -e "$t" ] || [ -f "$t" ] || refuse not_written 'it is no regular file'
 d=\${t%/*}
@@ -61,12 +65,23 @@ printf '=%s %s %s' "$(umask)" "\${m%% *}" "$t"
   );
   const [, list = '', umask = '', permissions = '', found = ''] =
     /^((?:\S+ +\d+\n)*)=(\d+) (\S+) (.*)$/s.exec(output) ?? [];
+  refuseOtherName(found);
   return {
     target: found,
     mode: readMode(permissions) ?? 0o666 & ~Number.parseInt(umask, 8),
     folder: `${found.replace(/\/[^/]*$/, '')}/${folder}`,
     stored: new Map(list.split('\n').flatMap(readPiece)),
   };
+}
+
+/** A path of a host that is not UTF-8 was decoded to that of another file. */
+function refuseOtherName(path: string): void {
+  if (!path.includes('\ufffd')) return;
+  throw new WindlassError({
+    code: 'invalid_input',
+    detail: `${path} cannot be written: its path is not UTF-8.`,
+    hint: 'Rename what it names on the host, or write it by a command.',
+  });
 }
 
 /** A piece whose length differs from its name is incomplete; of those that begin at one place the last is taken. */

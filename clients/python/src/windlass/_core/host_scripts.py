@@ -29,11 +29,14 @@ class PieceFolder(NamedTuple):
 
 async def make_folder(api: Api, sid: str, target: str, name: str, parents: bool) -> PieceFolder:
     """Makes the folder for the pieces of a file."""
+    _refuse_other_name(target)
     output = await _run(
         api,
         sid,
         f"""t={shlex.quote(target)}
 if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link to nowhere'; fi
+! command -v iconv >/dev/null || printf %s "$t" | iconv -f UTF-8 -t UTF-8 >/dev/null 2>&1 ||
+  refuse invalid_input 'its path is not UTF-8'
 [ ! -d "$t" ] || refuse not_written 'it is a directory'
 [ ! -e "$t" ] || [ -f "$t" ] || refuse not_written 'it is no regular file'
 d=${{t%/*}}
@@ -46,6 +49,7 @@ printf '%s %s %s' "$(umask)" "${{m%% *}}" "$t"
 """,
     )
     umask, permissions, found = output.split(" ", 2)
+    _refuse_other_name(found)
     mode = _read_mode(permissions, 0o666 & ~int(umask, 8))
     return PieceFolder(f"{found.rpartition('/')[0]}/{name}", found, mode)
 
@@ -117,6 +121,16 @@ async def _run(api: Api, sid: str, script: str) -> str:
     )
     failure.job = result.job
     raise failure
+
+
+def _refuse_other_name(path: str) -> None:
+    """A path of a host that is not UTF-8 was decoded to that of another file."""
+    if "\ufffd" in path:
+        raise WindlassError(
+            f"{path} cannot be written: its path is not UTF-8.",
+            code="invalid_input",
+            hint="Rename what it names on the host, or write it by a command.",
+        )
 
 
 def _read_mode(permissions: str, otherwise: int) -> int:
