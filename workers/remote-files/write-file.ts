@@ -85,7 +85,7 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
     return { created: true };
   }
   try {
-    await writeTemporary(channel, temporary, { ...options, mode: options.mode ?? present?.mode });
+    await writeTemporary(channel, temporary, { ...options, present });
     if (options.unchanged) await assertUnchanged(channel, options.path, options.unchanged);
     await options.confirm();
     await giveName(channel, temporary, { path, exclusive });

@@ -1,17 +1,27 @@
 import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
-import { CHUNK_BYTES, isUnsupported, type Sftp } from './sftp-requests.ts';
+import { CHUNK_BYTES, isUnsupported, type Sftp, statusOf } from './sftp-requests.ts';
 
 /** Requests in flight: 2 MiB, for links with much delay. */
 const PIPELINED = 64;
 
+interface TemporaryFile {
+  bytes: Readable;
+  size: number;
+  /** By default that of the file which is replaced, or the account's. */
+  mode?: number;
+  /** The file that is replaced. */
+  present?: ssh2.Stats;
+}
+
 export async function writeTemporary(
-  { sftp, request, act }: Sftp,
+  channel: Sftp,
   path: string,
-  { bytes, size, mode }: { bytes: Readable; size: number; mode?: number },
+  { bytes, size, mode, present }: TemporaryFile,
 ): Promise<void> {
-  // Private until it has the requested mode; without one it gets the account's at once.
-  const attributes = mode === undefined ? {} : { mode: 0o600 };
+  const { sftp, request, act } = channel;
+  // Private until it has its mode and group; a new one gets the account's at once.
+  const attributes = (mode ?? present?.mode) === undefined ? {} : { mode: 0o600 };
   const handle = await request<Buffer>(done => sftp.open(path, 'w', attributes, done));
   const under = new Set<Promise<void>>();
   let failed: unknown;
@@ -36,12 +46,34 @@ export async function writeTemporary(
   await Promise.all(under);
   if (failed) throw failed;
   if (written !== size) throw new Error(`of ${size} bytes ${written} came`);
-  if (mode !== undefined) await act(done => sftp.fchmod(handle, mode & 0o7777, done));
+  const kept = present && (await keepGroup(channel, { path, handle, present }));
+  const permissions = mode ?? kept;
+  if (permissions !== undefined) await act(done => sftp.fchmod(handle, permissions & 0o7777, done));
   await act(done => sftp.ext_openssh_fsync(handle, done)).catch(ignoreUnsupported);
   await act(done => sftp.close(handle, done));
   // A full disk may show only now, where the file is on a network.
   const { size: stored } = await request<ssh2.Stats>(done => sftp.stat(path, done));
   if (stored !== size) throw new Error(`of ${size} bytes ${stored} are on the host`);
+}
+
+const RIGHTS_OF_OWNER = 0o4000;
+const RIGHTS_OF_GROUP = 0o2070;
+
+/** Gives the temporary file the group of the one it replaces. The mode of that, without what was not for others. */
+async function keepGroup(
+  { sftp, request, act }: Sftp,
+  { path, handle, present }: { path: string; handle: Buffer; present: ssh2.Stats },
+): Promise<number> {
+  const { uid, gid } = await request<ssh2.Stats>(done => sftp.stat(path, done));
+  const mode = uid === present.uid ? present.mode : present.mode & ~RIGHTS_OF_OWNER;
+  if (gid === present.gid) return mode;
+  return act(done => sftp.fchown(handle, uid, present.gid, done)).then(
+    () => mode,
+    (error: unknown) => {
+      if (statusOf(error) === undefined) throw error;
+      return mode & ~RIGHTS_OF_GROUP;
+    },
+  );
 }
 
 function ignoreUnsupported(error: unknown): void {

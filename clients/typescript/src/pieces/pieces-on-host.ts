@@ -18,6 +18,9 @@ export const nameOf = (start: number, length: number) => `${start}-${length}`;
 /** So many names stand in one line of a script. */
 const NAMES = 100;
 
+const RIGHTS_OF_GROUP = 0o070;
+const toOctal = (mode: number) => mode.toString(8).padStart(4, '0');
+
 /** Nobody comes back to pieces that are so old. */
 const OLD_DAYS = 7;
 
@@ -68,10 +71,16 @@ printf '=%s %s %s' "$(umask)" "\${m%% *}" "$t"
   refuseOtherName(found);
   return {
     target: found,
-    mode: readMode(permissions) ?? 0o666 & ~Number.parseInt(umask, 8),
+    mode: readKept(permissions) ?? 0o666 & ~Number.parseInt(umask, 8),
     folder: `${found.replace(/\/[^/]*$/, '')}/${folder}`,
     stored: new Map(list.split('\n').flatMap(readPiece)),
   };
+}
+
+/** Where there is an ACL, as a `+` says, the letters of the group are the most that the ACL gives to anyone. */
+function readKept(permissions: string): number | undefined {
+  const mode = readMode(permissions);
+  return mode !== undefined && permissions.endsWith('+') ? mode & ~RIGHTS_OF_GROUP : mode;
 }
 
 /** A path of a host that is not UTF-8 was decoded to that of another file. */
@@ -90,6 +99,16 @@ function readPiece(line: string): [number, number][] {
   return start !== undefined && length === size ? [[Number(start), Number(length)]] : [];
 }
 
+interface WholeFile {
+  /** Of its pieces, in their order. */
+  names: string[];
+  size: number;
+  /** SHA-256 in hexadecimal digits. */
+  digest: string;
+  /** By default that of what is there. */
+  mode?: number;
+}
+
 /**
  * Puts the whole file in its place, and removes the pieces in any case. False where they make another file than `size`
  * says, or `digest` if the host has a program for it. Another copy of the file may have joined and removed the pieces
@@ -97,8 +116,8 @@ function readPiece(line: string): [number, number][] {
  */
 export async function joinPieces(
   session: ScriptSession,
-  { folder, target }: Pieces,
-  { names, size, digest, mode }: { names: string[]; size: number; digest: string; mode: number },
+  { folder, target, mode: kept }: Pieces,
+  { names, size, digest, mode }: WholeFile,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { output } = await runScript(
@@ -118,7 +137,10 @@ copied= meant=
 { all >"$w"; } 2>/dev/null && copied=1
 [ "$copied" ] && is_meant "$w" ${digest} && meant=1
 if [ "$meant" ]; then
-  chmod ${mode.toString(8).padStart(4, '0')} "$w" 2>/dev/null
+  m=${toOctal(mode ?? kept)}
+  set -- $(ls -ndL "$t" 2>/dev/null)
+  [ -z "$4" ] || chgrp "$4" "$w" 2>/dev/null || m=${toOctal(mode ?? kept & ~RIGHTS_OF_GROUP)}
+  chmod "$m" "$w" 2>/dev/null
   sync "$w" 2>/dev/null
   [ ! -d "$t" ] && mv -f "$w" "$t" 2>/dev/null && end whole
 fi

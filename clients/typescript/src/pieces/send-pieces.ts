@@ -49,8 +49,7 @@ export async function sendPieces(
     const { names, digest } = await sendMissing(connection, pieces, file, options);
     // Of two states no file is made.
     await source.check?.();
-    const { mode = pieces.mode } = options;
-    const whole = { names, size: source.size, digest: toHex(digest), mode };
+    const whole = { names, size: source.size, digest: toHex(digest), mode: options.mode };
     if (!(await joinPieces(session, pieces, whole, signal))) throw changed(path);
     return { path, size: source.size, digest: btoa(String.fromCharCode(...digest)) };
   } catch (error) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Optional
 
 from ..errors import WindlassError
 from .api import Api
@@ -12,6 +12,7 @@ from .jobs import start_job, wait_for_result
 
 #: So many names stand in one line of a script.
 NAMES = 100
+RIGHTS_OF_GROUP = 0o070
 #: Nobody comes back to pieces that are so old.
 OLD_DAYS = 7
 
@@ -54,10 +55,13 @@ printf '%s %s %s' "$(umask)" "${{m%% *}}" "$t"
     return PieceFolder(f"{found.rpartition('/')[0]}/{name}", found, mode)
 
 
-async def join_pieces(api: Api, sid: str, folder: PieceFolder, names: List[str], size: int, digest: str) -> bool:
+async def join_pieces(
+    api: Api, sid: str, folder: PieceFolder, names: List[str], size: int, digest: str, mode: Optional[int] = None
+) -> bool:
     """Puts the whole file in its place, and removes the pieces; False where they are not the file that was meant.
 
-    The digest, in hexadecimal digits, is looked at where the host has a program for it.
+    Without `mode` it keeps that of what is there; another group gets no rights by it. The digest, in hexadecimal
+    digits, is looked at where the host has a program for it.
     """
     groups = (names[at : at + NAMES] for at in range(0, len(names), NAMES))
     cats = "".join(f" &&\n  cat {' '.join(group)}" for group in groups)
@@ -74,7 +78,10 @@ if ! {{ all >"$w"; }} 2>/dev/null && [ "$(all 2>/dev/null | wc -c)" -eq {size} ]
 fi
 set -- $(sha256sum <"$w" 2>/dev/null || shasum -a 256 <"$w" 2>/dev/null || echo {digest})
 if [ "$(wc -c <"$w")" -eq {size} ] && [ "$1" = {digest} ]; then
-  chmod {folder.mode:04o} "$w" 2>/dev/null
+  m={folder.mode if mode is None else mode:04o}
+  set -- $(ls -ndL "$t" 2>/dev/null)
+  [ -z "$4" ] || chgrp "$4" "$w" 2>/dev/null || m={folder.mode & ~RIGHTS_OF_GROUP if mode is None else mode:04o}
+  chmod "$m" "$w" 2>/dev/null
   sync "$w" 2>/dev/null
   [ ! -d "$t" ] && mv -f "$w" "$t" 2>/dev/null || refuse not_written 'it cannot be replaced'
   echo whole
@@ -138,4 +145,6 @@ def _read_mode(permissions: str, otherwise: int) -> int:
     letters = permissions[1:10]
     if not re.fullmatch(r"([-r][-w].){3}", letters):
         return otherwise
-    return int("".join("1" if letter in "rwxst" else "0" for letter in letters), 2)
+    mode = int("".join("1" if letter in "rwxst" else "0" for letter in letters), 2)
+    # Where there is an ACL the letters of the group are the most that it gives to anyone.
+    return mode & ~RIGHTS_OF_GROUP if permissions.endswith("+") else mode

@@ -82,12 +82,10 @@ async def _send_pieces(
 ) -> WrittenFile:
     """In pieces, which stand in a folder beside the file until a command joins them."""
     folder = await make_folder(api, sid, f"/{path.lstrip('/')}", f".windlass-{uuid.uuid4().hex}-once", parents)
-    if mode is not None:
-        folder = folder._replace(mode=mode)
     digest = hashlib.sha256(content).digest()
     try:
         names = await _Sender(api, sid, folder, content).send()
-        if not await join_pieces(api, sid, folder, names, len(content), digest.hex()):
+        if not await join_pieces(api, sid, folder, names, len(content), digest.hex(), mode):
             raise WindlassError(f"The pieces of {path} have changed on the host.", code="changed")
     except WindlassError as error:
         # Where no answer comes, it would only be waited for.
