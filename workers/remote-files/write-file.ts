@@ -86,8 +86,9 @@ async function write(channel: Sftp, options: WriteFileOptions): Promise<{ create
   }
   try {
     await writeTemporary(channel, temporary, { ...options, present });
-    if (options.unchanged) await assertUnchanged(channel, options.path, options.unchanged);
     await options.confirm();
+    // As late as can be: a confirmation may take minutes.
+    if (options.unchanged) await assertUnchanged(channel, options.path, options.unchanged);
     await giveName(channel, temporary, { path, exclusive });
   } catch (error) {
     // Whether the disk is full shows only while the file still takes its room.
