@@ -40,6 +40,7 @@ import {
   type UploadKey,
 } from '../uploads/find-upload.ts';
 import { mostFileBytes, mostFormBytes, readForm } from '../uploads/read-form.ts';
+import { refuseOtherContent } from '../uploads/refuse-other-content.ts';
 import { checkAnnouncedSize, type StoredBytes, storeBody } from '../uploads/store-part.ts';
 
 const position = (limit: number) =>
@@ -265,22 +266,4 @@ function runMiddleware(
   return new Promise((resolve, reject) => {
     middleware(req, res, (error?: unknown) => (error ? reject(error) : resolve()));
   });
-}
-
-/** Refuses encoded and partial bodies. */
-function refuseOtherContent(req: Request): void {
-  const coding = req.get('Content-Encoding') ?? 'identity';
-  if (coding.toLowerCase() !== 'identity') {
-    throw new WindlassError('unsupported_media_type', {
-      detail: `Content-Encoding ${coding} is not supported.`,
-      hint: 'Send the bytes as they are to be stored, without Content-Encoding.',
-    });
-  }
-  // RFC 9110, 14.5: a server that does not know partial PUT must not take the part for the whole.
-  if (req.get('Content-Range') !== undefined) {
-    throw new WindlassError('bad_request', {
-      detail: 'Content-Range is not supported.',
-      hint: 'Send each part whole, under its own number.',
-    });
-  }
 }

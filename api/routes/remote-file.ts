@@ -24,6 +24,7 @@ import { remotePath } from '../remote/remote-path.ts';
 import { sendFile } from '../remote/send-file.ts';
 import { findSession, lockSession, type SessionKey, sessionKey } from '../remote/sessions.ts';
 import { readContentDigest } from '../uploads/content-digest.ts';
+import { refuseOtherContent } from '../uploads/refuse-other-content.ts';
 import { checkAnnouncedSize, storeBody } from '../uploads/store-part.ts';
 
 const writeQuery = z.strictObject({
@@ -100,12 +101,14 @@ export default routes('raw-body', (router, api) => {
         'precondition_failed',
         'remote_disk_full',
         'payload_too_large',
+        'unsupported_media_type',
         'insufficient_storage',
         'too_many_requests',
       ],
       reachesHost: true,
       handle: async ({ req, res, query }) => {
         const path = remotePath(req, 'file');
+        refuseOtherContent(req);
         const { mode, parents } = query();
         const options = {
           mode: mode === undefined ? undefined : Number.parseInt(mode, 8),

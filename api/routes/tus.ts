@@ -20,6 +20,7 @@ import {
 import { TusUploads } from '../tus/tus-uploads.ts';
 import { beginUpload, newUpload } from '../uploads/begin-upload.ts';
 import { readUploadKey } from '../uploads/find-upload.ts';
+import { refuseEncoding } from '../uploads/refuse-other-content.ts';
 
 const RESUMABLE = { 'Tus-Resumable': TUS_VERSION };
 const AT_OFFSET = {
@@ -41,6 +42,7 @@ const APPEND_ERRORS = [
   'locked',
   'checksum_mismatch',
   'insufficient_storage',
+  'unsupported_media_type',
 ] satisfies ErrorCode[];
 
 /** Resumable uploads by tus 1.0: one file is one upload, which is parsed once its last byte has come. */
@@ -91,6 +93,7 @@ export default routes('raw-body', (router, api) => {
       handle: async ({ req, res }) => {
         requireVersion(req, res);
         refuseOtherExtensions(req);
+        refuseEncoding(req);
         const length = readLength(req, 'Upload-Length');
         const metadata = req.get('Upload-Metadata') ?? '';
         const asked = parseInput(uploadFromMetadata(metadata), schema);
@@ -142,10 +145,11 @@ export default routes('raw-body', (router, api) => {
         'From `Upload-Offset` on, which must be where the upload ends. What comes of a body that is cut is kept, unless `Upload-Checksum` was given. With the last byte parsing begins. Where a proxy lets no PATCH through, POST with `X-HTTP-Method-Override: PATCH` is the same.',
       bodies: [bytes],
       answers: { 204: { means: 'All bytes are stored.', headers: AT_OFFSET } },
-      errors: [...APPEND_ERRORS, 'unsupported_media_type'],
+      errors: APPEND_ERRORS,
       handle: async ({ req, res }) => {
         requireVersion(req, res);
         requireOffsetStream(req);
+        refuseEncoding(req);
         const offset = readLength(req, 'Upload-Offset');
         const end = await uploads.append(readUploadKey(req, res), { req, res }, offset);
         res.status(204).set('Upload-Offset', String(end)).end();

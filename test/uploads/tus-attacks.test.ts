@@ -70,6 +70,32 @@ describeStack(undefined, 'enemies of an upload by tus', form => {
     return answer.statusCode;
   };
 
+  test('encoded bytes are not taken for those of the file', async () => {
+    const encoded = { ...BYTES, 'Content-Encoding': 'gzip' };
+    const before = await openUploads();
+    const first = await client.fetch('/api/tus', {
+      method: 'POST',
+      headers: {
+        ...encoded,
+        'Upload-Length': '4',
+        'Upload-Metadata': tusMetadata(blob('encoded')),
+      },
+      body: 'text',
+    });
+    await expectProblem(first, 415, 'unsupported_media_type');
+    expect(await openUploads()).toEqual(before);
+    const path = await begin(4, 'encoded');
+    const patch = (headers: Record<string, string>) =>
+      client.fetch(path, {
+        method: 'PATCH',
+        headers: { ...headers, 'Upload-Offset': '0' },
+        body: 'text',
+      });
+    await expectProblem(await patch(encoded), 415, 'unsupported_media_type');
+    expect((await patch(BYTES)).status).toBe(204);
+    await expectFile('encoded', Buffer.from('text'));
+  });
+
   test('another user does not disturb it', async () => {
     const { thief } = await addUsers(stack, ['thief']);
     const bytes = randomBytes(FLOOD + 5);
