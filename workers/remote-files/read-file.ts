@@ -19,7 +19,7 @@ import {
 
 interface ReadFileOptions extends FileRange {
   signal?: AbortSignal;
-  /** How long the host may send nothing. Default 300,000. */
+  /** How long the host may send nothing. Default 240,000. */
   silenceMs?: number;
 }
 
@@ -41,8 +41,8 @@ const MAX_PRINTED_BYTES = 1 << 20;
  * How long the script may take to end after its last byte, for one call of stat, or its bytes to come after its end.
  */
 const END_MS = 20_000;
-/** As long as its SFTP server may take for an answer: a disk that hangs answers neither. */
-const SILENCE_MS = 300_000;
+/** Clients wait a little longer for an answer to begin, but not 300 s: a disk that hangs is told of, not asked again. */
+const SILENCE_MS = 240_000;
 /** ssh2 closes the channels of a lost connection at once. */
 const LOST_MS = 1_000;
 /** Read before the size is told, which a short file may belie. */

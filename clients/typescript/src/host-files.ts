@@ -59,6 +59,9 @@ export function listDirectory(
   );
 }
 
+/** Longer than the 240 s after which the service says that its host sends nothing; `fetch` of Node.js waits 300 s. */
+const HOST_SILENCE_MS = 270_000;
+
 export interface ReadOptions {
   /** The first byte, from 0. */
   start?: number;
@@ -86,7 +89,7 @@ export async function* readFile(
     path: filePath(sid, path),
     headers: start + at > 0 || last !== '' ? { Range: `bytes=${start + at}-${last}` } : undefined,
   });
-  yield* readBytes(http, ask, options);
+  yield* readBytes(http, ask, { answerMs: HOST_SILENCE_MS, ...options });
 }
 
 /**

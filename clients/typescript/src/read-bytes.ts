@@ -9,6 +9,8 @@ export type Ask = (at: number) => { path: string; headers?: Record<string, strin
 
 export interface ReadBytesOptions {
   signal?: AbortSignal;
+  /** How long an answer may take to begin. Default 60,000. */
+  answerMs?: number;
   /** The state that what was read before had, by the ETag of its answer. */
   tag?: string;
   /** Told, before any byte, the state of what is read, where the service names one, and the number of bytes to come. */
@@ -22,9 +24,9 @@ export interface ReadBytesOptions {
 export async function* readBytes(
   http: Http,
   ask: Ask,
-  { signal, tag, onBegin }: ReadBytesOptions = {},
+  { signal, answerMs = SILENCE_MS, tag, onBegin }: ReadBytesOptions = {},
 ): AsyncGenerator<Uint8Array> {
-  const sending = { signal, patience: Infinity, timeoutMs: SILENCE_MS };
+  const sending = { signal, patience: Infinity, timeoutMs: answerMs };
   let at = 0;
   let total = Infinity;
   let state = tag;
