@@ -62,9 +62,13 @@ export function refuseIfMatch(req: Request, what: string): void {
   });
 }
 
-/** If-None-Match of a write to a record that is there (RFC 9110, 13.1.2). Who sends `*` makes new ones only. */
-export function checkIfNoneMatch(req: Request, tag: string): void {
-  if (!matchesEntityTag(req.get('If-None-Match'), tag)) return;
+/**
+ * If-None-Match of a write to a record that is there (RFC 9110, 13.1.2). Who sends `*` makes new ones only; nothing else
+ * matches a record without a validator. `select` is that of checkIfMatch().
+ */
+export function checkIfNoneMatch(req: Request, tag = '""', select = (tags: string) => tags): void {
+  const given = req.get('If-None-Match');
+  if (given === undefined || !matchesEntityTag(select(given), tag)) return;
   throw new WindlassError('precondition_failed', {
     detail: 'there is such a record already.',
     hint: 'Choose another name, or leave If-None-Match out to replace it.',

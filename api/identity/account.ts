@@ -6,7 +6,7 @@ import { users } from '../../shared/database/schema.ts';
 import { conflict, notFound } from '../../shared/errors/errors.ts';
 import { storedBytes } from '../../shared/quotas/user-storage.ts';
 import type { Party } from '../concurrency/fair-queue.ts';
-import { checkIfMatch, versionTag } from '../http/conditional-requests.ts';
+import { checkIfMatch, checkIfNoneMatch, versionTag } from '../http/conditional-requests.ts';
 import { clientAddress } from './client-address.ts';
 import { currentUser } from './current-user.ts';
 
@@ -26,8 +26,12 @@ export async function findAccount(db: Db, username: string): Promise<Account> {
 export const accountTag = (row: Account, ...counted: number[]) =>
   versionTag(row, [row.stored, ...counted].map(number => `.${number}`).join(''));
 
-export const checkUserVersion = (req: Request, row: UserRecord) =>
-  checkIfMatch(req, versionTag(row), tags => tags.replace(/(\.\d+)+"/g, '"'));
+/** If-Match and If-None-Match of a write. */
+export function checkUserVersion(req: Request, row: UserRecord): void {
+  const withoutCounted = (tags: string) => tags.replace(/(\.\d+)+"/g, '"');
+  checkIfMatch(req, versionTag(row), withoutCounted);
+  checkIfNoneMatch(req, versionTag(row), withoutCounted);
+}
 
 export const unknownUser = (username: string) =>
   notFound(`there is no user ${username}.`, 'GET /api/users lists them.');

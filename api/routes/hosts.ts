@@ -7,7 +7,12 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
 import { conflict, notFound } from '../../shared/errors/errors.ts';
 import { assertHostFor, isHostFor } from '../../shared/ssh/host-access.ts';
-import { checkIfMatch, sendRecord, versionTag } from '../http/conditional-requests.ts';
+import {
+  checkIfMatch,
+  checkIfNoneMatch,
+  sendRecord,
+  versionTag,
+} from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -228,7 +233,7 @@ export default routes('json-body', (router, api) => {
       details:
         'Another address, port, key or jump host ends the sessions that are open on it, and on the hosts that are reached through it: host_changed.',
       body: changes,
-      headers: ['If-Match'],
+      headers: ['If-Match', 'If-None-Match'],
       for: 'administrators',
       refusesTokens: true,
       answers: { 200: { means: 'Changed.', json: fullHost } },
@@ -236,6 +241,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const row = await find(pathParameter(req, 'name'));
         checkIfMatch(req, versionTag(row));
+        checkIfNoneMatch(req, versionTag(row));
         const { trust, ...given } = body();
         const next = { ...row, ...given };
         const { address, port, private: isPrivate } = next;

@@ -160,7 +160,7 @@ export default routes('json-body', (router, api) => {
       topic: 'jobs',
       summary: 'Fetch the result of a job in bytes, such as a video',
       query: z.object(downloadQuery),
-      headers: ['If-None-Match', 'If-Range', 'Range'],
+      headers: ['If-Match', 'If-None-Match', 'If-Range', 'Range'],
       answers: videoAnswers('All of it.', 'The range.'),
       errors: ['not_found', 'conflict', 'precondition_failed', 'range_not_satisfiable'],
       handle: async ({ req, res, query }) => {

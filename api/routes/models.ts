@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { artifacts, type ModelRow, models } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { ARTIFACT_KINDS } from '../../shared/uploads/parsers.ts';
-import { answerNotModified, checkIfMatch } from '../http/conditional-requests.ts';
+import { answerNotModified, checkIfMatch, checkIfNoneMatch } from '../http/conditional-requests.ts';
 import { limitPageBytes, pageOf, pageQuery, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -198,7 +198,7 @@ export default routes('json-body', (router, api) => {
       topic: 'models',
       summary: 'Change a model',
       body: changes(longest),
-      headers: ['If-Match'],
+      headers: ['If-Match', 'If-None-Match'],
       answers: { 200: { means: 'Changed.', json: modelItem } },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
@@ -209,7 +209,9 @@ export default routes('json-body', (router, api) => {
         await api.freeSpace.assertFree();
         const row = await db.transaction(async tx => {
           const { model } = await lockModel(tx, mid, need);
-          checkIfMatch(req, modelTag(model, await readParseStates(tx, mid)));
+          const tag = modelTag(model, await readParseStates(tx, mid));
+          checkIfMatch(req, tag);
+          checkIfNoneMatch(req, tag);
           const [changed] = await tx
             .update(models)
             .set({ ...given, version: sql`${models.version} + 1`, updated: sql`now()` })

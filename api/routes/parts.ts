@@ -21,7 +21,7 @@ import {
   MAX_PARTS,
   type UploadFound,
 } from '../../shared/uploads/uploads.ts';
-import { checkIfMatch, refuseIfMatch } from '../http/conditional-requests.ts';
+import { checkIfMatch, checkIfNoneMatch, refuseIfMatch } from '../http/conditional-requests.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
@@ -92,7 +92,7 @@ export default routes('raw-body', (router, api) => {
         },
         { type: 'application/json', means: 'A remote file to copy.', schema: remoteFile },
       ],
-      headers: ['Content-Digest', 'If-Match', 'Idempotency-Key'],
+      headers: ['Content-Digest', 'If-Match', 'If-None-Match', 'Idempotency-Key'],
       answers: {
         200: { means: 'The part is stored.', headers: { ETag: 'From its SHA-256.' } },
         202: answerWithLocation('The remote file is being copied.', 'The job.', jobRecord),
@@ -197,7 +197,7 @@ export default routes('raw-body', (router, api) => {
       // The length may have been unknown, or other parts were stored concurrently.
       await assertFreeSpace(api.objects, { added: 0, limit: limits.LIMIT_FREE_BYTES });
       await db.transaction(async tx => {
-        if (req.get('If-Match') !== undefined) {
+        if (hasConditions(req)) {
           // Locked until this commits, so that of two requests with one tag the second fails.
           await lockUpload(tx, uid);
           await checkPart(tx, req, { uid, file, part });
@@ -244,18 +244,24 @@ export default routes('raw-body', (router, api) => {
 const tagOf = ({ digest }: { digest: string }) =>
   `"${Buffer.from(digest, 'base64').toString('hex')}"`;
 
-/** Checks If-Match (RFC 9110, 13.1.1) against the stored part. */
+const hasConditions = (req: Request): boolean =>
+  (req.get('If-Match') ?? req.get('If-None-Match')) !== undefined;
+
+/** Checks If-Match and If-None-Match (RFC 9110, 13.1) against the stored part. */
 async function checkPart(
   tx: Tx,
   req: Request,
   { uid, file, part }: Pick<PartTarget, 'uid' | 'file' | 'part'>,
 ): Promise<void> {
-  if (req.get('If-Match') === undefined) return;
+  if (!hasConditions(req)) return;
   const [present] = await tx
     .select({ digest: parts.digest })
     .from(parts)
     .where(and(eq(parts.upload, uid), eq(parts.file, file), eq(parts.part, part)));
-  if (present) return checkIfMatch(req, tagOf(present));
+  if (present) {
+    checkIfMatch(req, tagOf(present));
+    return checkIfNoneMatch(req, tagOf(present));
+  }
   refuseIfMatch(req, 'part');
 }
 

@@ -10,7 +10,12 @@ import {
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobsOf, publishCancelled } from '../../shared/jobs/cancel.ts';
-import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import {
+  checkIfMatch,
+  checkIfNoneMatch,
+  entityTag,
+  sendRecord,
+} from '../http/conditional-requests.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -178,7 +183,7 @@ export default routes('json-body', (router, api) => {
       details:
         'Writers may change name and description, administrators the access list too. A list that is left out stays.',
       body: changes(longest),
-      headers: ['If-Match'],
+      headers: ['If-Match', 'If-None-Match'],
       answers: { 200: { means: 'Changed.', json: projectRecord } },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res, body }) => {
@@ -195,6 +200,7 @@ export default routes('json-body', (router, api) => {
           if (acl) await lockNamedUsers(tx, acl);
           const found = await lockProjectForUpdate(tx, pid, { username, role });
           checkIfMatch(req, entityTag(found.project.version), withoutCache);
+          checkIfNoneMatch(req, entityTag(found.project.version), withoutCache);
           if (acl) {
             // What ends somebody's access needs no room: it can be repeated only after a grant.
             const beforeGrant = () => api.freeSpace.assertFree();

@@ -143,7 +143,7 @@ export default routes('json-body', (router, api) => {
       details:
         "Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions.",
       body: changes,
-      headers: ['If-Match'],
+      headers: ['If-Match', 'If-None-Match'],
       refusesTokens: true,
       answers: { 200: { means: 'Changed.', json: userRecord } },
       errors: ['forbidden', 'not_found', 'conflict'],

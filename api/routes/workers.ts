@@ -6,7 +6,7 @@ import { notFound } from '../../shared/errors/errors.ts';
 import { JOB_KINDS, JOBS } from '../../shared/jobs/catalog.ts';
 import { hasSlot } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
-import { refuseIfMatchTag } from '../http/conditional-requests.ts';
+import { checkIfNoneMatch, refuseIfMatchTag } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { auditOf } from '../identity/audit.ts';
@@ -65,7 +65,7 @@ export default routes('json-body', (router, api) => {
       details: 'It finishes what it has. A worker that starts again is a new one.',
       for: 'administrators',
       refusesTokens: true,
-      headers: ['If-Match'],
+      headers: ['If-Match', 'If-None-Match'],
       body: drain,
       answers: { 200: { means: 'The worker.', json: workerRecord } },
       errors: ['not_found'],
@@ -77,7 +77,10 @@ export default routes('json-body', (router, api) => {
           const which = sql`${workers.id} = ${id} and ${isAlive}`;
           await tx.update(workers).set({ draining }).where(which);
           const found = await readWorkers(tx as Db, which);
-          if (found.length > 0) refuseIfMatchTag(req);
+          if (found.length > 0) {
+            refuseIfMatchTag(req);
+            checkIfNoneMatch(req);
+          }
           const target = `${id} ${draining ? 'drain' : 'resume'}`;
           if (found.length > 0) await auditOf(req, res)(tx, 'worker', target);
           return found;
