@@ -1,16 +1,15 @@
 import type { Request, Response } from 'express';
 import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
-import type { JobSummary } from '../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../context.ts';
 import { pathParameter } from '../http/resource.ts';
 import { identifyAfterWait } from '../identity/identify-sender.ts';
 import { whileClientWaits } from '../jobs/requests/await-job.ts';
-import { startSessionJob } from '../jobs/requests/start-requested-job.ts';
+import { type StartedJob, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 
 type Reading = { [K in StreamedKind]: { kind: K; payload: Payload<K> } }[StreamedKind];
 
 export interface HostReading {
-  job: JobSummary;
+  job: StartedJob;
   signal: AbortSignal;
   /**
    * Call it once there is something to send. Drops the output and throws `unauthorized` where the sender's credentials

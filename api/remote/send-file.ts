@@ -2,7 +2,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
+import { checkIfMatch, matchesEntityTag } from '../http/conditional-requests.ts';
 import { contentPolicy } from '../http/content-policy.ts';
+import { giveUp } from '../jobs/requests/await-job.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
 import type { HostReading } from './read-from-host.ts';
 
@@ -35,7 +37,16 @@ export async function sendFile(
     .set('Cache-Control', 'no-store')
     .set('Content-Security-Policy', contentPolicy('sandbox'))
     .type('application/octet-stream');
-  if (head.tag !== undefined) res.set('ETag', `"${head.tag}"`);
+  // Without a tag only `*` matches.
+  const tag = `"${head.tag ?? ''}"`;
+  if (head.tag !== undefined) res.set('ETag', tag);
+  // Throws before anything is sent, which cancels the job.
+  checkIfMatch(req, tag);
+  if (matchesEntityTag(req.get('If-None-Match'), tag)) {
+    res.status(304).end();
+    await output.return(undefined);
+    return giveUp(api, job);
+  }
   if (req.method === 'HEAD') {
     await output.return(undefined);
     return void res.set('Content-Length', String(head.size)).end();

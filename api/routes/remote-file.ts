@@ -63,12 +63,12 @@ export default routes('raw-body', (router, api) => {
       id: 'fetchFile',
       topic: 'files',
       summary: 'Fetch a file of the host, or a range of it',
-      headers: ['Range', 'If-Range'],
+      headers: ['If-Match', 'If-None-Match', 'If-Range', 'Range'],
       answers: {
         200: { means: 'All of it.', types: ['application/octet-stream'] },
         206: { means: 'The range.', types: ['application/octet-stream'] },
       },
-      errors: [...HOST_FILE_ERRORS, 'conflict', 'range_not_satisfiable'],
+      errors: [...HOST_FILE_ERRORS, 'conflict', 'precondition_failed', 'range_not_satisfiable'],
       reachesHost: true,
       handle: async ({ req, res }) => {
         const path = remotePath(req, 'file');

@@ -62,11 +62,16 @@ export async function whileClientWaits<T>(
   try {
     return await work(signal);
   } catch (error) {
-    if (!job.isRepeat)
-      publishCancelled(api, await cancelJob(api.database.db, job.id, { byUser: false }));
+    await giveUp(api, job);
     if (isDisconnected()) return undefined;
     throw signal.aborted && !res.headersSent ? serviceStopping() : error;
   }
+}
+
+/** Cancels a job whose output nobody reads, unless another request began it. */
+export async function giveUp(api: ApiContext, job: StartedJob): Promise<void> {
+  if (job.isRepeat) return;
+  publishCancelled(api, await cancelJob(api.database.db, job.id, { byUser: false }));
 }
 
 const serviceStopping = () => unavailable('the service is stopping.', 'Try again.', 2);
