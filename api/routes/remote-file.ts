@@ -107,7 +107,7 @@ export default routes('raw-body', (router, api) => {
       ],
       reachesHost: true,
       handle: async ({ req, res, query }) => {
-        const path = remotePath(req, 'file');
+        const path = writablePath(req);
         refuseOtherContent(req);
         const { mode, parents } = query();
         const options = {
@@ -154,7 +154,7 @@ export default routes('raw-body', (router, api) => {
       ],
       reachesHost: true,
       handle: async ({ req, res }) => {
-        const path = remotePath(req, 'file');
+        const path = writablePath(req);
         const session = pathParameter(req, 'sid');
         const payload = { path, ifMatch: readIfMatch(req) };
         // An Idempotency-Key is bound to it.
@@ -220,6 +220,16 @@ function refuseCaching({ query }: Request): void {
   throw invalidInput(
     given.map(field => ({ field, problem: 'is not a known parameter' })),
     'Omit them: only videos are kept in a cache, by GET /api/remotes/(sid)/videos/(vsid).',
+  );
+}
+
+/** Listings show U+FFFD for bytes that are not UTF-8: the file that is meant has another name. */
+function writablePath(req: Request): string {
+  const path = remotePath(req, 'file');
+  if (!path.includes('\ufffd')) return path;
+  throw invalidInput(
+    [{ field: 'path', problem: 'holds U+FFFD, which stands for bytes that are not UTF-8' }],
+    'Rename what it names on the host, or write or remove it by a command.',
   );
 }
 

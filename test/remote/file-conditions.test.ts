@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../harness/clients/problem.ts';
@@ -65,5 +65,17 @@ describeStack(missingPrograms('sshd'), 'requests for files of a host', form => {
       return items.some(({ finished }) => finished === null);
     };
     await waitFor(async () => !(await underWay()), { what: 'the end of the readings' });
+  });
+
+  test('a name that stands for bytes which are not UTF-8 is neither written nor removed', async () => {
+    const path = join(folder, 'M\ufffdller', 'file');
+    for (const method of ['PUT', 'DELETE'])
+      await expectProblem(
+        await send(method, path, {}, method === 'PUT' ? 'x' : undefined),
+        400,
+        'invalid_input',
+      );
+    expect(existsSync(path)).toBe(false);
+    expect((await send('GET', path)).status).toBe(404);
   });
 });
