@@ -3,7 +3,6 @@ import type { Request, RequestHandler, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors/errors.ts';
 import { type JobSummary, jobRecord, jobView } from '../../shared/jobs/job-view.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
