@@ -18,6 +18,7 @@ import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobsOf } from '../../shared/jobs/cancel.ts';
+import { rowMayBeLeft } from '../../shared/jobs/run-intent.ts';
 import { HOST_CHANGED, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -215,12 +216,7 @@ export async function endSessions(
     .update(jobs)
     .set({ cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())` })
     .where(
-      and(
-        isAmong(jobs.session),
-        isNotNull(jobs.runAt),
-        eq(jobs.runRemoved, false),
-        sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
-      ),
+      and(isAmong(jobs.session), rowMayBeLeft, sql`${jobs.error} ->> 'code' = 'outcome_unknown'`),
     );
   await tx.update(leftoverRuns).set({ mayKeepRunning: false }).where(isAmong(leftoverRuns.session));
   return { jobs: await cancelJobsOf(tx, isAmong(jobs.session)), sessions: sids, opened };

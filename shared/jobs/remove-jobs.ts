@@ -10,7 +10,7 @@ import {
   webhookDeliveries,
 } from '../database/schema.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
-import { anyOf, CLEAN_UP } from './job-conditions.ts';
+import { anyOf, CLEAN_UP, mayBeLeft } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
 
 /** Chunk rows that one statement removes. */
@@ -32,7 +32,7 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
         kind = 'command' and cancel_requested is null and coalesce(error ->> 'code' = 'outcome_unknown', false) as may_keep_running
     ), leftover as (
       insert into ${leftoverRuns} (id, session, run_at, may_keep_running)
-      select id, session, run_at, may_keep_running from removed where run_at is not null and not run_removed and kind <> 'batch'
+      select id, session, run_at, may_keep_running from removed where ${mayBeLeft} and kind <> 'batch'
       on conflict do nothing
     )
     select id, object from removed, unnest(objects) as object`);

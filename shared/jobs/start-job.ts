@@ -12,6 +12,7 @@ import { type JobSummary, summaryColumns } from './job-view.ts';
 import { labelOf, oneLine } from './labels.ts';
 import { payloadBytes } from './payload-bytes.ts';
 import { versionOf } from './payload-versions.ts';
+import { effectRepeated } from './run-intent.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
   kind: K;
@@ -66,7 +67,7 @@ export async function startJob<K extends JobKind>(
       host: columns.session && hostOf(columns.session),
       payloadVersion: versionOf(request.kind),
       outputStreamed: output === 'streamed',
-      runRemoved: columns.runAt !== undefined,
+      ...effectRepeated(columns.runAt),
       epoch: 1,
       dispatched: sql`(select ${sql.raw(dispatchedAtOnce(queue, share))} from (select ${columns.owner}::text as owner) asked)`,
     })

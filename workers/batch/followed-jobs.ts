@@ -1,6 +1,7 @@
 import { and, eq, or, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
+import { submissionDirectory } from '../../shared/jobs/run-intent.ts';
 import { isFollowed } from './polls.ts';
 
 export type FollowedRow = Awaited<ReturnType<typeof readFollowed>>[number];
@@ -35,7 +36,7 @@ export async function readFollowed(
       session: sessions.sid,
       owner: jobs.owner,
       username: sessions.username,
-      directory: jobs.runPlace,
+      directory: submissionDirectory(jobs),
       batch: jobs.batch,
       state: jobs.state,
       finished: jobs.finished,

@@ -3,6 +3,7 @@ import { failureLevel } from '../../shared/database/failure-level.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import type { BatchState, EngineName } from '../../shared/jobs/payloads/batch.ts';
+import { nothingLeft } from '../../shared/jobs/run-intent.ts';
 import { abortable, sleep } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { WorkerContext } from '../context.ts';
@@ -232,7 +233,7 @@ async function removeEnded(
   if (done.length > 0)
     await database.db
       .update(jobs)
-      .set({ runRemoved: true })
+      .set(nothingLeft)
       .where(sql`${jobs.id} = ${anyOf(done)}`);
   return removed !== undefined;
 }

@@ -1,6 +1,7 @@
 import { and, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { batchPolls, jobs, sessions } from '../../shared/database/schema.ts';
+import { mayBeLeft } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 
 /** The time between the end of one poll of a host and the start of the next, over all workers. */
@@ -78,8 +79,4 @@ export async function passPoll(db: Db, hostname: string): Promise<void> {
 }
 
 /** A job that is open or has left files on the host, in a usable session. */
-export const isFollowed = and(
-  isNotNull(sessions.sealed),
-  eq(jobs.kind, 'batch'),
-  sql`run_at is not null and not run_removed`,
-);
+export const isFollowed = and(isNotNull(sessions.sealed), eq(jobs.kind, 'batch'), mayBeLeft);

@@ -1,5 +1,6 @@
 import type { JobRow } from '../../shared/database/schema.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
+import { submissionDirectory } from '../../shared/jobs/run-intent.ts';
 import type { JobContext } from '../context.ts';
 import type { LoginNode } from './login-node.ts';
 import type { SubmissionState } from './submission-state.ts';
@@ -16,8 +17,9 @@ export interface Submission extends RecordedSubmission {
 }
 
 /** Undefined before the first one is recorded. */
-export function readSubmission({ runPlace, batch }: JobRow): RecordedSubmission | undefined {
-  return runPlace && batch ? { directory: runPlace, batch } : undefined;
+export function readSubmission(job: JobRow): RecordedSubmission | undefined {
+  const directory = submissionDirectory(job);
+  return directory && job.batch ? { directory, batch: job.batch } : undefined;
 }
 
 export async function look(node: LoginNode, recorded: RecordedSubmission): Promise<Submission> {

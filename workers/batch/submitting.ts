@@ -6,6 +6,7 @@ import {
   type EngineName,
   folderOf,
 } from '../../shared/jobs/payloads/batch.ts';
+import { submissionIntended, submissionMade } from '../../shared/jobs/run-intent.ts';
 import type { JobContext } from '../context.ts';
 import { withSessionEnv } from '../runs/command-defaults.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
@@ -54,8 +55,7 @@ export class Submitting {
       overFor: 0,
       submissions: (earlier?.submissions ?? 0) + 1,
     };
-    // With runAt, so that the commit waits for the disk: it precedes a submission.
-    await this.#context.update({ runAt: new Date(), runPlace: directory, batch });
+    await this.#context.update({ ...submissionMade(directory), batch });
     return { directory, batch };
   }
 
@@ -127,7 +127,7 @@ export class Submitting {
   /** Called before a directory is made: the host's poller removes it even if this worker is lost before recording it. */
   async #announce(): Promise<void> {
     const { job, sid, worker, update } = this.#context;
-    if (!job.runAt) await update({ runAt: new Date() });
+    if (!job.runAt) await update(submissionIntended());
     await followHost(worker.database.db, sid);
   }
 

@@ -4,6 +4,7 @@ import type { Notifications } from '../../shared/database/notifications.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { isJobKind, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
+import { runEndLost } from '../../shared/jobs/run-intent.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import type { JobEnd } from './end-jobs.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
@@ -94,11 +95,11 @@ export class LeaseRenewer {
   }
 
   /** Call after the end of a job is committed. */
-  recordEnd({ id, kind, runAt, runPlace }: JobRow, ending: JobEnd): void {
+  recordEnd(job: JobRow, ending: JobEnd): void {
+    const { id, kind } = job;
     if (isJobKind(kind) && jobDefinition(kind).changesFile) this.#ended.set(id, { ending });
-    // A run that counts as removed is requested by nobody.
-    else if (kind === 'command' && runAt !== null)
-      this.#ended.set(id, { run: { runAt, runPlace, runRemoved: true } });
+    else if (kind === 'command' && job.runAt !== null)
+      this.#ended.set(id, { run: runEndLost(job) });
     else return;
     if (this.#ended.size <= MAX_ENDED) return;
     for (const oldest of this.#ended.keys()) {

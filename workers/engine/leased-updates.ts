@@ -1,6 +1,7 @@
 import { and, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
+import { changesIntent } from '../../shared/jobs/run-intent.ts';
 import { type Claim, LeaseLost, leasedBy } from './fencing-token.ts';
 
 /** New values, or SQL expressions, of some columns. */
@@ -23,7 +24,7 @@ export async function updateLeasedQuietly(tx: Tx, claim: Claim, set: Changes): P
   const rows = await tx
     .update(jobs)
     .set(set as Partial<JobRow>)
-    .where(and(leasedBy(claim), 'runAt' in set ? isDurable : undefined))
+    .where(and(leasedBy(claim), changesIntent(set) ? isDurable : undefined))
     .returning({ id: jobs.id });
   if (rows.length === 0) throw new LeaseLost(claim.id);
 }

@@ -2,6 +2,7 @@ import { eq } from 'drizzle-orm';
 import { chunks } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
+import { isPlainExec, whatWasLost } from '../../shared/jobs/run-intent.ts';
 import type { Handler, JobContext, Outcome } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
@@ -18,15 +19,15 @@ import { hasAgent } from '../ssh/reconnect.ts';
 /** Runs a command on the session's host: exactly once by its agent, at most once without one. */
 const command: Handler<'command'> = async context => {
   const { job } = context;
-  // A plain exec is marked as removed from its host when it starts; a run, when the database has lost its end.
-  if (job.runAt && job.runRemoved) throw job.runPlace === null ? outcomeLost() : endLost();
+  const lost = whatWasLost(job);
+  if (lost) throw lost === 'end' ? endLost() : outcomeLost();
   const usesAgent = await hasAgent(context).catch((error: unknown) => {
     throw explainAccessDenied(context, error);
   });
   const output = await context.output();
   const limits = watchLimits(context, output);
   /** Nobody waits for a command that was cancelled, and what a plain exec prints cannot be read again. */
-  const mayWait = () => !wasCancelled(context) && !job.runRemoved;
+  const mayWait = () => !wasCancelled(context) && !isPlainExec(job);
   const waits = (error: unknown) => output.isForDisk(error) && mayWait();
   try {
     // Others may have nothing more to print.

@@ -2,6 +2,7 @@ import { and, asc, eq, gt, isNotNull, notInArray, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { failureLevel } from '../../shared/database/failure-level.ts';
 import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
+import { mayBeLeft, rowMayBeLeft } from '../../shared/jobs/run-intent.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { Backoff } from './backoff.ts';
@@ -78,7 +79,7 @@ export class FinishedRunRemover {
   /** Removes the run of a job whose end is committed, in a batch with others of its session. */
   removeSoon(job: Pick<JobRow, 'id' | 'session' | 'runAt' | 'runRemoved'>): void {
     const { session: sid } = job;
-    if (!job.runAt || job.runRemoved || sid === null) return;
+    if (!mayBeLeft(job) || sid === null) return;
     const gathered = this.#gathered.get(sid);
     if (gathered) return void gathered.push(job.id);
     this.#gathered.set(sid, [job.id]);
@@ -157,7 +158,7 @@ export class FinishedRunRemover {
     const { db } = database;
     const itsOwnWorkerMissed = sql`${jobs.finished} < now() - interval '5 seconds'`;
     const runs = selectFinishedRuns(db, limitSeconds, {
-      jobs: and(isNotNull(jobs.runAt), eq(jobs.runRemoved, false), itsOwnWorkerMissed),
+      jobs: and(rowMayBeLeft, itsOwnWorkerMissed),
     }).as('finished_runs');
     const found = await db
       .select({ id: runs.id, sid: sessions.sid, mayKeepRunning: runs.mayKeepRunning })

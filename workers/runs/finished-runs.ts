@@ -3,6 +3,7 @@ import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Database, Db } from '../../shared/database/connect.ts';
 import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
 import { isId } from '../../shared/ids.ts';
+import { nothingLeft } from '../../shared/jobs/run-intent.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 
 /** Ids in one query, and in one request to the agent, which passes them as arguments. */
@@ -60,7 +61,7 @@ export function selectFinishedRuns(
 export async function recordRemoval(db: Db, ids: string[]): Promise<void> {
   if (ids.length === 0) return;
   // In this order: a job removed in between has become a leftover run.
-  await db.update(jobs).set({ runRemoved: true }).where(inArray(jobs.id, ids));
+  await db.update(jobs).set(nothingLeft).where(inArray(jobs.id, ids));
   await db.delete(leftoverRuns).where(inArray(leftoverRuns.id, ids));
 }
 

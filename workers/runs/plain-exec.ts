@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputStream } from '../../shared/jobs/output.ts';
+import { effectIntended, intentWithdrawn } from '../../shared/jobs/run-intent.ts';
 import { whenAborted } from '../../shared/process/abort.ts';
 import type { JobContext } from '../context.ts';
 import { isCancelled, wasCancelled } from '../engine/job-signals.ts';
@@ -31,10 +32,10 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
   // Committed before the host is asked: the next worker then knows that the command may have run.
   const recordIntent = async () => {
     context.pin();
-    if (!job.runAt) await update({ runAt: new Date(), runRemoved: true });
+    if (!job.runAt) await update(effectIntended());
   };
   const withdrawIntent = async () => {
-    await update({ runAt: null, runRemoved: false });
+    await update(intentWithdrawn);
     context.unpin();
   };
   const exec = async (session: RemoteSession) => {

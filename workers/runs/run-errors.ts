@@ -1,4 +1,5 @@
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
+import { mayRunOnHost } from '../../shared/jobs/run-intent.ts';
 import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
@@ -54,7 +55,7 @@ export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > UNR
 
 /** Whether work beside a run failed because the host is away, and not for what it read there. */
 export function isAway({ job }: JobContext, error: unknown): boolean {
-  if (!job.runAt || job.runRemoved || !isUnreachable(error)) return false;
+  if (!mayRunOnHost(job) || !isUnreachable(error)) return false;
   const { code } = error as WindlassError;
   return code !== 'remote_connection_failed' || job.unreachableSince !== null;
 }

@@ -1,6 +1,7 @@
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
+import { runSent, wasSentElsewhere } from '../../shared/jobs/run-intent.ts';
 import { abortable, abortableIterator, sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
@@ -212,7 +213,7 @@ class Run {
     switch (this.#state.phase) {
       case 'recordingIntent':
         // Committed before the host is first asked: the next worker then knows that it may have been.
-        await this.#context.update({ runAt: new Date(), runPlace: placeOf(agent) });
+        await this.#context.update(runSent(placeOf(agent)));
         this.#sink.begun?.();
         return this.#dispatch({ type: 'intentRecorded' });
       case 'requesting':
@@ -295,8 +296,9 @@ class Run {
 
   /** Whether a run without a record was never started, and whether it may be requested again. */
   #comparePlace(agent: AgentClient): Pick<RunState, 'isSamePlace' | 'mayRepeat'> {
-    const { runAt, runPlace } = this.#context.job;
-    const isSamePlace = runAt === null || runPlace === placeOf(agent);
+    const { job } = this.#context;
+    const { runAt } = job;
+    const isSamePlace = !wasSentElsewhere(job, placeOf(agent));
     const isRecent = runAt === null || Date.now() - runAt.getTime() < REPEAT_MS;
     return { isSamePlace, mayRepeat: isSamePlace && isRecent };
   }

@@ -1,5 +1,5 @@
-import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { mayRunOnHost } from '../../shared/jobs/run-intent.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
@@ -59,7 +59,7 @@ async function judge(context: SessionContext, outage: Outage, error: unknown): P
   };
   if (next === 'throw') {
     // From this, a follower of the run learns that the host is away.
-    if (outage.isHostAway && isRunning(job)) await record();
+    if (outage.isHostAway && mayRunOnHost(job)) await record();
     throw error;
   }
   const tries = outage.failures - 1;
@@ -77,10 +77,6 @@ const isRetryable = (error: unknown) => error instanceof WindlassError && error.
 export const isReconnectRequired = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'reconnect_required';
 
-/** A batch job is on its host from the directory on that was recorded. */
-const isRunning = ({ kind, runAt, runPlace, runRemoved }: JobRow) =>
-  runAt !== null && !runRemoved && (kind !== 'batch' || runPlace !== null);
-
 /** Whether only the session's user could make the connection that it has. */
 const isMadeByUser = ({ worker, sid }: SessionContext) =>
   worker.sessions.find(sid)?.livesWithConnection === true;
@@ -91,7 +87,7 @@ async function awaitReconnect(context: SessionContext, error: WindlassError): Pr
   const place = await placeOfLogin(worker, sid);
   if (place === 'elsewhere') return new ReleaseJob('another worker has the connection', 0.5);
   // What runs on the host goes on, and its follower knows for how long.
-  if (isRunning(job)) return error;
+  if (mayRunOnHost(job)) return error;
   const since = job.unreachableSince ?? new Date();
   if (Date.now() - since.getTime() > RECONNECT_FOR_MS) return error;
   if (!job.unreachableSince) await context.publish({ unreachableSince: since });

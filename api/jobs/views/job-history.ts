@@ -1,8 +1,9 @@
 import { asc, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../../shared/database/connect.ts';
-import { type JobRow, jobHistory, jobs } from '../../../shared/database/schema.ts';
+import { jobHistory, jobs } from '../../../shared/database/schema.ts';
 import { KINDS_WITH_OWN_STATE } from '../../../shared/jobs/catalog.ts';
+import { isOwnIntent } from '../../../shared/jobs/run-intent.ts';
 
 const MEANINGS = {
   queued: 'it was accepted',
@@ -54,17 +55,13 @@ export async function readJobHistory(db: Tx, id: string): Promise<HistoryEvent[]
   const events = [
     at('queued', row.created),
     hasOwnState ? at('running', row.started) : at('claimed', row.started, first),
-    at('sent', isOwnRun(row) ? row.runAt : null),
+    at('sent', isOwnIntent(row) ? row.runAt : null),
     ...kept.map(({ event, at: time, worker }) => at(event, time, worker)),
     at('cancel_requested', row.cancelRequested),
     at('ended', row.finished, row.worker),
   ];
   return events.filter(event => event !== undefined).sort(byTime);
 }
-
-/** A repeat has the runAt of the earlier request, whose job may have changed a file. */
-const isOwnRun = ({ runAt, created }: Pick<JobRow, 'runAt' | 'created'>) =>
-  runAt !== null && runAt >= created;
 
 function at(event: EventName, time: Date | null, worker?: string | null): HistoryEvent | undefined {
   if (time === null) return undefined;

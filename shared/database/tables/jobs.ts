@@ -11,7 +11,14 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
-import { hasEnded, hasSlot, IS_AWAY, isOpen, isWaiting } from '../../jobs/job-conditions.ts';
+import {
+  hasEnded,
+  hasSlot,
+  IS_AWAY,
+  isOpen,
+  isWaiting,
+  mayBeLeft,
+} from '../../jobs/job-conditions.ts';
 import type { JobState } from '../../jobs/job-states.ts';
 import type { BatchState } from '../../jobs/payloads/batch.ts';
 import { bytea, count, time } from './columns.ts';
@@ -82,16 +89,23 @@ export const jobs = pgTable(
     outputStreamed: boolean().notNull().default(false),
 
     /**
-     * Committed before the host is first asked to run the command, or to make the directory of a batch job: the time, and the
-     * host's boot and folder of fences; of a batch job the folder of its present submission, once it is made.
+     * Committed before the host is first asked to run the command, to make the directory of a batch job or to change a file.
+     * A repeat of an abandoned request has the time of that. These columns: see run-intent.ts.
      */
     runAt: time(),
+    /**
+     * Of a run of the agent, the host's boot and folder of fences; of a batch job, the directory of its present submission, once
+     * it is made. Null of a command without an agent, and of a change of a file.
+     */
     runPlace: text(),
     /** Of a batch job, from its first submission on. */
     batch: jsonb().$type<BatchState>(),
     /** Since when the host has been unreachable, for a job that yielded its slot meanwhile. */
     unreachableSince: time(),
-    /** The run's files were removed from the host, or never existed. */
+    /**
+     * The run's files were removed from the host. True from `runAt` on of what has none: a command without an agent, a change of
+     * a file. True as well of a run whose end a failover lost, so that nobody requests it again.
+     */
     runRemoved: boolean().notNull().default(false),
   },
   table => [
@@ -118,9 +132,7 @@ export const jobs = pgTable(
     index('jobs_streamed_output')
       .on(table.finished)
       .where(sql`output_streamed and stdout_bytes > 0`),
-    index('jobs_unremoved_runs')
-      .on(table.session)
-      .where(sql`run_at is not null and not run_removed`),
+    index('jobs_unremoved_runs').on(table.session).where(mayBeLeft),
   ],
 );
 
