@@ -3,7 +3,7 @@ import type { Tx } from '../database/connect.ts';
 import type { Notifications } from '../database/notifications.ts';
 import { jobs } from '../database/schema.ts';
 import type { ErrorRecord } from '../errors/errors.ts';
-import { KINDS_WITH_OWN_STATE } from './catalog.ts';
+import { KINDS_THAT_WAIT, KINDS_WITH_OWN_STATE } from './catalog.ts';
 import { isNotEnded } from './job-conditions.ts';
 
 const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
@@ -29,7 +29,7 @@ async function cancelOpen(
   told: { userCancelled?: true } = {},
 ): Promise<string[]> {
   // A claimed one may be waiting again, in the batch system of its host. Others may have runAt of a request that they repeat.
-  const isClaimed = sql`${jobs.runAt} is not null and ${inArray(jobs.kind, [...KINDS_WITH_OWN_STATE])}`;
+  const isClaimed = sql`${jobs.runAt} is not null and ${inArray(jobs.kind, KINDS_WITH_OWN_STATE)}`;
   const isUnclaimed = sql`${jobs.state} = 'queued' and ${jobs.leaseToken} is null and not (${isClaimed})`;
   // Sorted to avoid deadlocks.
   const open = tx
@@ -46,8 +46,7 @@ async function cancelOpen(
       state: sql`case when (${isUnclaimed}) then 'cancelled' else ${jobs.state} end`,
       finished: sql`case when ${isUnclaimed} then now() else ${jobs.finished} end`,
       error: sql`case when ${isUnclaimed} then ${JSON.stringify(CANCELLED)}::jsonb else ${jobs.error} end`,
-      // What waits at its batch system, or for its host or room, is due at once.
-      notBefore: sql`case when ${inArray(jobs.kind, ['batch', 'command'])} then now() else ${jobs.notBefore} end`,
+      notBefore: sql`case when ${inArray(jobs.kind, KINDS_THAT_WAIT)} then now() else ${jobs.notBefore} end`,
       version: sql`${jobs.version} + 1`,
     })
     .where(and(sql`${jobs.id} = any(array(${open}))`, isNotEnded))

@@ -52,6 +52,17 @@ interface Definition {
   changesFile?: boolean;
   /** Its handler says whether it runs: a claimed job may wait elsewhere, as a batch job. */
   ownState?: boolean;
+  /** What is on the host that the service removes after the job's end: a run of the agent, or submissions to a batch system. */
+  leaves?: 'run' | 'submission';
+  /** Its run is its user's own work: never done again, and after `outcome_unknown` it may keep running, as its user was told. */
+  runsOnce?: boolean;
+  /** It may wait for long, in a batch system, for its host or for room on the disk: a cancel makes it due at once. */
+  waits?: boolean;
+  /**
+   * While its host is away it keeps its slot: it would lose what it has encoded, and videos of other hosts do not queue for few
+   * slots as commands do.
+   */
+  keepsSlotWhenAway?: boolean;
   /** A client may ask for the same work again by POST /jobs/(id)/retry. */
   retry?: boolean;
 }
@@ -96,6 +107,9 @@ export const JOBS = {
     version: 3,
     payload: z.object({ command: commandText, ...launchOptions }),
     result: z.object({ returncode: z.number().int() }),
+    leaves: 'run',
+    runsOnce: true,
+    waits: true,
     retry: true,
   },
   batch: {
@@ -107,6 +121,8 @@ export const JOBS = {
     payload: batchRequest,
     result: z.object({ returncode: z.number().int() }),
     ownState: true,
+    leaves: 'submission',
+    waits: true,
     retry: true,
   },
   video: {
@@ -118,6 +134,8 @@ export const JOBS = {
     objects: 'videos',
     payload: videoRequest,
     result: videoResult,
+    leaves: 'run',
+    keepsSlotWhenAway: true,
     retry: true,
   },
   browse: {
@@ -271,7 +289,13 @@ export type AwaitedKind = KindsWith<{ endsWithClient: true }>;
 
 export const JOB_KINDS = Object.keys(JOBS) as JobKind[];
 
-export const KINDS_WITH_OWN_STATE = JOB_KINDS.filter(kind => jobDefinition(kind).ownState);
+const kindsThat = (has: (definition: Definition) => boolean | undefined): JobKind[] =>
+  JOB_KINDS.filter(kind => has(jobDefinition(kind)));
+
+export const KINDS_WITH_OWN_STATE = kindsThat(({ ownState }) => ownState);
+export const KINDS_WITH_SUBMISSIONS = kindsThat(({ leaves }) => leaves === 'submission');
+export const KINDS_THAT_RUN_ONCE = kindsThat(({ runsOnce }) => runsOnce);
+export const KINDS_THAT_WAIT = kindsThat(({ waits }) => waits);
 
 export function isJobKind(kind: string): kind is JobKind {
   return Object.hasOwn(JOBS, kind);
@@ -284,6 +308,11 @@ export function isAwaitedKind(kind: JobKind): kind is AwaitedKind {
 /** The entry of a kind, with the optional members of all entries. */
 export function jobDefinition(kind: JobKind): Definition {
   return JOBS[kind];
+}
+
+/** The entry of a row's kind; undefined where a newer release has written the row. */
+export function findDefinition(kind: string): Definition | undefined {
+  return isJobKind(kind) ? jobDefinition(kind) : undefined;
 }
 
 /** Whether such workers open the credentials of sessions. */

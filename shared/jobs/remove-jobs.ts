@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { inArray, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import {
   chunks,
@@ -10,7 +10,8 @@ import {
   webhookDeliveries,
 } from '../database/schema.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
-import { anyOf, CLEAN_UP, mayBeLeft } from './job-conditions.ts';
+import { KINDS_THAT_RUN_ONCE, KINDS_WITH_SUBMISSIONS } from './catalog.ts';
+import { anyOf, CLEAN_UP, kindIsOneOf, mayBeLeft } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
 
 /** Chunk rows that one statement removes. */
@@ -29,10 +30,10 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
     with removed as (
       delete from ${jobs} where id = any(array(${free}))
       returning id, kind, session, run_at, run_removed, array[${resultObjects(sql`result`)}] as objects,
-        kind = 'command' and cancel_requested is null and coalesce(error ->> 'code' = 'outcome_unknown', false) as may_keep_running
+        ${kindIsOneOf(KINDS_THAT_RUN_ONCE)} and cancel_requested is null and coalesce(error ->> 'code' = 'outcome_unknown', false) as may_keep_running
     ), leftover as (
       insert into ${leftoverRuns} (id, session, run_at, may_keep_running)
-      select id, session, run_at, may_keep_running from removed where ${mayBeLeft} and kind <> 'batch'
+      select id, session, run_at, may_keep_running from removed where ${mayBeLeft} and not ${kindIsOneOf(KINDS_WITH_SUBMISSIONS)}
       on conflict do nothing
     )
     select id, object from removed, unnest(objects) as object`);
@@ -112,7 +113,7 @@ async function touchSessions(tx: Tx, ids: string[]): Promise<void> {
 }
 
 /** Of a batch job: its host will be visited again while there are credentials for that. */
-export const isOnItsHost = sql`(${jobs.kind} = 'batch' and ${jobs.runAt} is not null and not ${jobs.runRemoved}
+export const isOnItsHost = sql`(${inArray(jobs.kind, KINDS_WITH_SUBMISSIONS)} and ${jobs.runAt} is not null and not ${jobs.runRemoved}
   and exists (select from ${sessions} where ${sessions.sid} = ${jobs.session}
     and (${sessions.ended} is null or ${sessions.ended} > now() - ${CLEAN_UP})))`;
 

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type JobRow, jobs } from '../database/schema.ts';
+import { findDefinition } from './catalog.ts';
 
 /**
  * What a job's row says of its effect on a host. Each kind of effect uses these columns in its own way; only this file writes
@@ -43,7 +44,7 @@ export const changesIntent = (set: object): boolean => 'runAt' in set;
 
 /** Whether the run, or the submission, may be on its host, running or ended. */
 export const mayRunOnHost = ({ kind, ...intent }: Intent & Pick<JobRow, 'kind'>): boolean =>
-  mayBeLeft(intent) && (kind !== 'batch' || intent.runPlace !== null);
+  mayBeLeft(intent) && (intent.runPlace !== null || findDefinition(kind)?.leaves !== 'submission');
 
 /** Whether files may be on the host that are to be removed after the job's end. */
 export const mayBeLeft = ({ runAt, runRemoved }: Pick<Intent, 'runAt' | 'runRemoved'>): boolean =>

@@ -1,6 +1,7 @@
-import { and, eq, isNotNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { batchPolls, jobs, sessions } from '../../shared/database/schema.ts';
+import { KINDS_WITH_SUBMISSIONS } from '../../shared/jobs/catalog.ts';
 import { mayBeLeft } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 
@@ -79,4 +80,8 @@ export async function passPoll(db: Db, hostname: string): Promise<void> {
 }
 
 /** A job that is open or has left files on the host, in a usable session. */
-export const isFollowed = and(isNotNull(sessions.sealed), eq(jobs.kind, 'batch'), mayBeLeft);
+export const isFollowed = and(
+  isNotNull(sessions.sealed),
+  inArray(jobs.kind, KINDS_WITH_SUBMISSIONS),
+  mayBeLeft,
+);

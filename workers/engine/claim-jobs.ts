@@ -3,7 +3,7 @@ import type { Db } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { KINDS_WITH_OWN_STATE } from '../../shared/jobs/catalog.ts';
-import { isNotLeased } from '../../shared/jobs/job-conditions.ts';
+import { isNotLeased, kindIsOneOf } from '../../shared/jobs/job-conditions.ts';
 import { isUnderstood, UNDERSTOOD, type Understood } from '../../shared/jobs/payload-versions.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { anyId, argumentsOf, givenText, setsLockTimeout, withGiven } from './group-statement.ts';
@@ -39,9 +39,7 @@ export async function claimJobs(
 }
 
 /** Kinds whose handlers set the state of their jobs. */
-const hasOwnState = sql.raw(
-  `kind in (${KINDS_WITH_OWN_STATE.map(kind => `'${kind}'`).join(', ')})`,
-);
+const hasOwnState = kindIsOneOf(KINDS_WITH_OWN_STATE);
 
 const writeClaims = prepareOnce(tx => {
   const db = tx as Db;

@@ -2,7 +2,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import { failureLevel } from '../../shared/database/failure-level.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { JobRow } from '../../shared/database/schema.ts';
-import { isJobKind, jobDefinition } from '../../shared/jobs/catalog.ts';
+import { findDefinition } from '../../shared/jobs/catalog.ts';
 import { RENEW_MS } from '../../shared/jobs/lease.ts';
 import { runEndLost } from '../../shared/jobs/run-intent.ts';
 import type { Logger } from '../../shared/process/log.ts';
@@ -97,9 +97,9 @@ export class LeaseRenewer {
   /** Call after the end of a job is committed. */
   recordEnd(job: JobRow, ending: JobEnd): void {
     const { id, kind } = job;
-    if (isJobKind(kind) && jobDefinition(kind).changesFile) this.#ended.set(id, { ending });
-    else if (kind === 'command' && job.runAt !== null)
-      this.#ended.set(id, { run: runEndLost(job) });
+    const { changesFile, runsOnce } = findDefinition(kind) ?? {};
+    if (changesFile) this.#ended.set(id, { ending });
+    else if (runsOnce && job.runAt !== null) this.#ended.set(id, { run: runEndLost(job) });
     else return;
     if (this.#ended.size <= MAX_ENDED) return;
     for (const oldest of this.#ended.keys()) {

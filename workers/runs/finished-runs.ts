@@ -1,8 +1,9 @@
-import { and, eq, inArray, isNotNull, isNull, ne, type SQL, sql } from 'drizzle-orm';
+import { and, inArray, isNotNull, isNull, notInArray, type SQL, sql } from 'drizzle-orm';
 import { type PgColumn, unionAll } from 'drizzle-orm/pg-core';
 import type { Database, Db } from '../../shared/database/connect.ts';
 import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
 import { isId } from '../../shared/ids.ts';
+import { KINDS_THAT_RUN_ONCE, KINDS_WITH_SUBMISSIONS } from '../../shared/jobs/catalog.ts';
 import { nothingLeft } from '../../shared/jobs/run-intent.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 
@@ -24,7 +25,7 @@ export interface FinishedRun {
  */
 function mayKeepRunning(limitSeconds: number) {
   const isUnknown = and(
-    eq(jobs.kind, 'command'),
+    inArray(jobs.kind, KINDS_THAT_RUN_ONCE),
     isNull(jobs.cancelRequested),
     sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
     isInTime(jobs.runAt, limitSeconds),
@@ -45,7 +46,9 @@ export function selectFinishedRuns(
     db
       .select({ id: jobs.id, session: jobs.session, mayKeepRunning: mayKeepRunning(limitSeconds) })
       .from(jobs)
-      .where(and(isNotNull(jobs.finished), ne(jobs.kind, 'batch'), where.jobs)),
+      .where(
+        and(isNotNull(jobs.finished), notInArray(jobs.kind, KINDS_WITH_SUBMISSIONS), where.jobs),
+      ),
     db
       .select({
         id: leftoverRuns.id,

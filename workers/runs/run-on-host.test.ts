@@ -47,11 +47,11 @@ async function runSleeper(given: {
     const agent = await harness.connect(host);
     return ++connections === 1 ? (given.first?.(agent) ?? agent) : agent;
   };
-  // Jobs of this queue keep their slot while they connect again, however slow the machine is.
-  const queue = 'video';
+  // Jobs of this kind keep their slot while they connect again, however slow the machine is.
+  const kind = 'video';
   const id = given.existing?.id ?? harness.newName();
   const runAt = given.existing ? new Date() : null;
-  const job = { id, queue, runAt, consecutiveLosses: 0 };
+  const job = { id, kind, runAt, consecutiveLosses: 0 };
   const context = {
     job: job as unknown as JobRow,
     sid: 's',

@@ -24,20 +24,15 @@ function follow(outage: Outage, steps: Step[]): NextTry | undefined {
   return next;
 }
 
-const begin = ({ awayMs = 0, queue = 'remote' } = {}) =>
-  new Outage({ queue, unreachableSince: awayMs > 0 ? new Date(Date.now() - awayMs) : null });
+const begin = ({ awayMs = 0, kind = 'command' } = {}) =>
+  new Outage({ kind, unreachableSince: awayMs > 0 ? new Date(Date.now() - awayMs) : null });
 
 test.each<[what: string, next: string, steps: Step[], job?: Parameters<typeof begin>[0]]>([
   ['a first failure', 'try', ['fails']],
   ['4 s without a connection', 'try', ['fails', 4_000, 'fails']],
   ['more', 'yield', ['fails', 4_001, 'fails']],
-  [
-    'more, in a job that would lose its work',
-    'try',
-    ['fails', 60_000, 'fails'],
-    { queue: 'video' },
-  ],
-  ['a minute, in such a job', 'throw', ['fails', 60_001, 'fails'], { queue: 'video' }],
+  ['more, in a job that would lose its work', 'try', ['fails', 60_000, 'fails'], { kind: 'video' }],
+  ['a minute, in such a job', 'throw', ['fails', 60_001, 'fails'], { kind: 'video' }],
   ['a minute, with earlier attempts', 'throw', [3_001, 'fails'], { awayMs: 57_000 }],
   ['a connection of 5 s', 'yield', [3_000, 'connects', 5_000, 'fails']],
   ['a longer one', 'try', [3_000, 'connects', 5_001, 'fails']],
@@ -48,7 +43,7 @@ test.each<[what: string, next: string, steps: Step[], job?: Parameters<typeof be
     'a minute since the host was first silent',
     'throw',
     ['connects', 20_000, 'is silent', 'connects', 50_000, 'is silent', 11_000, 'fails'],
-    { queue: 'video' },
+    { kind: 'video' },
   ],
   [
     'a host that was away and is silent',
@@ -76,7 +71,7 @@ test('a login from before the outage does not end it', () => {
 
 test('pauses double up to 4 s, and begin anew after a stable connection', () => {
   const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);
-  const outage = begin({ queue: 'video' });
+  const outage = begin({ kind: 'video' });
   const fail = (...steps: Step[]) => follow(outage, [...steps, 'fails']);
   const pauses = [fail(), fail(), fail(), fail(), fail(), fail(), fail('connects', 5_001), fail()];
   const ms = [250, 500, 1_000, 2_000, 4_000, 4_000, 250, 500];

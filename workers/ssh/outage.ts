@@ -1,4 +1,5 @@
 import type { JobRow } from '../../shared/database/schema.ts';
+import { findDefinition } from '../../shared/jobs/catalog.ts';
 import { isUnanswered } from '../host-agent/no-answer.ts';
 
 /** How long a connection is tried, from the first try or from its loss. */
@@ -26,10 +27,9 @@ export class Outage {
   #failures = 0;
   #isHostAway = true;
 
-  constructor({ unreachableSince, queue }: Pick<JobRow, 'unreachableSince' | 'queue'>) {
+  constructor({ unreachableSince, kind }: Pick<JobRow, 'unreachableSince' | 'kind'>) {
     this.#earlierMs = unreachableSince ? Date.now() - unreachableSince.getTime() : 0;
-    // A video would lose what it has encoded, and videos of other hosts do not queue for few slots as commands do.
-    this.#keepsSlot = queue === 'video';
+    this.#keepsSlot = findDefinition(kind)?.keepsSlotWhenAway === true;
   }
 
   /** Since when the host has been away. */
