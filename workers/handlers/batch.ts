@@ -7,17 +7,10 @@ import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { awaitDisk, endWait } from '../runs/await-disk.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
-import {
-  awaySince,
-  explainAccessDenied,
-  isAwayTooLong,
-  isUnreachable,
-} from '../runs/run-errors.ts';
+import { explainAccessDenied } from '../runs/run-errors.ts';
+import { awaySince, comeBackLater, isUnreachable, VISIT_RETRY_SECONDS } from '../ssh/host-away.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-
-/** Seconds until a job whose host cannot be reached is tried again. */
-const UNREACHABLE_RETRY_SECONDS = 30;
 
 /** Submits a job to the batch system of the session's host exactly once, and follows it in many short visits. */
 const batch: Handler<'batch'> = async context => {
@@ -61,10 +54,10 @@ function toLater(context: JobContext, unreachableSince: Date | null, error: unkn
   const isCancelled = wasCancelled(context);
   // Whoever has cancelled it may never log in again.
   const since = isCancelled ? (unreachableSince ?? new Date()) : awaySince(unreachableSince, error);
-  if (!isAwayTooLong(since))
-    return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {
-      unreachableSince: since,
-    });
+  return comeBackLater(since, VISIT_RETRY_SECONDS, () => awayTooLong(isCancelled));
+}
+
+function awayTooLong(isCancelled: boolean): WindlassError {
   if (isCancelled)
     return new WindlassError('cancelled', {
       detail:

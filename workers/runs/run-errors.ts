@@ -2,16 +2,16 @@ import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { mayRunOnHost } from '../../shared/jobs/run-intent.ts';
 import type { JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
-import { ReleaseJob } from '../engine/release-job.ts';
-import { isUnanswered } from '../host-agent/no-answer.ts';
 import type { LostCause, UnsureEnd } from '../host-agent/protocol/run-event.ts';
-import { isReconnectRequired } from '../ssh/reconnect.ts';
+import {
+  awaySince,
+  comeBackLater,
+  hostAway,
+  isUnreachable,
+  RUN_RETRY_SECONDS,
+} from '../ssh/host-away.ts';
 import type { RunOutcome } from './run-state.ts';
 
-/** A run on a host that cannot be reached is tried again after so long. */
-const UNREACHABLE_RETRY_SECONDS = 10;
-/** And is given up after so long. */
-const UNREACHABLE_FOR_MS = 12 * 3_600_000;
 /** The host denies access: trying again does not help, and what runs there runs on. */
 const ACCESS_DENIED: ErrorCode[] = [
   'remote_authentication_failed',
@@ -23,36 +23,6 @@ const ACCESS_DENIED: ErrorCode[] = [
   'host_unsupported',
   'session_not_found',
 ];
-/** The host may be back later: an agent cannot start on a full disk either. */
-const UNREACHABLE: ErrorCode[] = [
-  'remote_connection_failed',
-  'agent_startup_failed',
-  'reconnect_required',
-];
-
-export const isUnreachable = (error: unknown) =>
-  error instanceof WindlassError && UNREACHABLE.includes(error.code);
-
-/**
- * Since when a run's host is away. A login resets that, so if then the agent cannot start, it is what the attempt
- * `found`. While the user has to log in again it does not count: that may be a weekend.
- */
-export function awaySince(
-  unreachableSince: Date | null,
-  error: unknown,
-  found?: Date | null,
-): Date {
-  if (isReconnectRequired(error)) return new Date();
-  const before = isAgentFailure(error) || isUnanswered(error) ? found : null;
-  return unreachableSince ?? before ?? new Date();
-}
-
-const isAgentFailure = (error: unknown) =>
-  error instanceof WindlassError && error.code === 'agent_startup_failed';
-
-/** Whether a run is given up whose host cannot be reached since then. */
-export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > UNREACHABLE_FOR_MS;
-
 /** Whether work beside a run failed because the host is away, and not for what it read there. */
 export function isAway({ job }: JobContext, error: unknown): boolean {
   if (!mayRunOnHost(job) || !isUnreachable(error)) return false;
@@ -65,12 +35,10 @@ export function isAway({ job }: JobContext, error: unknown): boolean {
  * long. `found`: since when the host was away at the start of the attempt.
  */
 export function followLater({ job }: JobContext, error: unknown, found: Date | null): unknown {
-  const unreachableSince = awaySince(job.unreachableSince, error, found);
-  if (isAwayTooLong(unreachableSince))
-    return toError({ type: 'unreachable' }, { isCancelled: false, limit: undefined });
-  return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS, {
-    unreachableSince,
-  });
+  const since = awaySince(job.unreachableSince, error, found);
+  return comeBackLater(since, RUN_RETRY_SECONDS, () =>
+    toError({ type: 'unreachable' }, { isCancelled: false, limit: undefined }),
+  );
 }
 
 /** The error for a run that did not end by itself. `limit` is aborted with the error of the caller's limit. */
@@ -101,7 +69,7 @@ export function toError(
     case 'reconnect':
       return new WindlassError('remote_connection_failed', { detail: outcome.why });
     case 'release':
-      return new ReleaseJob('the host cannot be reached', UNREACHABLE_RETRY_SECONDS);
+      return hostAway(RUN_RETRY_SECONDS);
   }
 }
 

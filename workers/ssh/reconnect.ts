@@ -3,6 +3,7 @@ import { mayRunOnHost } from '../../shared/jobs/run-intent.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
+import { hostAway, isReconnectRequired } from './host-away.ts';
 import { Outage } from './outage.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { placeOfLogin } from './session-logins.ts';
@@ -68,14 +69,10 @@ async function judge(context: SessionContext, outage: Outage, error: unknown): P
   log[isFirst ? 'info' : 'debug']({ err: error, tries }, 'connecting again');
   if (next !== 'yield') return next.pauseMs;
   await record();
-  throw new ReleaseJob('the host cannot be reached', 2 + Math.random() * 4);
+  throw hostAway(2 + Math.random() * 4);
 }
 
 const isRetryable = (error: unknown) => error instanceof WindlassError && error.retryable;
-
-/** Whether only the session's user can make its connection again. */
-export const isReconnectRequired = (error: unknown): error is WindlassError =>
-  error instanceof WindlassError && error.code === 'reconnect_required';
 
 /** Whether only the session's user could make the connection that it has. */
 const isMadeByUser = ({ worker, sid }: SessionContext) =>

@@ -1,0 +1,52 @@
+import type { JobRow } from '../../shared/database/schema.ts';
+import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
+import { isUnanswered } from '../host-agent/no-answer.ts';
+
+/** Until the host of a run is tried again. */
+export const RUN_RETRY_SECONDS = 10;
+/** Until the host of a batch job is: its poller sees meanwhile what becomes of it. */
+export const VISIT_RETRY_SECONDS = 30;
+/** What runs on the host is given up after so long. */
+const GIVEN_UP_MS = 12 * 3_600_000;
+/** The host may be back later: an agent cannot start on a full disk either. */
+const UNREACHABLE: ErrorCode[] = [
+  'remote_connection_failed',
+  'agent_startup_failed',
+  'reconnect_required',
+];
+
+export const isUnreachable = (error: unknown) =>
+  error instanceof WindlassError && UNREACHABLE.includes(error.code);
+
+/** Whether only the session's user can make its connection again. */
+export const isReconnectRequired = (error: unknown): error is WindlassError =>
+  error instanceof WindlassError && error.code === 'reconnect_required';
+
+/**
+ * Since when a run's host is away. A login resets that, so if then the agent cannot start, it is what the attempt
+ * `found`. While the user has to log in again it does not count: that may be a weekend.
+ */
+export function awaySince(
+  unreachableSince: Date | null,
+  error: unknown,
+  found?: Date | null,
+): Date {
+  if (isReconnectRequired(error)) return new Date();
+  const before = isAgentFailure(error) || isUnanswered(error) ? found : null;
+  return unreachableSince ?? before ?? new Date();
+}
+
+const isAgentFailure = (error: unknown) =>
+  error instanceof WindlassError && error.code === 'agent_startup_failed';
+
+/** Whether what runs on the host is given up, which cannot be reached since then. */
+export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > GIVEN_UP_MS;
+
+/** Releases the job, and so its slot, while its host is away. */
+export const hostAway = (forSeconds: number, set?: Partial<JobRow>) =>
+  new ReleaseJob('the host cannot be reached', forSeconds, set);
+
+/** The same, with the time since when it is away; after too long, the error that gives the job up. */
+export const comeBackLater = (since: Date, forSeconds: number, givenUp: () => unknown): unknown =>
+  isAwayTooLong(since) ? givenUp() : hostAway(forSeconds, { unreachableSince: since });
