@@ -34,7 +34,7 @@ function storable(error: ErrorRecord): ErrorRecord {
 }
 
 /** An end that is to be written. */
-export interface Ended {
+export interface PendingEnd {
   claim: Claim;
   ending: JobEnd;
 }
@@ -49,7 +49,7 @@ interface EndOptions {
 /** Ends different jobs; tells of each whether it was held. */
 export async function endJobs(
   tx: Tx,
-  ends: Ended[],
+  ends: PendingEnd[],
   { onlyWanted = false, notifies = false }: EndOptions = {},
 ): Promise<boolean[]> {
   const items = ends.map(({ claim, ending: { state, result, error } }) => ({

@@ -2,14 +2,14 @@ import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { type ClaimedRow, claimJobs } from './claim-jobs.ts';
-import { type Ended, endJobs } from './end-jobs.ts';
+import { endJobs, type PendingEnd } from './end-jobs.ts';
 import { LeaseLost } from './fencing-token.ts';
 import { Grouped } from './grouped.ts';
 
 /** The claims and the ends of one worker, each in groups. */
 export class JobGroups {
   readonly #claims: Grouped<QueueEntry & { token: string }, ClaimedRow | undefined>;
-  readonly #ends: Grouped<Ended, { hasEnded: boolean; isTold: boolean }>;
+  readonly #ends: Grouped<PendingEnd, { hasEnded: boolean; isTold: boolean }>;
 
   /** `id` is the worker's. */
   constructor(context: { id: string; database: Database; notifications: Notifications }) {
@@ -37,9 +37,9 @@ export class JobGroups {
    * Ends a job that promotes nothing. Returns whether the commit has published the end and the free slot. Throws
    * LeaseLost.
    */
-  async end(ended: Ended): Promise<boolean> {
-    const { hasEnded, isTold } = await this.#ends.ask(ended);
-    if (!hasEnded) throw new LeaseLost(ended.claim.id);
+  async end(end: PendingEnd): Promise<boolean> {
+    const { hasEnded, isTold } = await this.#ends.ask(end);
+    if (!hasEnded) throw new LeaseLost(end.claim.id);
     return isTold;
   }
 }

@@ -23,7 +23,7 @@ export interface TrackedLease extends Claim {
 }
 
 /** What is written to a job that had ended: the same end, or else what its row tells of its run on a host. */
-interface EndedJob {
+interface RememberedEnd {
   ending?: JobEnd;
   run?: Pick<JobRow, 'runAt' | 'runPlace' | 'runRemoved'>;
 }
@@ -52,9 +52,9 @@ export class LeaseRenewer {
   readonly #context: RenewerContext;
   readonly #leases = new Map<string, TrackedLease & { renewed: number }>();
   /** By token: performance.now() until which the claim may appear. */
-  readonly #abandoned = new Map<string, Claim & EndedJob & { until: number }>();
+  readonly #abandoned = new Map<string, Claim & RememberedEnd & { until: number }>();
   /** By job, which may be given back under an earlier token: those that ended here last and must not be done again. */
-  readonly #ended = new Map<string, EndedJob>();
+  readonly #ended = new Map<string, RememberedEnd>();
   /** Tokens of claims that nothing here worked at when they were last looked for. */
   #strays = new Set<string>();
   #lookedAt = performance.now();
@@ -95,7 +95,7 @@ export class LeaseRenewer {
   }
 
   /** Call after the end of a job is committed. */
-  recordEnd(job: JobRow, ending: JobEnd): void {
+  rememberEnd(job: JobRow, ending: JobEnd): void {
     const { id, kind } = job;
     const { changesFile, runsOnce } = findDefinition(kind) ?? {};
     if (changesFile) this.#ended.set(id, { ending });
@@ -108,8 +108,8 @@ export class LeaseRenewer {
     }
   }
 
-  /** What recordEnd() keeps of this job, which a failover may have lost together with its claim. */
-  findEnded(id: string): EndedJob | undefined {
+  /** What rememberEnd() keeps of this job, which a failover may have lost together with its claim. */
+  findEnded(id: string): RememberedEnd | undefined {
     return this.#ended.get(id);
   }
 
@@ -117,7 +117,7 @@ export class LeaseRenewer {
    * Gives up a claim that nobody here works on: its answer was lost, or neither an end nor a release could be written.
    * It could otherwise hold as long as this process lives. It counts as a loss, unless the job had ended.
    */
-  abandon({ id, token }: Claim, ended: EndedJob = {}): void {
+  abandon({ id, token }: Claim, ended: RememberedEnd = {}): void {
     this.#abandoned.set(token, { ...ended, id, token, until: performance.now() + ABANDONED_MS });
   }
 
@@ -204,7 +204,7 @@ export class LeaseRenewer {
     ending,
     run,
     ...claim
-  }: Claim & EndedJob & { until: number }): Promise<void> {
+  }: Claim & RememberedEnd & { until: number }): Promise<void> {
     const { database, notifications } = this.#context;
     const stillHolds = ending
       ? await endAgain(database.db, { claim, ending })

@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { LOSS_BACKOFF_SECONDS, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
-import { type Ended, endJobs } from './end-jobs.ts';
+import { endJobs, type PendingEnd } from './end-jobs.ts';
 import { type Claim, leasedBy } from './fencing-token.ts';
 
 const WORKER_LOST = JSON.stringify({
@@ -44,11 +44,11 @@ export async function abandonClaim(
 }
 
 /** As abandonClaim(), for a job whose end a failover lost. */
-export async function endAgain(db: Db, ended: Ended): Promise<boolean> {
+export async function endAgain(db: Db, end: PendingEnd): Promise<boolean> {
   await db.transaction(async tx => {
-    if ((await unlocked(tx, ended.claim)).length > 0) await endJobs(tx, [ended]);
+    if ((await unlocked(tx, end.claim)).length > 0) await endJobs(tx, [end]);
   });
-  return rowExists(db, jobs, leasedBy(ended.claim));
+  return rowExists(db, jobs, leasedBy(end.claim));
 }
 
 /** The claim's row, locked now, where nobody else has locked it. */

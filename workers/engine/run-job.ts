@@ -241,7 +241,7 @@ class Attempt {
         throw error;
       }
     }, DATABASE);
-    this.#worker.leases.recordEnd(this.context.job, ending);
+    this.#worker.leases.rememberEnd(this.context.job, ending);
     if (this.isEndTold) notifications.withdraw('job', this.#lease.id);
     else {
       notifications.publish('job', this.#lease.id);

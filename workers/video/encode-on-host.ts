@@ -121,7 +121,7 @@ async function validateMeanwhile(
   }
 }
 
-interface Ended {
+interface EncoderEnd {
   validated: PromiseSettledResult<FrameValidator>;
   ran: PromiseSettledResult<unknown>;
   unusable: AbortSignal;
@@ -131,7 +131,7 @@ interface Ended {
 async function judge(
   context: VideoContext,
   frames: readonly Frame[],
-  { validated, ran, unusable }: Ended,
+  { validated, ran, unusable }: EncoderEnd,
 ): Promise<FrameValidator> {
   if (validated.status === 'fulfilled') return validated.value;
   // If both failed, the error of the run also tells what becomes of it.
