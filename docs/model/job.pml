@@ -261,7 +261,7 @@ end:
   do
   :: d_step { connection[w] -> disconnect(w) } /* idle for long */
 #ifndef CLAIM_KEPT
-  :: d_step { lease_token == w && !hasExpired -> unlease(); dispatched = false } /* abandon() of lease-renewer.ts */
+  :: d_step { lease_token == w && !hasExpired -> unlease(); dispatched = false } /* add() of abandoned-claims.ts */
 #endif
   :: atomic { queue ? e ->
       if

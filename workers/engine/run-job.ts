@@ -44,7 +44,7 @@ export async function runJob(
   const claim: Claim = { id: entry.id, token: newId() };
   const asked = performance.now();
   const row = await worker.groups.claim(entry, claim.token).catch((error: unknown) => {
-    worker.leases.abandon(claim, worker.leases.findEnded(entry.id));
+    worker.leases.abandoned.add(claim, worker.leases.ends.find(entry.id));
     // The dispatcher looks again in 15 s.
     worker.log[failureLevel(error)]({ err: error, job: entry.id }, 'a job could not be claimed');
     return undefined;
@@ -54,9 +54,9 @@ export async function runJob(
     return false;
   }
   // A failover may have lost the end, and the claim before it.
-  const ended = worker.leases.findEnded(row.id);
+  const ended = worker.leases.ends.find(row.id);
   if (ended?.ending) {
-    worker.leases.abandon(claim, ended);
+    worker.leases.abandoned.add(claim, ended);
     return false;
   }
   Object.assign(row, ended?.run);
@@ -79,7 +79,7 @@ export async function runJob(
   } catch (error) {
     await attempt.fail(error).catch((later: unknown) => {
       log.error({ err: later }, 'a job could not be ended; its claim is abandoned');
-      worker.leases.abandon(claim);
+      worker.leases.abandoned.add(claim);
     });
   } finally {
     attempt.close();
@@ -189,7 +189,7 @@ class Attempt {
     if (error instanceof LeaseLost) {
       this.#worker.leases.lose(this.#lease);
       // Where a failover undid stored output, this attempt holds the job still.
-      this.#worker.leases.abandon(this.#lease);
+      this.#worker.leases.abandoned.add(this.#lease);
       return log.warn('stopped: another worker may have the job');
     }
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);
@@ -200,7 +200,7 @@ class Attempt {
         { err: error },
         `${describeOutage(error)}; its claim is abandoned when that is mended`,
       );
-      return this.#worker.leases.abandon(this.#lease);
+      return this.#worker.leases.abandoned.add(this.#lease);
     }
     if (isUnavailable(error)) {
       log.warn({ err: error }, 'something that the job needs is unavailable; the job is released');
@@ -241,7 +241,7 @@ class Attempt {
         throw error;
       }
     }, DATABASE);
-    this.#worker.leases.rememberEnd(this.context.job, ending);
+    this.#worker.leases.ends.remember(this.context.job, ending);
     if (this.isEndTold) notifications.withdraw('job', this.#lease.id);
     else {
       notifications.publish('job', this.#lease.id);
