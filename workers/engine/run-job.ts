@@ -59,6 +59,7 @@ export async function runJob(
     worker.leases.abandoned.add(claim, ended);
     return false;
   }
+  // The command is then not requested again: its host has forgotten the run.
   Object.assign(row, ended?.run);
   const log = worker.log.child({
     job: row.id,
@@ -83,11 +84,6 @@ export async function runJob(
     });
   } finally {
     attempt.close();
-    worker.leases.untrack(claim);
-    if (!attempt.isEndTold) {
-      worker.notifications.publish('job', row.id);
-      worker.notifications.publish('freed', row.queue);
-    }
   }
   return true;
 }
@@ -100,7 +96,7 @@ class Attempt {
   /** performance.now() when the job was claimed for the first time. */
   readonly #began: number;
   /** The client and the dispatcher were notified of the end. */
-  isEndTold = false;
+  #isEndTold = false;
   /** An earlier try to write the end got no answer: it may have been committed, or may yet be. */
   #isEndUncertain = false;
   #withFailure: ((tx: Tx) => Promise<void>) | undefined;
@@ -212,9 +208,20 @@ class Attempt {
     await this.#end({ state: 'failed', error: record }, this.#withFailure);
   }
 
+  /** Of a job that was released or lost, it is told as well that it changed, and that its slot is free. */
   close(): void {
     this.#progress.close();
     this.#lease.signals.close();
+    this.#worker.leases.untrack(this.#lease);
+    this.#publishEnd();
+  }
+
+  #publishEnd(): void {
+    if (this.#isEndTold) return;
+    const { notifications } = this.#worker;
+    notifications.publish('job', this.#lease.id);
+    notifications.publish('freed', this.context.job.queue);
+    this.#isEndTold = true;
   }
 
   #release(afterSeconds: number, set?: Partial<JobRow>): Promise<void> {
@@ -234,7 +241,7 @@ class Attempt {
       this.#isEndUncertain = tries > 0;
       try {
         if (promote) await finishJob(database.db, this.#lease, ending, promote);
-        else this.isEndTold = await groups.end({ claim: this.#lease, ending });
+        else this.#isEndTold = await groups.end({ claim: this.#lease, ending });
       } catch (error) {
         const isRefused = error instanceof LeaseLost || error instanceof WindlassError;
         if (tries > 0 && isRefused && (await this.#hasEndedAs(ending))) return;
@@ -242,12 +249,9 @@ class Attempt {
       }
     }, DATABASE);
     this.#worker.leases.ends.remember(this.context.job, ending);
-    if (this.isEndTold) notifications.withdraw('job', this.#lease.id);
-    else {
-      notifications.publish('job', this.#lease.id);
-      notifications.publish('freed', this.context.job.queue);
-      this.isEndTold = true;
-    }
+    // The commit has told of it: what was to be published soon is outdated.
+    if (this.#isEndTold) notifications.withdraw('job', this.#lease.id);
+    this.#publishEnd();
     const seconds = (performance.now() - this.#began) / 1_000;
     this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);
     this.context.log.debug({ state: ending.state, seconds }, 'job ended');
