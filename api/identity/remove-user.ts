@@ -9,7 +9,7 @@ import {
   users,
 } from '../../shared/database/schema.ts';
 import { cancelJobs } from '../../shared/jobs/cancel.ts';
-import { isOpen } from '../../shared/jobs/job-conditions.ts';
+import { isOpenByOwner } from '../../shared/jobs/job-conditions.ts';
 import type { WriteAudit } from './audit.ts';
 import { disownJobs, nobodyAfter } from './disown-jobs.ts';
 import { disownUploads } from './disown-uploads.ts';
@@ -43,7 +43,7 @@ export async function removeUser(
   const cancelled = await cancelJobs(
     tx,
     or(
-      and(eq(jobs.owner, username), isOpen),
+      and(eq(jobs.owner, username), isOpenByOwner),
       and(isAmong(jobs.project, emptied), isNull(jobs.finished)),
     ),
   );

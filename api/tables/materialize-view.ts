@@ -5,7 +5,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, views } from '../../shared/database/schema.ts';
 import { conflict, type ErrorCode } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
-import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 import { type JobSummary, jobRecord, jobView, summaryColumns } from '../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -172,7 +172,7 @@ async function findUnderWay(
   tx: Tx,
   { job, object }: { job: string; object: string | null },
 ): Promise<JobSummary | undefined> {
-  const which = object === null ? and(eq(jobs.id, job), isNotEnded) : eq(jobs.id, job);
+  const which = object === null ? and(eq(jobs.id, job), isOpenById) : eq(jobs.id, job);
   const [row] = await tx.select(summaryColumns).from(jobs).where(which);
   return row?.cancelRequested && !row.finished ? undefined : row;
 }

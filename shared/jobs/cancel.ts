@@ -4,7 +4,7 @@ import type { Notifications } from '../database/notifications.ts';
 import { jobs } from '../database/schema.ts';
 import type { ErrorRecord } from '../errors/errors.ts';
 import { KINDS_THAT_WAIT, KINDS_WITH_OWN_STATE } from './catalog.ts';
-import { isNotEnded } from './job-conditions.ts';
+import { isOpenById } from './job-conditions.ts';
 
 const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
 
@@ -13,7 +13,7 @@ const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
  * workers end the others. The rows of the jobs' parents are locked before the jobs, as everywhere.
  */
 export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
-  cancelOpen(tx, and(which, isNotEnded));
+  cancelOpen(tx, and(which, isOpenById));
 
 /** Those of a session, a project, a model or an upload, by its index of jobs. */
 export const cancelJobsOf = (tx: Tx, which: SQL | undefined) =>
@@ -21,12 +21,12 @@ export const cancelJobsOf = (tx: Tx, which: SQL | undefined) =>
 
 /** `byUser`: not as a client left. */
 export const cancelJob = (tx: Tx, id: string, { byUser }: { byUser: boolean }) =>
-  cancelOpen(tx, and(eq(jobs.id, id), isNotEnded), byUser ? { userCancelled: true } : {});
+  cancelOpen(tx, and(eq(jobs.id, id), isOpenById), byUser ? { userCancelled: true } : {});
 
 async function cancelOpen(
   tx: Tx,
-  isOpen: SQL | undefined,
-  told: { userCancelled?: true } = {},
+  which: SQL | undefined,
+  extra: { userCancelled?: true } = {},
 ): Promise<string[]> {
   // A claimed one may be waiting again, in the batch system of its host. Others may have runAt of a request that they repeat.
   const isClaimed = sql`${jobs.runAt} is not null and ${inArray(jobs.kind, KINDS_WITH_OWN_STATE)}`;
@@ -35,13 +35,13 @@ async function cancelOpen(
   const open = tx
     .select({ id: jobs.id })
     .from(jobs)
-    .where(isOpen)
+    .where(which)
     .orderBy(asc(jobs.id))
     .for('update');
   const rows = await tx
     .update(jobs)
     .set({
-      ...told,
+      ...extra,
       cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())`,
       state: sql`case when (${isUnclaimed}) then 'cancelled' else ${jobs.state} end`,
       finished: sql`case when ${isUnclaimed} then now() else ${jobs.finished} end`,
@@ -49,7 +49,7 @@ async function cancelOpen(
       notBefore: sql`case when ${inArray(jobs.kind, KINDS_THAT_WAIT)} then now() else ${jobs.notBefore} end`,
       version: sql`${jobs.version} + 1`,
     })
-    .where(and(sql`${jobs.id} = any(array(${open}))`, isNotEnded))
+    .where(and(sql`${jobs.id} = any(array(${open}))`, isOpenById))
     .returning({ id: jobs.id });
   return rows.map(row => row.id);
 }

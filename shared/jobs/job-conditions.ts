@@ -6,12 +6,14 @@ import { sql } from 'drizzle-orm';
  * one by its id (decision 28).
  */
 
-/** Has not ended: for statements that name the rows by their ids. */
+/**
+ * Three spellings of "has not ended", one for each index: this one for rows that are named by their ids, IS_OPEN for all of an
+ * owner, and `finished is null` for those of a session, a project, a model or an upload.
+ */
 const NOT_ENDED = 'num_nonnulls(finished) = 0';
 /**
- * The same, for all of an owner, or of everybody. The index is jobs_open. The planner cannot prove this from NOT_ENDED, so it
- * does not take that index where rows are named by their ids. Jobs of a session, a project, a model or an upload are found by
- * `finished is null`, which their indexes have.
+ * Of an owner, or of everybody: the index is jobs_open. The planner cannot prove this from NOT_ENDED, so it does not take
+ * that index where rows are named by their ids.
  */
 export const IS_OPEN = 'num_nulls(finished) = 1';
 /** Waits to be dispatched, now or when its `not_before` comes. The index is jobs_waiting_by_owner. */
@@ -31,8 +33,8 @@ const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
  */
 const HAS_ENDED = 'num_nonnulls(finished) = 1';
 
-export const isNotEnded = sql.raw(NOT_ENDED);
-export const isOpen = sql.raw(IS_OPEN);
+export const isOpenById = sql.raw(NOT_ENDED);
+export const isOpenByOwner = sql.raw(IS_OPEN);
 export const hasEnded = sql.raw(HAS_ENDED);
 export const isWaiting = sql.raw(IS_WAITING);
 export const hasSlot = sql.raw(HAS_SLOT);

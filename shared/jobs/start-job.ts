@@ -7,7 +7,7 @@ import { newId } from '../ids.ts';
 import { auditOf } from './audited-starts.ts';
 import { type JobKind, jobDefinition, type Payload } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
-import { isOpen } from './job-conditions.ts';
+import { isOpenByOwner } from './job-conditions.ts';
 import { type JobSummary, summaryColumns } from './job-view.ts';
 import { labelOf, oneLine } from './labels.ts';
 import { payloadBytes } from './payload-bytes.ts';
@@ -83,7 +83,7 @@ const hostOf = (session: string) =>
 
 async function refuseTooMany(tx: Tx, { owner, limit, onCount }: JobRequest): Promise<void> {
   const [open] = await tx.execute<{ n: number }>(
-    sql`select count(*)::int as n from (select 1 from ${jobs} where ${jobs.owner} = ${owner} and ${isOpen} limit ${limit}) open`,
+    sql`select count(*)::int as n from (select 1 from ${jobs} where ${jobs.owner} = ${owner} and ${isOpenByOwner} limit ${limit}) open`,
   );
   if ((open?.n ?? 0) < limit) return onCount?.(open?.n ?? 0);
   throw new WindlassError('too_many_requests', {

@@ -5,7 +5,7 @@ import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
-import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 import type { JobState } from '../../shared/jobs/job-states.ts';
 import { type Claim, LeaseLost, leasedBy } from './fencing-token.ts';
 import {
@@ -108,7 +108,7 @@ const writeEnds = prepareOnce(tx =>
       and(
         sql`${jobs.id} = ${anyId}`,
         sql`${jobs.leaseToken} = ${givenText('token')}`,
-        isNotEnded,
+        isOpenById,
         sql`(${jobs.cancelRequested} is null or (${givenText('evenCancelled')})::boolean)`,
         setsLockTimeout,
       ),

@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm';
 import { jobs } from '../../shared/database/schema.ts';
-import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 
 /** A claimed job and its fencing token: every write checks the token, and a write with an old one changes nothing. */
 export interface Claim {
@@ -17,4 +17,4 @@ export class LeaseLost extends Error {
 }
 
 export const leasedBy = ({ id, token }: Claim) =>
-  and(eq(jobs.id, id), eq(jobs.leaseToken, token), isNotEnded);
+  and(eq(jobs.id, id), eq(jobs.leaseToken, token), isOpenById);

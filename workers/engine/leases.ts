@@ -2,7 +2,7 @@ import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leases } from '../../shared/database/schema.ts';
-import { anyOf, hasSlot, isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { anyOf, hasSlot, isOpenById } from '../../shared/jobs/job-conditions.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { Claim } from './fencing-token.ts';
 
@@ -41,7 +41,7 @@ export async function renewLease(
   const isOurs = and(
     sql`${jobs.id} = ${anyOf(claims.map(({ id }) => id))}`,
     sql`${jobs.leaseToken} = ${anyOf(claims.map(({ token }) => token))}`,
-    isNotEnded,
+    isOpenById,
   );
   const rows = await db
     .select({ id: jobs.id, cancel: sql<boolean>`${jobs.cancelRequested} is not null` })

@@ -5,7 +5,7 @@ import { Visit } from '../batch/visit.ts';
 import type { Handler, JobContext } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { awaitDisk, endWait } from '../runs/await-disk.ts';
+import { awaitDisk, endDiskWait } from '../runs/await-disk.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import { explainAccessDenied } from '../runs/run-errors.ts';
 import { awaySince, comeBackLater, isUnreachable, VISIT_RETRY_SECONDS } from '../ssh/host-away.ts';
@@ -19,7 +19,7 @@ const batch: Handler<'batch'> = async context => {
   if (job.runAt) await followHost(context.worker.database.db, context.sid);
   if (!job.batch) context.signal.throwIfAborted();
   const output = await context.output();
-  if (!output.isDiskShort || wasCancelled(context)) await endWait(context);
+  if (!output.isDiskShort || wasCancelled(context)) await endDiskWait(context);
   // A connection ends it, and the home may be away all the same.
   let { unreachableSince } = job;
   const visitHost = async (session: RemoteSession) => {

@@ -6,7 +6,7 @@ import { isPlainExec, whatWasLost } from '../../shared/jobs/run-intent.ts';
 import type { Handler, JobContext, Outcome } from '../context.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
-import { awaitDisk, endWait, isWaiting } from '../runs/await-disk.ts';
+import { awaitDisk, endDiskWait, isWaitingForDisk } from '../runs/await-disk.ts';
 import { watchLimits } from '../runs/command-limits.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import { NO_DIRECTORY, noDirectoryOutput, runRequest } from '../runs/launch-script.ts';
@@ -31,9 +31,9 @@ const command: Handler<'command'> = async context => {
   const waits = (error: unknown) => output.isForDisk(error) && mayWait();
   try {
     // Others may have nothing more to print.
-    const needsRoom = !job.runAt || isWaiting(job);
+    const needsRoom = !job.runAt || isWaitingForDisk(job);
     if (output.isDiskShort && needsRoom && mayWait()) throw awaitDisk();
-    await endWait(context);
+    await endDiskWait(context);
     const take = (stream: OutputStream, bytes: Buffer) =>
       output.append(stream, bytes).catch((error: unknown) => {
         if (waits(error)) throw awaitDisk();

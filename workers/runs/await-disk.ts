@@ -15,9 +15,10 @@ const SPREAD_SECONDS = 15;
 export const awaitDisk = (): ReleaseJob =>
   new ReleaseJob(WAITING, LEAST_SECONDS + Math.random() * SPREAD_SECONDS, { message: WAITING });
 
-export const isWaiting = ({ message }: Pick<JobRow, 'message'>): boolean => message === WAITING;
+export const isWaitingForDisk = ({ message }: Pick<JobRow, 'message'>): boolean =>
+  message === WAITING;
 
 /** There is room again, or nobody waits for it any more. */
-export async function endWait({ job, publish }: JobContext): Promise<void> {
-  if (isWaiting(job)) await publish({ message: null });
+export async function endDiskWait({ job, publish }: JobContext): Promise<void> {
+  if (isWaitingForDisk(job)) await publish({ message: null });
 }

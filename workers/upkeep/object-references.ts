@@ -9,7 +9,7 @@ import {
   segments,
   views,
 } from '../../shared/database/schema.ts';
-import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 import { resultObjects } from '../../shared/jobs/result-objects.ts';
 import { RESULT_KEPT } from '../../shared/jobs/result-retention.ts';
 
@@ -55,14 +55,14 @@ export async function findClaimedByOpenJobs(db: Db, keys: string[]): Promise<Set
       .where(and(inArray(id, ids), isOpen));
   const isOpenOf = isNull(jobs.finished);
   const open = [
-    await find(jobs.id, isNotEnded),
+    await find(jobs.id, isOpenById),
     await find(jobs.model, isOpenOf),
     await find(jobs.upload, isOpenOf),
     await db
       .select({ id: views.id })
       .from(views)
       .innerJoin(jobs, eq(jobs.id, views.job))
-      .where(and(inArray(views.id, ids), isNotEnded)),
+      .where(and(inArray(views.id, ids), isOpenById)),
   ];
   const claimed = new Set(open.flat().map(row => row.id));
   return new Set(keys.filter(key => claimed.has(idInKey(key))));

@@ -3,7 +3,7 @@ import { recordAudit } from '../../shared/audit/audit.ts';
 import { NAMED_SESSION, sessionTarget } from '../../shared/audit/session-target.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
-import { CLEAN_UP, isOpen } from '../../shared/jobs/job-conditions.ts';
+import { CLEAN_UP, isOpenByOwner } from '../../shared/jobs/job-conditions.ts';
 import { rowMayBeLeft } from '../../shared/jobs/run-intent.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -86,7 +86,7 @@ export async function cancelJobsOfEndedSessions(context: CancelContext): Promise
 /** The same for all sessions, for the time without upkeep. Reads all open jobs. */
 export async function cancelJobsOfSessionsEndedBefore(context: CancelContext): Promise<void> {
   const isOfEnded = sql`exists (select 1 from ${sessions} where ${sessions.sid} = ${jobs.session} and ${wasEnded})`;
-  await cancelAndTell(context, and(isOpen, isNull(jobs.cancelRequested), isOfEnded));
+  await cancelAndTell(context, and(isOpenByOwner, isNull(jobs.cancelRequested), isOfEnded));
 }
 
 async function cancelAndTell(context: CancelContext, which: SQL | undefined): Promise<void> {

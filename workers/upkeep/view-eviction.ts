@@ -2,7 +2,7 @@ import { and, eq, inArray, isNull, lt, notExists, or, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, jobs, views } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
-import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 
@@ -25,7 +25,7 @@ async function evictSome(tx: Tx): Promise<{ removed: number; cancelled: string[]
   const open = tx
     .select({ id: jobs.id })
     .from(jobs)
-    .where(and(eq(jobs.id, views.job), isNotEnded));
+    .where(and(eq(jobs.id, views.job), isOpenById));
   const rows = await tx
     .select({ id: views.id, job: views.job, object: views.object })
     .from(views)

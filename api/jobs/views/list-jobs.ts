@@ -5,7 +5,7 @@ import { jobs } from '../../../shared/database/schema.ts';
 import { timestampOf } from '../../../shared/database/timestamp.ts';
 import { newId } from '../../../shared/ids.ts';
 import { JOB_KINDS } from '../../../shared/jobs/catalog.ts';
-import { isOpen } from '../../../shared/jobs/job-conditions.ts';
+import { isOpenByOwner } from '../../../shared/jobs/job-conditions.ts';
 import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
 import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
 import { limitPageBytes, pageQuery, toPage } from '../../http/pagination.ts';
@@ -115,7 +115,7 @@ export async function listJobs(
 
 /** The ids in a subquery: otherwise the planner prefers an index that is in order to the index of open jobs. */
 function openJobs(db: Db, range: SQL | undefined): SQL {
-  const open = db.select({ id: jobs.id }).from(jobs).where(and(range, isOpen));
+  const open = db.select({ id: jobs.id }).from(jobs).where(and(range, isOpenByOwner));
   return sql`with open as materialized (${open}) select id from open order by id desc limit ${sql.raw(String(WINDOW))}`;
 }
 

@@ -15,7 +15,7 @@ import {
   hasEnded,
   hasSlot,
   IS_AWAY,
-  isOpen,
+  isOpenByOwner,
   isWaiting,
   mayBeLeft,
 } from '../../jobs/job-conditions.ts';
@@ -120,7 +120,7 @@ export const jobs = pgTable(
       .on(table.queue, table.id)
       .where(sql`finished is null and lease_token is null`),
     index('jobs_owner').on(table.owner, table.id),
-    index('jobs_open').on(table.owner).where(isOpen).concurrently(),
+    index('jobs_open').on(table.owner).where(isOpenByOwner).concurrently(),
     index('jobs_session').on(table.session, table.finished),
     // Retention removes the oldest ends first.
     index('jobs_retention').on(table.finished).where(hasEnded).concurrently(),

@@ -3,7 +3,7 @@ import { and, eq } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import { jobs } from '../../../shared/database/schema.ts';
 import { JOBS } from '../../../shared/jobs/catalog.ts';
-import { isNotEnded } from '../../../shared/jobs/job-conditions.ts';
+import { isOpenById } from '../../../shared/jobs/job-conditions.ts';
 import { newObjectKey } from '../../../shared/jobs/object-keys.ts';
 import type { WorkerContext } from '../../context.ts';
 import type { SpareSlots } from '../../engine/spare-slots.ts';
@@ -84,7 +84,7 @@ async function encodeTaken(
     stalled.abort(new Error('it stands still')),
   );
   try {
-    const isWanted = and(eq(jobs.id, taken.job), eq(jobs.leaseToken, taken.attempt), isNotEnded);
+    const isWanted = and(eq(jobs.id, taken.job), eq(jobs.leaseToken, taken.attempt), isOpenById);
     const [job] = await database.db.select().from(jobs).where(isWanted);
     if (!job?.session) return;
     const { session: sid } = job;
