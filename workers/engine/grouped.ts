@@ -13,6 +13,7 @@ interface Asked<Item, Answer> {
 /**
  * Writes concurrent items in one statement, and so in one commit. Nothing waits for a group to fill: the first item is
  * written at once, and what comes until its answer is the next group (decision 36).
+ * Look-ups are batched by shared/database/batch-lookups.ts.
  */
 export class Grouped<Item, Answer> {
   readonly #run: (items: Item[]) => Promise<Answer[]>;

@@ -84,7 +84,7 @@ export interface Step {
 /** Connections that may reach a wrong node before the run is given up. */
 const MAX_WRONG_NODES = 5;
 
-type Row = {
+type Transitions = {
   [T in RunInput['type']]?: (state: RunState, input: Extract<RunInput, { type: T }>) => Step;
 };
 
@@ -128,7 +128,7 @@ const endOf = (state: RunState): RunOutcome => {
 };
 
 /** In every phase: remembers whether the run is wanted; a lost connection leads back to `connecting`. */
-const ALWAYS: Row = {
+const ALWAYS: Transitions = {
   cancel: state => go(state, { isCancelled: true }),
   limit: state => go(state, { isLimited: true }),
   disconnected: ({ end: _, outcome: __, ...state }) => {
@@ -143,13 +143,16 @@ const ALWAYS: Row = {
 };
 
 /** While nothing was asked over this connection. */
-const BEFORE: Row = { ...ALWAYS, stopOverdue: state => finish(state, givenUp(state), 'close') };
+const BEFORE: Transitions = {
+  ...ALWAYS,
+  stopOverdue: state => finish(state, givenUp(state), 'close'),
+};
 
 const stopWanted = (change: Partial<RunState>) => (state: RunState) =>
   state.stop === 'none' ? go(state, { ...change, stop: 'sent' }, 'stop') : go(state, change);
 
 /** While the run's events are read. */
-const WATCHED: Row = {
+const WATCHED: Transitions = {
   ...BEFORE,
   cancel: stopWanted({ isCancelled: true }),
   limit: stopWanted({ isLimited: true }),
@@ -199,7 +202,7 @@ const onNoRecord = (state: RunState): Step => {
     : finish(state, unrecorded(state));
 };
 
-const TRANSITIONS: Record<Phase, Row> = {
+const TRANSITIONS: Record<Phase, Transitions> = {
   connecting: {
     ...BEFORE,
     connected: (before, { isSamePlace, mayRepeat }) => {
