@@ -2,7 +2,7 @@ import { and, eq, notExists, type SQL, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { jobs, uploads, users } from '../../shared/database/schema.ts';
-import { isNotEnded } from '../../shared/jobs/job-conditions.ts';
+import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 import type { Hands } from './disown-jobs.ts';
 
 /** Uploads of one statement, which may take 10 s: each has several indexes, and its bytes change hands too. */
@@ -14,7 +14,7 @@ const ended = (db: Db, username: string) => {
   const itsParse = db
     .select({ id: jobs.id })
     .from(jobs)
-    .where(and(eq(jobs.id, uploads.job), isNotEnded));
+    .where(and(eq(jobs.id, uploads.job), isOpenById));
   return and(ofUser(username), sql`num_nonnulls(${uploads.job}) = 1`, notExists(itsParse));
 };
 
