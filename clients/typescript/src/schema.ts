@@ -5902,6 +5902,8 @@ export interface operations {
             header?: {
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description Host. */
@@ -7330,6 +7332,8 @@ export interface operations {
                 download?: string;
             };
             header?: {
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
                 /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
                 "If-None-Match"?: string;
                 /** @description Entity tag that the range is meant for (RFC 9110, 13.1.5). */
@@ -8378,6 +8382,8 @@ export interface operations {
             header?: {
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description Model. */
@@ -11529,6 +11535,8 @@ export interface operations {
             header?: {
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description Project. */
@@ -14020,10 +14028,14 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description One range of bytes (RFC 9110, 14.2). */
-                Range?: string;
+                /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
+                "If-Match"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
                 /** @description Entity tag that the range is meant for (RFC 9110, 13.1.5). */
                 "If-Range"?: string;
+                /** @description One range of bytes (RFC 9110, 14.2). */
+                Range?: string;
             };
             path: {
                 /** @description Remote session. */
@@ -14100,6 +14112,15 @@ export interface operations {
             };
             /** @description `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable.; `conflict`: Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `precondition_failed`: Precondition failed */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14294,6 +14315,15 @@ export interface operations {
             };
             /** @description `address_too_long`: Address too long */
             414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -15929,6 +15959,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `unsupported_media_type`: Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `locked`: Locked */
             423: {
                 headers: {
@@ -17102,6 +17141,8 @@ export interface operations {
                 "Content-Digest"?: string;
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
                 /** @description The same key again gives the same job, for 24 hours. */
                 "Idempotency-Key"?: string;
             };
@@ -18333,6 +18374,8 @@ export interface operations {
             header?: {
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description User. */
@@ -19619,6 +19662,8 @@ export interface operations {
             header?: {
                 /** @description Entity tag of the record that the change is meant for (RFC 9110, 13.1.1). */
                 "If-Match"?: string;
+                /** @description Entity tags that the client has (RFC 9110, 13.1.2). */
+                "If-None-Match"?: string;
             };
             path: {
                 /** @description Job, token or webhook. */
