@@ -89,6 +89,7 @@ async function visit({
     worker: { config: { LIMIT_OUTPUT_BYTES: most }, database: given.database() },
     assertLeased: async () => {},
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
+    publish: async (set: Partial<JobRow>) => void Object.assign(job, set),
   };
   const made = new Visit(
     context as unknown as JobContext<'batch'>,

@@ -9,6 +9,7 @@ import {
   type Job,
   launchAsync,
   openSession,
+  readOutput,
   waitForEnd,
 } from '../harness/hosts/remote.ts';
 import { startTestSshd } from '../harness/hosts/sshd.ts';
@@ -87,6 +88,33 @@ describeStack(missingPrograms('sshd'), 'a host that is away for a while', form =
       stdout: 'one\ntwo\n',
       stderr: `windlass: ${NO_CONNECTION}\n`,
     });
+  });
+
+  test('its command outlasts start-up files that print for a while', async () => {
+    const sid = await openSession(client, sshd);
+    const { id } = await launchAsync(
+      client,
+      sid,
+      'echo one; until test -e printed; do sleep 0.1; done; echo two; exit 6',
+    );
+    await waitFor(async () => String(await readOutput(client, id)) === 'one\n', {
+      what: 'the first line',
+    });
+    const files = ['.bashrc', '.profile'].map(name => join(sshd.home, name));
+    for (const file of files) writeFileSync(file, 'echo noise\n');
+    await sshd.down();
+    await sshd.up();
+    await waitFor(
+      async () => (await client.get<Job>(`/api/jobs/${id}`)).message === NO_CONNECTION,
+      { what: 'the job to wait', timeoutMs: 60_000 },
+    );
+    for (const file of files) rmSync(file);
+    writeFileSync(join(sshd.home, 'printed'), '');
+    expect(await waitForEnd(client, id, 60_000)).toMatchObject({
+      state: 'succeeded',
+      result: { returncode: 6 },
+    });
+    expect(String(await readOutput(client, id))).toBe('one\ntwo\n');
   });
 });
 

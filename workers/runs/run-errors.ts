@@ -18,11 +18,9 @@ const ACCESS_DENIED: ErrorCode[] = [
   'account_unusable',
   'host_key_changed',
   'host_not_allowed',
-  'startup_files_print',
-  'shell_unusable',
-  'host_unsupported',
   'session_not_found',
 ];
+
 /** Whether work beside a run failed because the host is away, and not for what it read there. */
 export function isAway({ job }: JobContext, error: unknown): boolean {
   if (!mayRunOnHost(job) || !isUnreachable(error)) return false;

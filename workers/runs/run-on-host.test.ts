@@ -61,6 +61,7 @@ async function runSleeper(given: {
     cleanupSignal: signals.cleanupSignal,
     assertLeased: async (since: number) => given.onLook?.(since),
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
+    publish: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       config: { LIMIT_SPOOL_BYTES: 1 << 20 },
       sessions: {

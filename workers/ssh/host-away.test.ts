@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { awaySince, comeBackLater } from './host-away.ts';
 
 test('a login ends no outage where the agent cannot start after it', () => {
   const found = new Date('2026-01-01');
-  const since = (
-    code: 'agent_startup_failed' | 'remote_connection_failed' | 'reconnect_required',
-  ) => awaySince(null, new WindlassError(code), found);
+  const since = (code: ErrorCode) => awaySince(null, new WindlassError(code), found);
   expect(since('agent_startup_failed')).toBe(found);
+  expect(since('startup_files_print')).toBe(found);
   expect(since('remote_connection_failed')).not.toBe(found);
   expect(since('reconnect_required')).not.toBe(found);
 });

@@ -9,12 +9,15 @@ export const RUN_RETRY_SECONDS = 10;
 export const VISIT_RETRY_SECONDS = 30;
 /** What runs on the host is given up after so long. */
 const GIVEN_UP_MS = 12 * 3_600_000;
-/** The host may be back later: an agent cannot start on a full disk either. */
-const UNREACHABLE: ErrorCode[] = [
-  'remote_connection_failed',
+/** The login works, and the agent cannot start: the disk is full, or a start-up file has begun to print. */
+const AFTER_LOGIN: ErrorCode[] = [
   'agent_startup_failed',
-  'reconnect_required',
+  'startup_files_print',
+  'shell_unusable',
+  'host_unsupported',
 ];
+/** The host may be of use again later. */
+const UNREACHABLE: ErrorCode[] = ['remote_connection_failed', 'reconnect_required', ...AFTER_LOGIN];
 
 export const isUnreachable = (error: unknown) =>
   error instanceof WindlassError && UNREACHABLE.includes(error.code);
@@ -33,12 +36,12 @@ export function awaySince(
   found?: Date | null,
 ): Date {
   if (isReconnectRequired(error)) return new Date();
-  const before = isAgentFailure(error) || isUnanswered(error) ? found : null;
+  const before = isAfterLogin(error) || isUnanswered(error) ? found : null;
   return unreachableSince ?? before ?? new Date();
 }
 
-const isAgentFailure = (error: unknown) =>
-  error instanceof WindlassError && error.code === 'agent_startup_failed';
+const isAfterLogin = (error: unknown) =>
+  error instanceof WindlassError && AFTER_LOGIN.includes(error.code);
 
 /** Whether what runs on the host is given up, which cannot be reached since then. */
 export const isAwayTooLong = (since: Date) => Date.now() - since.getTime() > GIVEN_UP_MS;

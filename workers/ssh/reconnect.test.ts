@@ -26,6 +26,7 @@ function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
     log: createLog({ level: 'silent', name: 'test' }),
     signal: new AbortController().signal,
     update: async (set: Partial<JobRow>) => void Object.assign(job, set),
+    publish: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       sessions: {
         find: () => ({ livesWithConnection: wasAsked }),

@@ -13,6 +13,7 @@ from typing import Any, Iterator, List, Tuple
 import pytest
 
 from windlass import Client, OutputEvent, Session, StateEvent
+from windlass.records import Event
 
 from .conftest import Service
 
@@ -73,7 +74,7 @@ class Printed(io.StringIO):
 def test_why_a_command_waits_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     from windlass._magic import show
 
-    events = [
+    events: List[Event] = [
         StateEvent("running", None),
         OutputEvent("stdout", 0, b"one\nt"),
         StateEvent("running", None, "waiting: there is no connection to the host"),
