@@ -9,9 +9,9 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { operation, rangeAnswers } from '../openapi/operation.ts';
-import { isExact } from '../tables/encode-value.ts';
+import { encodeValue, isExact } from '../tables/encode-value.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
-import { cellValue, isUnchanged } from '../tables/table-requests.ts';
+import { cellValue, isUnchanged, sendParts } from '../tables/table-requests.ts';
 
 const ARRAY_PATH = '/models/:mid/arrays/:aid';
 
@@ -95,15 +95,10 @@ export default routes('json-body', (router, api) => {
         const { type } = ARRAY_TYPES[array.descr];
         const exact = isExact(array.column);
         const write = (value: Bound) =>
-          type === 'integer' && value !== null && !exact ? Number(value) : value;
-        res.json({
-          shape: array.shape,
-          type,
-          min: write(min),
-          max: write(max),
-          ...(unit ? { unit } : {}),
-          ...(exact ? { exact } : {}),
-        });
+          encodeValue(type === 'integer' && value !== null && !exact ? Number(value) : value);
+        const head = JSON.stringify({ shape: array.shape, type }).slice(0, -1);
+        const more = `${unit ? `,"unit":${JSON.stringify(unit)}` : ''}${exact ? ',"exact":true' : ''}`;
+        sendParts(res, [`${head},"min":${write(min)},"max":${write(max)}${more}}`]);
       },
     }),
   });

@@ -6,7 +6,7 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject } from '../http/send-object.ts';
 import { operation, rangeAnswers } from '../openapi/operation.ts';
-import { isExact } from '../tables/encode-value.ts';
+import { encodeValue, isExact } from '../tables/encode-value.ts';
 import { findRows, VIEW_ERRORS, viewPending } from '../tables/materialize-view.ts';
 import { removeArtifact } from '../tables/remove-artifact.ts';
 import { filterQuery, parseFilter, parseSort, sortQuery } from '../tables/table-query.ts';
@@ -148,7 +148,7 @@ function metadataText(
     const { name, type, min, max, nulls, unit, nearly } = column;
     const exact = isExact(column);
     const write = (value: unknown) =>
-      type === 'integer' && value !== null && !exact ? String(value) : JSON.stringify(value);
+      type === 'integer' && value !== null && !exact ? String(value) : encodeValue(value);
     return `{"name":${JSON.stringify(name)},"type":"${type}","min":${write(min)},"max":${write(max)},"nulls":${nulls}${unit ? `,"unit":${JSON.stringify(unit)}` : ''}${nearly ? `,"nearly":${JSON.stringify(nearly)}` : ''}${exact ? ',"exact":true' : ''}}`;
   });
   const end = dialect ? `,"dialect":${JSON.stringify(dialect)}` : '';

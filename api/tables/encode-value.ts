@@ -68,9 +68,15 @@ export function encodeValue(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (typeof value === 'bigint') return value.toString();
   if (Object.is(value, -0)) return '-0';
-  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : `"${value}"`;
+  if (typeof value === 'number') return Number.isFinite(value) ? writeDouble(value) : `"${value}"`;
   return JSON.stringify(value);
 }
+
+/** Of a whole number past 2^53 JavaScript writes the first digits and zeros: another integer, to whom reads it as one. */
+const writeDouble = (value: number) =>
+  Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21
+    ? BigInt(value).toString()
+    : String(value);
 
 /** Integers beyond 2^53 as JSON strings: most clients would round a JSON number. */
 export const encodeExact: Encode = value => (isMissing(value) ? 'null' : `"${value}"`);

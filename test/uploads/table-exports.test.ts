@@ -2,9 +2,10 @@ import { type IncomingMessage, get as open } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, expect, test } from 'vitest';
+import { formatNpyHeader } from '../../shared/arrays/npy-header.ts';
 import { logIn } from '../harness/browser/browser-login.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
-import { makeTable } from '../harness/clients/tables.ts';
+import { makeArray, makeTable, parse } from '../harness/clients/tables.ts';
 import { makeModel } from '../harness/clients/uploads.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
@@ -61,6 +62,25 @@ describeStack(undefined, 'rows as CSV and Arrow', form => {
     expect(raw('ts').slice(0, 2)).toEqual([1577872800000000n, 1577926923123456n]);
     expect(raw('tz').slice(0, 2)).toEqual([1577836800000000n, 1577829600000000n]);
     expect(raw('day').slice(0, 2)).toEqual([18_321, -1]);
+  });
+
+  test('whole numbers past 2^53 are these also as digits, and where their CSV is uploaded again', async () => {
+    const values = Buffer.from(new Float64Array([2 ** 57, -(2 ** 55) - 8]).buffer);
+    const file = (shape: number[]) => Buffer.concat([formatNpyHeader('<f8', shape), values]);
+    const { state } = await parse(client, { mid, parser: 'npy', files: { big: [file([2])] } });
+    expect(state).toBe('succeeded');
+    const text = async (path: string) => (await client.fetch(path)).text();
+    const table = `/api/models/${mid}/tables/big`;
+    expect(await text(`${table}/rows`)).toContain('[144115188075855872],[-36028797018963976]');
+    expect(await text(`${table}/metadata`)).toContain('"max":144115188075855872');
+    const array = await makeArray(client, { mid, aid: 'bigs', file: file([1, 2]) });
+    expect(await text(array)).toContain('[144115188075855872,-36028797018963976]');
+    expect(await text(`${array}/metadata`)).toContain('"max":144115188075855872');
+
+    const csv = await csvOf(`${table}/rows`);
+    const again = await makeTable(client, { mid, aid: 'again', csv });
+    expect(await text(`${again}/metadata`)).toContain('"exact":true');
+    expect(await csvOf(`${again}/rows`)).toBe(csv);
   });
 
   test('more rows than one piece holds, in order, also of a sorted view', async () => {
