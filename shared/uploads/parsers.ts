@@ -68,7 +68,7 @@ export const PARSERS = {
         skip: z.number().int().min(0).max(1_000_000).optional(),
         /** Whether the second row names units. */
         units: z.boolean().optional(),
-        /** The texts that mean a missing value, `[""]` by default. */
+        /** The texts that mean a missing value; by default what is empty, and in a column of text not in quotes. */
         nulls: z.array(storableText(100)).max(20).optional(),
         /** At most so many malformed rows are left out and listed; one more, and the file is refused. */
         tolerance: z.number().int().min(0).max(1_000_000).optional(),

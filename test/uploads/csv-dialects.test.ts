@@ -483,6 +483,39 @@ test('blank lines are no row of units', async () => {
   ).rejects.toMatchObject({ problems: [{ row: 5, column: 'a' }] });
 });
 
+test('an empty text in quotes is a text where its column is one, and missing elsewhere', async () => {
+  const csv = 'n,s,d,e\n1,"",2020-01-01,""\n"",,"",\n3,a,2020-01-03,\n';
+  const expected = [
+    'n integer 1 null 3',
+    's text "" null "a"',
+    'd date "2020-01-01" null "2020-01-03"',
+    'e text "" null null',
+  ];
+  expect(await look(csv)).toEqual(expected);
+  expect(await look(csv, { types: { n: 'integer' } })).toEqual(expected);
+  expect(await look(csv.replace('n,s,d,e\n', ''))).toEqual(
+    expected.map((column, i) => column.replace(/^\w/, `column${i}`)),
+  );
+  expect((await look(csv, { text: true }))[0]).toBe('n text "1" "" "3"');
+  // Named as missing it is, in quotes too.
+  expect((await look(csv, { nulls: [''] }))[1]).toBe('s text null null "a"');
+  // Where it is the only column, many write nothing else for a missing value.
+  expect(await look('s\na\n""\n')).toEqual(['s text "a" null']);
+  // An index without a name, as R writes it.
+  expect((await look('"","s","t"\n"i","","a"\n"j","x","b"\n'))[1]).toBe('s text "" "x"');
+  await expect(read(csv, { types: { s: 'integer' } })).rejects.toMatchObject({
+    count: 1,
+    problems: [{ row: 4, column: 's', reason: expect.stringContaining('"a" is not') }],
+  });
+  const rows = Array.from({ length: 100 }, (_, i) => (i % 3 ? `${i},` : '"",'));
+  const { columns } = await read(`n,m\n${rows.join('\n')}\nx,y\n`);
+  expect(columns[0]?.nearly).toEqual({
+    type: 'integer',
+    others: 1,
+    first: { row: 100, value: 'x' },
+  });
+});
+
 test('texts that mean a missing value', async () => {
   const csv = 'a,b,c\n1,,NA\nNA,x,-999\n,NA,3\n';
   expect(await look(csv)).toEqual([

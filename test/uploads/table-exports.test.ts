@@ -35,6 +35,7 @@ describeStack(undefined, 'rows as CSV and Arrow', form => {
       '9223372036854775807,1.5,true,12:30:00.5,2020-01-01T10:00:00,2020-01-01T00:00:00Z,"x ""y""\r\nz",2020-02-29',
       '-9007199254740993,-0,false,,2020-01-02T01:02:03.123456,2019-12-31T22:00:00Z,,1969-12-31',
       ',0.0025,,23:59:59,,,"é,",',
+      '1,2.5,true,00:00:01,2020-01-03T00:00:00,2020-01-03T00:00:00Z,"",2020-01-03',
     ];
     const csv = `${lines.join('\r\n')}\r\n`;
     const path = await makeTable(client, { mid, aid: 'types', csv });
@@ -53,12 +54,12 @@ describeStack(undefined, 'rows as CSV and Arrow', form => {
       'day Date32<DAY>',
     ]);
     const column = (name: string) => [...(table.getChild(name) ?? [])];
-    expect(column('i')).toEqual([9223372036854775807n, -9007199254740993n, null]);
-    expect(column('d')).toEqual([1.5, -0, 0.0025]);
-    expect(column('b')).toEqual([true, false, null]);
-    expect(column('s')).toEqual(['x "y"\r\nz', null, 'é,']);
+    expect(column('i')).toEqual([9223372036854775807n, -9007199254740993n, null, 1n]);
+    expect(column('d')).toEqual([1.5, -0, 0.0025, 2.5]);
+    expect(column('b')).toEqual([true, false, null, true]);
+    expect(column('s')).toEqual(['x "y"\r\nz', null, 'é,', '']);
     const raw = (name: string) => [...(table.getChild(name)?.data[0]?.values ?? [])];
-    expect(raw('t')).toEqual([45_000_500_000n, 0n, 86_399_000_000n]);
+    expect(raw('t')).toEqual([45_000_500_000n, 0n, 86_399_000_000n, 1_000_000n]);
     expect(raw('ts').slice(0, 2)).toEqual([1577872800000000n, 1577926923123456n]);
     expect(raw('tz').slice(0, 2)).toEqual([1577836800000000n, 1577829600000000n]);
     expect(raw('day').slice(0, 2)).toEqual([18_321, -1]);

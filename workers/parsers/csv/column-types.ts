@@ -26,12 +26,18 @@ export const ASKED: Record<ColumnType, readonly [SqlType, ...SqlType[]]> = {
   text: ['VARCHAR'],
 };
 
-/** How a file writes its numbers. */
-export interface Numerals {
+/** How a file writes its values. */
+export interface Notation {
   decimal: '.' | ',';
   /** Whether exponents may be Fortran's, as in 1.0D+03; 12D4, without a point, is a name. */
   fortran: boolean;
+  /** Whether an empty text, "" in CSV, is a missing value where its column is of another type than text. */
+  emptyIsMissing: boolean;
 }
+
+/** An SQL expression for a column's value as others than texts have it. */
+export const typedText = (column: string, { emptyIsMissing }: Notation): string =>
+  emptyIsMissing ? `nullif(${column}, '')` : column;
 
 /** Characters; a longer value is a text. */
 const MAX_TYPED_LENGTH = 64;
@@ -48,7 +54,7 @@ const ZONE = ' ?(Z|[-+](0[0-9]|1[0-4])(:?[0-5][0-9])?)';
 
 const is = (value: string, pattern: string) => `regexp_full_match(${value}, '${pattern}')`;
 /** The pattern of a number, as an SQL string holds it. */
-function numberPattern({ decimal, fortran }: Numerals): string {
+function numberPattern({ decimal, fortran }: Notation): string {
   const point = decimal === '.' ? '\\.' : ',';
   const whole = '(0|[1-9][0-9]*)';
   const plain = `(${whole}(${point}[0-9]*)?|${point}[0-9]+)([eE][-+]?[0-9]+)?`;
@@ -57,15 +63,15 @@ function numberPattern({ decimal, fortran }: Numerals): string {
 }
 
 /** An SQL expression for a number as C writes it. */
-function asWrittenInC(value: string, { decimal, fortran }: Numerals): string {
+function asWrittenInC(value: string, { decimal, fortran }: Notation): string {
   const [from, to] = [fortran ? 'dD' : '', fortran ? 'ee' : ''];
   if (decimal === ',') return `translate(${value}, '${from},', '${to}.')`;
   return fortran ? `translate(${value}, '${from}', '${to}')` : value;
 }
 
 /** An SQL expression for a text that its type holds, as a value of that type. */
-export const castTo = (type: SqlType, value: string, numerals: Numerals): string =>
-  `CAST(${type === 'DOUBLE' ? asWrittenInC(value, numerals) : value} AS ${type})`;
+export const castTo = (type: SqlType, value: string, notation: Notation): string =>
+  `CAST(${type === 'DOUBLE' ? asWrittenInC(value, notation) : value} AS ${type})`;
 
 const casts = (value: string, type: SqlType) => `TRY_CAST(${value} AS ${type}) IS NOT NULL`;
 
@@ -78,15 +84,15 @@ const isCanonicalInteger = (value: string) =>
  * double, and an integer exactly that. Leading zeros make an identifier. Dates are ISO 8601 only, as 01/02/2020 is
  * ambiguous; times have at most microseconds.
  */
-const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string, numerals: Numerals) => string> = {
+const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string, notation: Notation) => string> = {
   BOOLEAN: value => `${value} IN ('true', 'false')`,
   BIGINT: value =>
     `CASE WHEN ${isCanonicalInteger(value)} THEN true ELSE ${is(value, INTEGER)} AND ${casts(value, 'BIGINT')} END`,
   DOUBLE: (
     value,
-    numerals,
-  ) => `${is(value, numberPattern(numerals))} AND isfinite(TRY_CAST(${asWrittenInC(value, numerals)} AS DOUBLE))
-    AND (strlen(${value}) <= ${EXACT_DIGITS} OR contains(${value}, '${numerals.decimal}') OR NOT ${is(value, DIGITS)}
+    notation,
+  ) => `${is(value, numberPattern(notation))} AND isfinite(TRY_CAST(${asWrittenInC(value, notation)} AS DOUBLE))
+    AND (strlen(${value}) <= ${EXACT_DIGITS} OR contains(${value}, '${notation.decimal}') OR NOT ${is(value, DIGITS)}
       OR TRY_CAST(${value} AS HUGEINT) = TRY_CAST(TRY_CAST(${value} AS DOUBLE) AS HUGEINT))`,
   // DuckDB has years before 1 and after 9999, which ISO 8601 writes otherwise.
   DATE: value => `${is(value, DATE)} AND ${value} > '0001' AND ${casts(value, 'DATE')}`,
@@ -100,10 +106,10 @@ const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string, numerals: Numer
 };
 
 /** An SQL expression for whether the type holds the text exactly; NULL for a missing value or a failed cast. */
-export const holds = (type: SqlType, value: string, numerals: Numerals): string =>
+export const holds = (type: SqlType, value: string, notation: Notation): string =>
   type === 'VARCHAR'
     ? `${value} IS NOT NULL`
-    : `(strlen(${value}) <= ${MAX_TYPED_LENGTH} AND ${HOLDS[type](value, numerals)})`;
+    : `(strlen(${value}) <= ${MAX_TYPED_LENGTH} AND ${HOLDS[type](value, notation)})`;
 
 /** A set of types, as bits in the order of SQL_TYPES. */
 export type TypeSet = number;
@@ -129,10 +135,10 @@ const MAY_HOLD: Partial<Record<SqlType, (value: string) => string>> = {
 };
 
 /** An SQL expression for the types that hold a text exactly. */
-const typesHolding = (value: string, numerals: Numerals) =>
+const typesHolding = (value: string, notation: Notation) =>
   `CASE WHEN ${value} IS NULL THEN ${ALL_TYPES} ELSE ${SQL_TYPES.map((type, i) => {
     const mayHold = MAY_HOLD[type]?.(value) ?? 'true';
-    return `CASE WHEN ${mayHold} AND ${holds(type, value, numerals)} THEN ${1 << i} ELSE 0 END`;
+    return `CASE WHEN ${mayHold} AND ${holds(type, value, notation)} THEN ${1 << i} ELSE 0 END`;
   }).join(' + ')} END`;
 
 /** Columns in one query: of each row, their values are copied into a list. */
@@ -144,7 +150,7 @@ const BATCH = 200;
  */
 export async function findTypes(
   connection: DuckDBConnection,
-  { relation, columns, numerals }: { relation: string; columns: number[]; numerals: Numerals },
+  { relation, columns, notation }: { relation: string; columns: number[]; notation: Notation },
 ): Promise<Map<number, TypeSet>> {
   const sets = new Map<number, TypeSet>();
   for (let from = 0; from < columns.length; from += BATCH) {
@@ -152,8 +158,8 @@ export async function findTypes(
     for (const i of batch) sets.set(i, ALL_TYPES);
     const found = await query(
       connection,
-      `SELECT i, bit_and(${typesHolding('value', numerals)}) AS types
-        FROM (SELECT unnest([${batch.join(', ')}]) AS i, unnest([${batch.map(i => `c${i}`).join(', ')}]) AS value FROM ${relation})
+      `SELECT i, bit_and(${typesHolding('value', notation)}) AS types
+        FROM (SELECT unnest([${batch.join(', ')}]) AS i, unnest([${batch.map(i => typedText(`c${i}`, notation)).join(', ')}]) AS value FROM ${relation})
         GROUP BY i`,
     );
     for (const { i, types } of found) sets.set(Number(i), Number(types));
@@ -164,15 +170,15 @@ export async function findTypes(
 /** Of each of these columns, how many values have the same set of types that hold them. Missing values are not counted. */
 export async function countByTypes(
   connection: DuckDBConnection,
-  { relation, columns, numerals }: { relation: string; columns: number[]; numerals: Numerals },
+  { relation, columns, notation }: { relation: string; columns: number[]; notation: Notation },
 ): Promise<Map<number, { types: TypeSet; count: number }[]>> {
   const counts = new Map<number, { types: TypeSet; count: number }[]>();
   for (let from = 0; from < columns.length; from += BATCH) {
     const batch = columns.slice(from, from + BATCH);
     const found = await query(
       connection,
-      `SELECT i, ${typesHolding('value', numerals)} AS types, count(*) AS n
-        FROM (SELECT unnest([${batch.join(', ')}]) AS i, unnest([${batch.map(i => `c${i}`).join(', ')}]) AS value FROM ${relation})
+      `SELECT i, ${typesHolding('value', notation)} AS types, count(*) AS n
+        FROM (SELECT unnest([${batch.join(', ')}]) AS i, unnest([${batch.map(i => typedText(`c${i}`, notation)).join(', ')}]) AS value FROM ${relation})
         WHERE value IS NOT NULL GROUP BY ALL ORDER BY types`,
     );
     for (const { i, types, n } of found)
@@ -187,7 +193,7 @@ export async function countByTypes(
 /** The types that hold each value of the first record. */
 export async function findTypesOfFirst(
   connection: DuckDBConnection,
-  { first, nulls, numerals }: { first: string[]; nulls: string[]; numerals: Numerals },
+  { first, nulls, notation }: { first: string[]; nulls: string[]; notation: Notation },
 ): Promise<TypeSet[]> {
   await connection.run('CREATE OR REPLACE TEMP TABLE first (value VARCHAR)');
   const appender = await connection.createAppender('first');
@@ -199,7 +205,7 @@ export async function findTypesOfFirst(
   appender.closeSync();
   const rows = await query(
     connection,
-    `SELECT ${typesHolding('value', numerals)} AS types FROM first`,
+    `SELECT ${typesHolding('value', notation)} AS types FROM first`,
   );
   await connection.run('DROP TABLE first');
   return rows.map(row => Number(row.types));

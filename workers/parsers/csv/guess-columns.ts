@@ -6,7 +6,7 @@ import {
   ASKED,
   findTypes,
   findTypesOfFirst,
-  type Numerals,
+  type Notation,
   narrowest,
   type SqlType,
   setOf,
@@ -31,7 +31,7 @@ export interface Guess {
   /** The columns without an empty last one, see hasOnlyTrailingDelimiters(). */
   columns: TypedColumn[];
   hasHeader: boolean;
-  numerals: Numerals;
+  notation: Notation;
 }
 
 /** Guesses header and column types from the first rows. */
@@ -41,21 +41,25 @@ export async function guessColumns(
 ): Promise<Guess> {
   const { first } = table.dialect;
   const { parameters } = table.request;
-  const numerals: Numerals = { decimal: parameters.decimal ?? '.', fortran: true };
+  const notation: Notation = {
+    decimal: parameters.decimal ?? '.',
+    fortran: true,
+    emptyIsMissing: !table.types && parameters.nulls === undefined,
+  };
   const rows = Math.max(
     sample.least,
     Math.min(sample.rows, Math.floor(sample.cells / first.length)),
   );
   const all = readCsv(table, true);
   const relation = `(SELECT * FROM ${all} LIMIT ${rows})`;
-  const found = await findTypes(connection, { relation, columns: [...first.keys()], numerals });
+  const found = await findTypes(connection, { relation, columns: [...first.keys()], notation });
   const empty = [...found].flatMap(([i, set]) => (set === ALL_TYPES ? [i] : []));
   if (empty.length > 0)
-    for (const [i, set] of await findTypes(connection, { relation: all, columns: empty, numerals }))
+    for (const [i, set] of await findTypes(connection, { relation: all, columns: empty, notation }))
       found.set(i, set);
   const below = [...found.values()];
   const nulls = nullsOf(parameters);
-  const own = await findTypesOfFirst(connection, { first, nulls, numerals });
+  const own = await findTypesOfFirst(connection, { first, nulls, notation });
   const placed = (types: TypeSet[], under: TypeSet[]) =>
     first.map((text, i) => ({ text, types: types[i] ?? ALL_TYPES, below: under[i] ?? ALL_TYPES }));
   const seemsHeader = async () => {
@@ -67,13 +71,13 @@ export async function guessColumns(
       return !(await recurs(connection, { relation, texts: first }));
     }
     // Texts such as 1,5 are no names. Only this check reads them as numbers, as they may be thousands.
-    const commas: Numerals = { decimal: ',', fortran: true };
+    const commas: Notation = { ...notation, decimal: ',' };
     const asNumbers = await findTypes(connection, {
       relation,
       columns: [...first.keys()],
-      numerals: commas,
+      notation: commas,
     });
-    const ownAsNumbers = await findTypesOfFirst(connection, { first, nulls, numerals: commas });
+    const ownAsNumbers = await findTypesOfFirst(connection, { first, nulls, notation: commas });
     return looksLikeHeader(placed(ownAsNumbers, [...asNumbers.values()]));
   };
   const asked = Object.keys(parameters.types ?? {});
@@ -92,7 +96,7 @@ export async function guessColumns(
     return { name, asked, type: choose(hasHeader ? set : set & (own[i] ?? set), asked) };
   });
   const fortran = await hasFortranExponents(connection, { relation, columns });
-  return { hasHeader, columns, numerals: { ...numerals, fortran } };
+  return { hasHeader, columns, notation: { ...notation, fortran } };
 }
 
 /** The narrowest type that holds all values; of the asked ones if there are any, even if none does. */

@@ -116,7 +116,7 @@ export async function recurs(
   connection: DuckDBConnection,
   { relation, texts }: { relation: string; texts: string[] },
 ): Promise<boolean> {
-  const same = texts.map((text, i) => `c${i} = ${quoteText(text)}`).join(' OR ');
+  const same = texts.map((text, i) => `c${i} = ${quoteText(text)} AND c${i} <> ''`).join(' OR ');
   const found = await query(connection, `SELECT 1 FROM ${relation} WHERE ${same} LIMIT 1`);
   return found.length > 0;
 }

@@ -2,7 +2,14 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { OddValues } from '../../../shared/database/schema.ts';
 import { COLUMN_TYPES } from '../table/column-statistics.ts';
 import { query, quoteName, quoteText, readParquet } from '../table/duckdb.ts';
-import { countByTypes, holds, type Numerals, type SqlType, typesIn } from './column-types.ts';
+import {
+  countByTypes,
+  holds,
+  type Notation,
+  type SqlType,
+  typedText,
+  typesIn,
+} from './column-types.ts';
 import type { TypedColumn } from './guess-columns.ts';
 
 /** Looked at first: most columns of text are plainly texts, and are not read again. */
@@ -15,7 +22,7 @@ interface Table {
   /** The Parquet file. */
   table: string;
   columns: TypedColumn[];
-  numerals: Numerals;
+  notation: Notation;
 }
 
 /**
@@ -24,7 +31,7 @@ interface Table {
  */
 export async function findOddValues(
   connection: DuckDBConnection,
-  { table, columns, numerals }: Table,
+  { table, columns, notation }: Table,
 ): Promise<Map<number, OddValues>> {
   const texts = columns.flatMap(({ type, asked }, i) =>
     type === 'VARCHAR' && asked === undefined ? [i] : [],
@@ -42,15 +49,16 @@ export async function findOddValues(
     isTaken
       ? `(SELECT row_number() OVER () - 1 AS n, ${name} AS value FROM ${file})`
       : `(SELECT file_row_number AS n, ${name} AS value FROM read_parquet(${quoteText(table)}, file_row_number = true))`;
-  const counts = await countByTypes(connection, { relation, columns: texts, numerals });
+  const counts = await countByTypes(connection, { relation, columns: texts, notation });
   const found = new Map<number, OddValues>();
   for (const [i, sets] of counts) {
     const type = seemingType(sets);
     if (type === undefined) continue;
-    const isOdd = `value IS NOT NULL AND ${holds(type, 'value', numerals)} IS NOT TRUE`;
+    const value = typedText('value', notation);
+    const isOdd = `${value} IS NOT NULL AND ${holds(type, 'value', notation)} IS NOT TRUE`;
     const [row] = await query(
       connection,
-      `SELECT count(value) AS n, count(*) FILTER (WHERE ${isOdd}) AS others, min(n) FILTER (WHERE ${isOdd}) AS "row",
+      `SELECT count(${value}) AS n, count(*) FILTER (WHERE ${isOdd}) AS others, min(n) FILTER (WHERE ${isOdd}) AS "row",
           left(arg_min(value, n) FILTER (WHERE ${isOdd}), ${MAX_CHARACTERS}) AS value
         FROM ${numbered(quoteName(columns[i]?.name ?? ''))}`,
     );

@@ -19,7 +19,7 @@ export interface CsvTable {
   bytesPerRow: number;
   /** Counted, or estimated by the first ones. */
   rows: number;
-  /** The possible types of each column, if the file tells more than texts; a quoted empty text is then a value. */
+  /** The possible types of each column, if the file tells more than texts. */
   types?: TypeSet[];
 }
 
@@ -37,13 +37,17 @@ export function readCsv(
   const bytes = MAX_RECORD_BYTES + 100_000;
   return `read_csv(${quoteText(records)}, auto_detect = false, columns = {${columns}}, header = ${hasHeader},
     delim = ${quoteText(delimiter)}, quote = ${quoteText(quote)}, escape = ${quoteText(quote)},
-    new_line = '${breaks}', comment = '', ${types ? MISSING_CELL : missing(nullsOf(request.parameters))},
+    new_line = '${breaks}', comment = '', ${missing(types ? undefined : namedNulls(request, first))},
     max_line_size = ${bytes}, buffer_size = ${4 * bytes}, parallel = ${!hasLineBreaksInValues})`;
 }
 
-const MISSING_CELL = "nullstr = [''], allow_quoted_nulls = false";
+/** In a file of one column a missing value is "", too: many programs skip a line without anything. */
+const namedNulls = ({ parameters }: CsvRequest, first: string[]): string[] | undefined =>
+  parameters.nulls ?? (first.length === 1 ? [''] : undefined);
 
-function missing(nulls: string[]): string {
+/** By default only what is not there at all: in quotes an empty text is a value. */
+function missing(nulls: string[] | undefined): string {
+  if (nulls === undefined) return "nullstr = [''], allow_quoted_nulls = false";
   if (nulls.length > 0) return `nullstr = [${nulls.map(quoteText).join(', ')}]`;
   // DuckDB wants one at least: no value without quotes has a line break.
   return `nullstr = [chr(10)], allow_quoted_nulls = false`;

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { query } from '../table/duckdb.ts';
 import { MAX_PROBLEMS, TableError, type TableProblem } from '../table/protocol.ts';
-import { holds, type SqlType } from './column-types.ts';
+import { holds, type SqlType, typedText } from './column-types.ts';
 import { countLines } from './count-lines.ts';
 import type { Guess } from './guess-columns.ts';
 import type { CsvTable } from './read-csv.ts';
@@ -38,7 +38,7 @@ interface TypeMismatch {
 /** Finds the values that their columns' types do not hold: counts all, and lists the first hundred by line. */
 export async function findTypeErrors(
   connection: DuckDBConnection,
-  { table, relation, final: { columns, numerals, hasHeader } }: Table,
+  { table, relation, final: { columns, notation, hasHeader } }: Table,
 ): Promise<TableError> {
   const before = (hasHeader ? 0 : 1) - (table.dialect.hasUnits ? 1 : 0);
   const typed = columns.flatMap(({ type }, i) => (type === 'VARCHAR' ? [] : [i]));
@@ -47,7 +47,7 @@ export async function findTypeErrors(
   for (let from = 0; from < typed.length; from += BATCH) {
     const batch = typed.slice(from, from + BATCH);
     const isWrong = (i: number) =>
-      `(c${i} IS NOT NULL AND ${holds(columns[i]?.type ?? 'VARCHAR', `c${i}`, numerals)} IS NOT TRUE)`;
+      `(${typedText(`c${i}`, notation)} IS NOT NULL AND ${holds(columns[i]?.type ?? 'VARCHAR', `c${i}`, notation)} IS NOT TRUE)`;
     const sums = batch.map(i => `count(*) FILTER (WHERE ${isWrong(i)})`).join(' + ');
     const [counted] = await query(connection, `SELECT ${sums} AS n FROM ${relation}`);
     const found = Number(counted?.n ?? 0);

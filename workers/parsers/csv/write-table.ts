@@ -3,7 +3,7 @@ import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
 import { countRows, quoteName, readParquet, runLong } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
-import { castTo, findTypes, holds, type Numerals } from './column-types.ts';
+import { castTo, findTypes, holds, type Notation, typedText } from './column-types.ts';
 import {
   choose,
   type Guess,
@@ -45,8 +45,8 @@ export async function writeTable(
   const guess = await guessColumns(connection, { table, sample });
   const { hasHeader } = guess;
   const relation = readCsv(table, hasHeader);
-  const write = ({ columns, numerals }: Guess, from: number, to: number) => {
-    const select = `SELECT ${columns.map((column, i) => checked(column, i, numerals)).join(', ')} FROM ${relation}`;
+  const write = ({ columns, notation }: Guess, from: number, to: number) => {
+    const select = `SELECT ${columns.map((column, i) => checked(column, i, notation)).join(', ')} FROM ${relation}`;
     return runLong(
       connection,
       parquetStatement(
@@ -92,11 +92,11 @@ const MISFIT = 'value of another type';
 const isMisfit = (error: unknown) => String(error).includes(MISFIT);
 
 /** An SQL expression for a column's value; fails with MISFIT if the type does not hold the text. */
-function checked({ name, type }: TypedColumn, i: number, numerals: Numerals): string {
+function checked({ name, type }: TypedColumn, i: number, notation: Notation): string {
   const text = `c${i}`;
   if (type === 'VARCHAR') return `${text} AS ${quoteName(name)}`;
-  return `CASE WHEN ${text} IS NULL THEN NULL WHEN ${holds(type, text, numerals)} THEN ${castTo(type, text, numerals)}
-    ELSE error('${MISFIT}') END AS ${quoteName(name)}`;
+  return `CASE WHEN ${text} IS NULL THEN NULL WHEN ${holds(type, text, notation)} THEN ${castTo(type, text, notation)}
+    WHEN ${typedText(text, notation)} IS NULL THEN NULL ELSE error('${MISFIT}') END AS ${quoteName(name)}`;
 }
 
 /** The columns with the types that hold all of their values. */
@@ -105,11 +105,11 @@ async function widenColumns(
   { relation, guess }: { relation: string; guess: Guess },
 ): Promise<Guess> {
   const typed = guess.columns.flatMap(({ type }, i) => (type === 'VARCHAR' ? [] : [i]));
-  const numerals = { ...guess.numerals, fortran: true };
-  const found = await findTypes(connection, { relation, columns: typed, numerals });
+  const notation = { ...guess.notation, fortran: true };
+  const found = await findTypes(connection, { relation, columns: typed, notation });
   const columns = guess.columns.map(({ name, type, asked }, i) => {
     const set = found.get(i);
     return { name, asked, type: set === undefined ? type : choose(set, asked) };
   });
-  return { ...guess, columns, numerals };
+  return { ...guess, columns, notation };
 }
