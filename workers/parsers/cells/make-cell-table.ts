@@ -108,15 +108,13 @@ async function writeCsv(
     const length = Buffer.byteLength(line);
     if (length > MAX_RECORD_BYTES)
       throw new TableError({
-        row: count,
-        reason: `the row is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
+        reason: `row ${count.toLocaleString('en')} of the table is longer than ${MAX_RECORD_BYTES.toLocaleString('en')} bytes`,
       });
     hasLineBreaksInValues ||= hasLineBreaks(line, 1);
     bytes += length;
     missing += row.filter(cell => cell === null).length;
     if (bytes > limits.bytes || missing > limits.missing)
       throw new TableError({
-        row: count,
         reason:
           missing > limits.missing
             ? `the table has more than ${limits.missing.toLocaleString('en')} missing values`

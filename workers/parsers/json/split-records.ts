@@ -5,7 +5,7 @@ import { TableError } from '../table/protocol.ts';
 
 export interface RecordText {
   text: string;
-  /** The line (ndjson) or the number of the record (json), from 1. */
+  /** The line in which the record begins, from 1. */
   row: number;
 }
 
@@ -28,20 +28,29 @@ export async function* splitLines(path: string): AsyncGenerator<RecordText> {
     rest = rest.length > 0 ? Buffer.concat([rest, piece]) : piece;
     let at = 0;
     for (let end = rest.indexOf(LF); end >= 0; end = rest.indexOf(LF, at)) {
-      const text = toText(rest.subarray(at, end), ++row);
+      const text = lineOf(rest.subarray(at, end), ++row);
       if (text.trim() !== '') yield { text, row };
       at = end + 1;
     }
     rest = rest.subarray(at);
     checkLength(rest.length, row + 1);
   }
-  const text = toText(rest, ++row);
+  const text = lineOf(rest, ++row);
   if (text.trim() !== '') yield { text, row };
+}
+
+/** A mark at the beginning of the file is no part of its first line. */
+function lineOf(bytes: Buffer, row: number): string {
+  const text = toText(bytes, row);
+  return row === 1 && text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
 /** Splits a file that is an array into its elements. Checks that they are separated, not what is in them. */
 export async function* splitElements(path: string): AsyncGenerator<RecordText> {
-  let row = 0;
+  let line = 1;
+  /** Where the element begins; undefined before its first byte. */
+  let begun: number | undefined;
+  let isFirst = true;
   let depth = 0;
   let inString = false;
   let isEscaped = false;
@@ -49,7 +58,7 @@ export async function* splitElements(path: string): AsyncGenerator<RecordText> {
   let rest: Buffer = Buffer.alloc(0);
   const refuse = (reason: string): never => {
     throw new TableError({
-      row: Math.max(1, row),
+      row: begun ?? line,
       reason,
       hint: 'Send an array of records: [{…}, {…}].',
     });
@@ -60,6 +69,8 @@ export async function* splitElements(path: string): AsyncGenerator<RecordText> {
     let from = 0;
     for (let i = scanned; i < bytes.length; i++) {
       const byte = bytes[i] as number;
+      if (byte === LF) line++;
+      else if (depth > 0 && !BLANK.has(byte)) begun ??= line;
       if (inString) {
         if (isEscaped) isEscaped = false;
         else if (byte === BACKSLASH) isEscaped = true;
@@ -69,22 +80,25 @@ export async function* splitElements(path: string): AsyncGenerator<RecordText> {
         inString = true;
       } else if (OPEN.has(byte)) {
         if (++depth === 1) {
-          if (isEnded || toText(bytes.subarray(from, i), 1).trim() !== '' || byte !== 0x5b)
+          if (isEnded || toText(bytes.subarray(from, i), line).trim() !== '' || byte !== 0x5b)
             refuse('the file is not one array');
           from = i + 1;
         }
       } else if ((byte === 0x2c && depth === 1) || (CLOSE.has(byte) && --depth === 0)) {
-        const text = toText(bytes.subarray(from, i), row + 1);
+        const row = begun ?? line;
+        const text = toText(bytes.subarray(from, i), row);
         isEnded = depth === 0;
         // An empty array has no element.
-        if (text.trim() !== '' || row > 0 || !isEnded) yield { text, row: ++row };
+        if (text.trim() !== '' || !isFirst || !isEnded) yield { text, row };
+        isFirst = false;
+        begun = undefined;
         from = i + 1;
-      } else if (depth === 0 && !BLANK.has(byte) && !(row === 0 && BYTE_ORDER_MARK.includes(byte)))
+      } else if (depth === 0 && !BLANK.has(byte) && !(isFirst && BYTE_ORDER_MARK.includes(byte)))
         refuse('the file is not one array');
       if (depth < 0) refuse('a bracket is closed that was never opened');
     }
     rest = bytes.subarray(from);
-    checkLength(rest.length, row + 1);
+    checkLength(rest.length, begun ?? line);
   }
   if (!isEnded) refuse('the array is never closed');
 }
@@ -92,8 +106,7 @@ export async function* splitElements(path: string): AsyncGenerator<RecordText> {
 function toText(bytes: Buffer, row: number): string {
   checkLength(bytes.length, row);
   if (!isUtf8(bytes)) throw new TableError({ row, reason: 'there are bytes that are not UTF-8' });
-  const text = bytes.toString('utf8');
-  return row === 1 && text.startsWith('\ufeff') ? text.slice(1) : text;
+  return bytes.toString('utf8');
 }
 
 function checkLength(length: number, row: number): void {
