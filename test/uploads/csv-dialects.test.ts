@@ -551,6 +551,31 @@ test('runs of spaces, named or found', async () => {
     'a text "x \\"  y"',
     'b  c integer 1',
   ]);
+  // A number that is none is one of a row of numbers.
+  expect(await look('x y\n1.5 nan\n-inf 2\n3 -Infinity\n')).toEqual([
+    'x text "1.5" "-inf" "3"',
+    'y text "nan" "2" "-Infinity"',
+  ]);
+  expect(await look('1 nan\n2 3.5\n', { nulls: ['nan'] })).toEqual([
+    'column0 integer 1 2',
+    'column1 number null 3.5',
+  ]);
+  // The header of numpy.savetxt().
+  for (const [sign, given] of [
+    ['# ', {}],
+    ['  %   ', {}],
+    ['# ', { delimiter: ' ' }],
+  ] as const)
+    expect(
+      await look(`${sign}t  x\n1.0 nan\n2.0 nan\n`, { ...given, types: { t: 'number' } }),
+    ).toEqual(['t number 1 2', 'x text "nan" "nan"']);
+  expect(await look('# x\n1 2\n')).toEqual(['# integer 1', 'x integer 2']);
+  expect(await look('# of items\n5\n')).toEqual(['# of items integer 5']);
+  expect(await look('# t x\n1 2\n3 4\n', { comment: '#' })).toEqual([
+    'column0 integer 1 3',
+    'column1 integer 2 4',
+  ]);
+  await expect(read('# t x\n1 2\n', { delimiter: ' ', header: false })).rejects.toThrow('expected');
   // These are texts, not columns.
   expect(await look('when\n2020-01-01 10:00\n')).toEqual(['when timestamp "2020-01-01T10:00:00"']);
   expect(await look('two words\nand more\n')).toEqual(['two words text "and more"']);

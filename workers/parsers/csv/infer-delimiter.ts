@@ -4,7 +4,7 @@ const DELIMITERS = [',', ';', '\t', '|'];
 /** Bytes and records that are looked at for values that are alike. */
 const BYTES = 100_000;
 const RECORDS = 100;
-const SPACED_NUMBER = /^[-+]?(\d+[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?$/;
+const SPACED_NUMBER = /^[-+]?((\d+[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?|nan|inf(inity)?)$/i;
 const TAB_BESIDE_ANOTHER = /[,;|]\t|\t[,;|]/;
 /** A text such as Doe, Jane. */
 const TEXT_WITH_COMMAS = /^ *\p{L}(?:[^,]|, )*$/u;
@@ -13,7 +13,7 @@ const TEXT_WITH_COMMAS = /^ *\p{L}(?:[^,]|, )*$/u;
 export const isCommaNumber = (text: string): boolean =>
   /^ *[-+]?(\d+,\d*|,\d+)([eE][-+]?\d+)? *$/.test(text);
 
-interface Format {
+export interface Format {
   quote: string;
   comment: string | undefined;
   /** The number of rows that may be malformed. */
@@ -90,10 +90,19 @@ function areCommasInValues(
   );
 }
 
+const atSpaces = (record: Buffer) => record.toString().trim().split(/ +/);
+
+/** The length of a lone # or % before as many names as the next row has values, as numpy.savetxt() writes them; else 0. */
+export function lengthOfSign(head: Buffer, format: Format): number {
+  const sign = /^ *[#%] +/.exec(head.toString('latin1', 0, 100))?.[0] ?? '';
+  const [names = [], values = []] = recordsOf(head, ' ', format).map(atSpaces);
+  return names.length === values.length + 1 ? sign.length : 0;
+}
+
 /** Whether spaces split all rows into equally many values, numbers only after the first row. */
 function isSpaced(head: Buffer, format: Format): boolean {
-  const rows = recordsOf(head, ' ', format).map(record => record.toString().trim().split(/ +/));
-  const [first = [], ...others] = rows;
+  const records = recordsOf(head.subarray(lengthOfSign(head, format)), ' ', format);
+  const [first = [], ...others] = records.map(atSpaces);
   return (
     first.length > 1 &&
     others.length > 0 &&

@@ -47,7 +47,11 @@ export async function makeTable(
 ): Promise<MadeTable> {
   refuseInNulls(request, 'quote', request.parameters.quote ?? '"');
   const text = await prepareText(request, request.parameters);
-  const made = await convert(request, { text, onProgress, sample }).catch((error: unknown) => {
+  const given = text.hasHeader ? { header: true } : {};
+  const made = await convert(
+    { ...request, parameters: { ...request.parameters, ...given } },
+    { text, onProgress, sample },
+  ).catch((error: unknown) => {
     if (error instanceof TableError) moveDown(error.problems, text.lines);
     throw error;
   });

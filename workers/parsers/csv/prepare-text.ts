@@ -8,7 +8,7 @@ import { TableError } from '../table/protocol.ts';
 import { collapseSpaces } from './collapse-spaces.ts';
 import { decodeText, encodingOfMark, lengthOfMarks, looksLikeUtf16 } from './decode-text.ts';
 import { MAX_RECORD_BYTES, splitRecord, walkRecord } from './dialect.ts';
-import { inferDelimiter } from './infer-delimiter.ts';
+import { inferDelimiter, lengthOfSign } from './infer-delimiter.ts';
 
 /**
  * A file as UTF-8 that begins with its first record: DuckDB misreads other files if that record contains line breaks.
@@ -21,6 +21,8 @@ export interface PreparedText {
   lines: number;
   /** Whether some are blank lines, which are missing values if the first record is no header. */
   hasBlankValues: boolean;
+  /** Whether the first record is certain to be a header. */
+  hasHeader: boolean;
 }
 
 /** The file that the text is written to. */
@@ -51,19 +53,31 @@ export async function prepareText(
     parameters.delimiter ??
     preamble.delimiter ??
     inferDelimiter(record, { quote, decimal, comment, tolerance });
+  const isAtSpaces = delimiter === ' ';
+  const sign =
+    isAtSpaces && parameters.header !== false
+      ? lengthOfSign(record, { quote, comment, tolerance })
+      : 0;
   const hasBlankValues =
     preamble.blank.lines > 0 && marks === 0 && hasOneValue(record, { quote, delimiter });
   const isBlankKept = hasBlankValues && parameters.header === false;
-  const begin = isBlankKept ? preamble.bytes - preamble.blank.bytes : preamble.bytes + marks;
+  const begin = isBlankKept ? preamble.bytes - preamble.blank.bytes : preamble.bytes + marks + sign;
   const lines = preamble.lines - (isBlankKept ? preamble.blank.lines : 0);
   const records = () => dropBytes(decoded(), begin);
-  const isAsItIs = encoding === 'utf-8' && !mark && begin === 0 && delimiter !== ' ';
+  const isAsItIs = encoding === 'utf-8' && !mark && begin === 0 && !isAtSpaces;
   const path = isAsItIs ? input : textIn(scratch);
   if (!isAsItIs) {
-    const text = delimiter === ' ' ? collapseSpaces(records(), { quote, comment }) : records();
+    const text = isAtSpaces ? collapseSpaces(records(), { quote, comment }) : records();
     await pipeline(Readable.from(text), createWriteStream(path, { flags: 'wx', mode: 0o600 }));
   }
-  return { path, encoding, delimiter, lines, hasBlankValues: hasBlankValues && !isBlankKept };
+  return {
+    path,
+    encoding,
+    delimiter,
+    lines,
+    hasBlankValues: hasBlankValues && !isBlankKept,
+    hasHeader: sign > 0,
+  };
 }
 
 async function readStart(path: string, length: number): Promise<Buffer> {
