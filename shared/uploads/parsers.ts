@@ -33,6 +33,41 @@ const storableText = (longest: number) =>
     .max(longest)
     .refine(text => !/[\0\p{Surrogate}]/u.test(text), 'must be well-formed Unicode without NUL');
 
+const csvParameters = z
+  .strictObject({
+    /** One character between values, a space for runs of spaces; found by default. */
+    delimiter: oneCharacter.optional(),
+    /** Whether the first line names the columns; found by default. */
+    header: z.boolean().optional(),
+    /** The character around values that contain delimiters or line breaks. */
+    quote: oneCharacter.optional(),
+    /** By default that of the byte order mark, or UTF-8. */
+    encoding: z.enum(ENCODINGS).optional(),
+    /** The character before the fraction of a number. */
+    decimal: z.enum(['.', ',']).optional(),
+    /** The character that lines which are left out begin with. */
+    comment: oneCharacter.optional(),
+    /** Lines at the beginning that are left out. */
+    skip: z.number().int().min(0).max(1_000_000).optional(),
+    /** Whether the second row names units. */
+    units: z.boolean().optional(),
+    /** The texts that mean a missing value; by default what is empty, and in a column of text not in quotes. */
+    nulls: z.array(storableText(100)).max(20).optional(),
+    /** At most so many malformed rows are left out and listed; one more, and the file is refused. */
+    tolerance: z.number().int().min(0).max(1_000_000).optional(),
+    /** Read every column as text. */
+    text: z.boolean().optional(),
+    /** The types of columns, by name; a value that a type does not hold is an error. Found by default. */
+    types: z
+      .record(storableText(1_000), z.enum(COLUMN_TYPES))
+      .refine(types => Object.keys(types).length <= 2_500, 'must name at most 2,500 columns')
+      .optional(),
+  })
+  .refine(({ units, header }) => !units || header !== false, {
+    message: 'must not be false where "units" names the second row',
+    path: ['header'],
+  });
+
 /**
  * Every parser with its parameters. All but blob are workers/parsers/formats/(name).ts, typed from this entry; a new one
  * needs no other change.
@@ -50,40 +85,7 @@ export const PARSERS = {
     makes: 'table',
     reads: 'text',
     extensions: ['csv', 'tsv'],
-    parameters: z
-      .strictObject({
-        /** One character between values, a space for runs of spaces; found by default. */
-        delimiter: oneCharacter.optional(),
-        /** Whether the first line names the columns; found by default. */
-        header: z.boolean().optional(),
-        /** The character around values that contain delimiters or line breaks. */
-        quote: oneCharacter.optional(),
-        /** By default that of the byte order mark, or UTF-8. */
-        encoding: z.enum(ENCODINGS).optional(),
-        /** The character before the fraction of a number. */
-        decimal: z.enum(['.', ',']).optional(),
-        /** The character that lines which are left out begin with. */
-        comment: oneCharacter.optional(),
-        /** Lines at the beginning that are left out. */
-        skip: z.number().int().min(0).max(1_000_000).optional(),
-        /** Whether the second row names units. */
-        units: z.boolean().optional(),
-        /** The texts that mean a missing value; by default what is empty, and in a column of text not in quotes. */
-        nulls: z.array(storableText(100)).max(20).optional(),
-        /** At most so many malformed rows are left out and listed; one more, and the file is refused. */
-        tolerance: z.number().int().min(0).max(1_000_000).optional(),
-        /** Read every column as text. */
-        text: z.boolean().optional(),
-        /** The types of columns, by name; a value that a type does not hold is an error. Found by default. */
-        types: z
-          .record(storableText(1_000), z.enum(COLUMN_TYPES))
-          .refine(types => Object.keys(types).length <= 2_500, 'must name at most 2,500 columns')
-          .optional(),
-      })
-      .refine(({ units, header }) => !units || header !== false, {
-        message: 'must not be false where "units" names the second row',
-        path: ['header'],
-      }),
+    parameters: csvParameters,
   },
   json: {
     meaning: 'reads each file as a table of records: a JSON array of objects',
@@ -143,7 +145,8 @@ export const PARSERS = {
     makes: 'any',
     reads: 'a ZIP archive',
     extensions: ['zip', 'npz'],
-    parameters: z.strictObject({}),
+    /** Those of its CSV files. */
+    parameters: csvParameters,
   },
 } as const satisfies Record<string, ParserDefinition>;
 

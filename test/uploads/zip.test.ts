@@ -12,8 +12,8 @@ import { describeUnless } from '../harness/skip.ts';
 const directory = makeTempDir('zip');
 afterAll(() => directory.remove());
 
-const read = (content: Uint8Array, expanded?: number) =>
-  parseFile(directory.path, { parser: 'zip', content, expanded });
+const read = (content: Uint8Array, expanded?: number, parameters?: object) =>
+  parseFile(directory.path, { parser: 'zip', content, expanded, parameters });
 const CSV = { name: 'a.csv', content: 'n\n1\n' };
 
 test('each file is read by the parser of its name, or kept', async () => {
@@ -52,6 +52,25 @@ test('a file whose name says that tabs separate its values is read so', async ()
   expect(Object.entries(made).map(([name, { json }]) => [name, json])).toEqual([
     ['a.tsv', cities],
     ['b.TSV.gz', cities],
+  ]);
+});
+
+test('its CSV files are read as was asked for, also where their error says to ask', async () => {
+  const latin = Buffer.from('name;t\nZoë;1,5\n', 'latin1');
+  const content = makeZip([
+    { name: 'a.csv', content: latin },
+    { name: 'b.tsv', content: 'name\tt\nx;y\t-\n' },
+    { name: 'c.json', content: '[{"n": "-"}]' },
+  ]);
+  await expect(read(content)).rejects.toMatchObject({
+    hint: 'Name the encoding with "encoding".',
+  });
+  const parameters = { encoding: 'latin-1', delimiter: ';', decimal: ',', nulls: ['-'] };
+  const made = await read(content, undefined, parameters);
+  expect(Object.entries(made).map(([name, { json }]) => [name, json])).toEqual([
+    ['a.csv', { 'name text': ['"Zoë"'], 't number': ['1.5'] }],
+    ['b.tsv', { 'name text': ['"x;y"'], 't text': ['null'] }],
+    ['c.json', { 'n text': ['"-"'] }],
   ]);
 });
 

@@ -1,6 +1,6 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findParserOf, PARSERS } from '../../../shared/uploads/parsers.ts';
+import { findParserOf, PARSERS, type ParserParameters } from '../../../shared/uploads/parsers.ts';
 import { boundExpansion, largestExpansion } from '../expand/bound-expansion.ts';
 import {
   type FileRequest,
@@ -55,15 +55,14 @@ interface Reading {
 const TAB_SEPARATED = /\.tsv(?:\.(?:gz|zst))?$/i;
 
 async function readMember(
-  request: FileRequest,
+  request: FileRequest<'zip'>,
   { member: { name }, onProgress }: Reading,
 ): Promise<MadeFile[]> {
   const parser = findParserOf(name);
   if (!parser || parser === 'zip') return [{ name, kind: 'file', path: request.input }];
   try {
-    const parameters = PARSERS[parser].parameters.parse(
-      TAB_SEPARATED.test(name) ? { delimiter: '\t' } : {},
-    );
+    const parameters =
+      parser === 'csv' ? parametersOf(name, request) : PARSERS[parser].parameters.parse({});
     const files = await readFile({ ...request, parser, parameters }, onProgress);
     return files.map(({ skipped, ...file }) => ({
       ...file,
@@ -77,6 +76,10 @@ async function readMember(
     throw new TableError({ ...first, hint }, { problems: placed(name, problems), count });
   }
 }
+
+/** Of a CSV file in it: what was asked for, but for the delimiter that its name says. */
+const parametersOf = (name: string, { parameters }: FileRequest<'zip'>): ParserParameters<'csv'> =>
+  TAB_SEPARATED.test(name) ? { ...parameters, delimiter: '\t' } : parameters;
 
 const placed = (name: string, problems: TableProblem[]) =>
   problems.map(problem => ({ ...problem, reason: inMember(name, problem.reason).message }));
