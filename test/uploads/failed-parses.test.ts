@@ -46,6 +46,10 @@ describeStack(undefined, 'uploads that make no table', form => {
     expect(await refused('a\nx\0y\n')).toEqual([
       { file: 0, row: 2, reason: 'there is a NUL character' },
     ]);
+    const { job } = await startParse(client, { mid, parser: 'csv', files: { bad: [utf8('')] } });
+    await waitForEnd(client, job);
+    const retry = await client.fetch(`/api/jobs/${job}/retry`, { method: 'POST' });
+    expect((await expectProblem(retry, 409, 'conflict')).hint).toContain('POST /api/uploads');
     const model = await client.get<{ parses: { state: string; error?: unknown }[] }>(
       `/api/models/${mid}`,
     );

@@ -21,7 +21,7 @@ export function retryJob(
   const { kind, owner } = row;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   if (!isJobKind(kind) || !jobDefinition(kind).retry)
-    throw conflict(`a ${kind} cannot be repeated.`, 'Send the request again that started it.');
+    throw conflict(`a ${kind} cannot be repeated.`, howToRepeat(kind));
   if (!row.finished) throw conflict(`the job is ${row.state}.`, 'Wait for its end, or cancel it.');
   return startRequestedJob(api, req, res, async tx => {
     if (jobDefinition(kind).session)
@@ -46,6 +46,12 @@ export function retryJob(
     } as RequestedJob;
   });
 }
+
+/** An upload that has ended is not finished again. */
+const howToRepeat = (kind: string) =>
+  kind === 'parse'
+    ? 'Upload the files again, beginning with POST /api/uploads.'
+    : 'Send the request again that started it.';
 
 const fromNewerRelease = () =>
   conflict(
