@@ -20,9 +20,13 @@ export function checkFilterValue(
       if (op !== 'eq' && op !== 'ne') return 'true and false can be compared by eq and ne only';
       return value === 'true' || value === 'false' ? undefined : 'must be true or false';
     case 'integer':
-      return isInt64(value) ? undefined : 'must be an integer of 64 bits';
+      if (isInt64(value) || (isOrder(op) && isNumber(value))) return undefined;
+      return `must be an integer of 64 bits${isOrder(op) ? ' or a decimal number' : ''}`;
     case 'number':
-      return isNumber(value) ? undefined : 'must be a number';
+      if (value === 'NaN' && isOrder(op)) return 'NaN can be compared by eq and ne only';
+      return isNumber(value) || NOT_FINITE.includes(value)
+        ? undefined
+        : 'must be a number, or NaN, Infinity or -Infinity';
     case 'date':
       return isDate(value) ? undefined : 'must be a date as YYYY-MM-DD';
     case 'time':
@@ -34,6 +38,38 @@ export function checkFilterValue(
         ? 'must be well-formed Unicode without NUL'
         : undefined;
   }
+}
+
+const isOrder = (op: TableFilter['op']) => op !== 'eq' && op !== 'ne';
+/** As answers say them. */
+const NOT_FINITE = ['NaN', 'Infinity', '-Infinity'];
+
+/** The same condition on integers with an integer: histograms and plots of them have edges in between. */
+export function roundBound({
+  op,
+  value,
+}: Pick<TableFilter, 'op' | 'value'>): Pick<TableFilter, 'op' | 'value'> {
+  if (op === 'null' || isInt64(value)) return { op, value };
+  // What is below 1.5 is below 2, and what is above it is above 1.
+  const bound = roundDecimal(value, op === 'lt' || op === 'ge');
+  const isUpper = op === 'lt' || op === 'le';
+  if (bound >= INT64) return { op: isUpper ? 'le' : 'gt', value: String(INT64 - 1n) };
+  if (bound < -INT64) return { op: isUpper ? 'lt' : 'ge', value: String(-INT64) };
+  return { op, value: String(bound) };
+}
+
+/** A decimal as the next integer above or below it, exactly. */
+function roundDecimal(text: string, isUp: boolean): bigint {
+  const [, sign, whole = '', fraction = '', exponent = '0'] =
+    /^([-+]?)(\d*)\.?(\d*)(?:e([-+]?\d+))?$/i.exec(text) ?? [];
+  const digits = BigInt(`${sign === '-' ? '-' : ''}${whole}${fraction}`);
+  const shift = Number(exponent) - fraction.length;
+  if (shift >= 0) return digits * 10n ** BigInt(shift);
+  const unit = 10n ** BigInt(-shift);
+  const towardsZero = digits / unit;
+  if (digits % unit === 0n) return towardsZero;
+  if (isUp) return digits > 0n ? towardsZero + 1n : towardsZero;
+  return digits < 0n ? towardsZero - 1n : towardsZero;
 }
 
 function isInt64(value: string): boolean {

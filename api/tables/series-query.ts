@@ -60,6 +60,7 @@ function parseEdge(
   const problem = checkFilterValue(type, 'eq', text);
   if (problem) throw invalidQuery(field, problem);
   const value = axis?.parse(text);
+  if (value !== undefined && !Number.isFinite(value)) throw invalidQuery(field, 'must be a number');
   if (axis?.isWhole && Math.abs(value ?? 0) > MAX_SAFE)
     throw invalidQuery(field, 'is more than 2^53 away from the values');
   return value;

@@ -43,6 +43,42 @@ test('what a filter lacks is told', () => {
   expect(refusal('none:gt:5')).toContain('there is no column');
 });
 
+test('a bound between two integers is one of them', () => {
+  const most = '9223372036854775807';
+  for (const [given, op, value] of [
+    ['ge:1.6666666666666667', 'ge', '2'],
+    ['gt:1.6666666666666667', 'gt', '1'],
+    ['lt:1.5', 'lt', '2'],
+    ['le:1.5', 'le', '1'],
+    ['ge:-1.5', 'ge', '-1'],
+    ['gt:-1.5', 'gt', '-2'],
+    ['lt:-.5', 'lt', '0'],
+    ['le:-.5', 'le', '-1'],
+    ['lt:2.0', 'lt', '2'],
+    ['ge:1.5e3', 'ge', '1500'],
+    ['le:1e-300', 'le', '0'],
+    ['lt:9007199254740993.5', 'lt', '9007199254740994'],
+    ['lt:1e30', 'le', most],
+    ['ge:1e30', 'gt', most],
+    ['le:-1e30', 'lt', '-9223372036854775808'],
+    ['gt:-1e30', 'ge', '-9223372036854775808'],
+    ['lt:9223372036854775807.5', 'le', most],
+    ['eq:007', 'eq', '007'],
+  ])
+    expect(parseFilter(`a:${given}`, columns)).toEqual([{ column: 'a', op, value }]);
+  expect(checkFilterValue('integer', 'eq', '1.5')).toContain('an integer of 64 bits');
+  expect(checkFilterValue('integer', 'ge', '')).toContain('a decimal number');
+  expect(checkFilterValue('integer', 'ge', 'NaN')).toBeDefined();
+});
+
+test('NaN and the infinities are values of numbers', () => {
+  for (const value of ['NaN', 'Infinity', '-Infinity'])
+    expect(checkFilterValue('number', 'eq', value)).toBeUndefined();
+  expect(checkFilterValue('number', 'lt', 'Infinity')).toBeUndefined();
+  expect(checkFilterValue('number', 'lt', 'NaN')).toContain('eq and ne only');
+  expect(checkFilterValue('number', 'eq', 'nan')).toContain('NaN, Infinity');
+});
+
 test('a time in a filter is that of UTC, with or without a zone', () => {
   const times = [facts('t', 'timestamp')];
   for (const [given, value] of [

@@ -10,7 +10,7 @@ import {
 } from '../../shared/jobs/payloads/table-query.ts';
 import { invalidInput } from '../http/validate.ts';
 import { formatTimestamp } from './encode-value.ts';
-import { checkFilterValue } from './filter-value.ts';
+import { checkFilterValue, roundBound } from './filter-value.ts';
 import { parseTimestamp } from './scale.ts';
 
 export interface Sort {
@@ -138,6 +138,7 @@ export function parseFilter(given: Given, columns: ColumnStatistics[]): TableFil
     const problem = checkFilterValue(column.type, op, value);
     if (problem)
       throw invalidQuery('filter', `${quote(column.name)} ${op} ${quote(value)}: ${problem}`);
+    if (column.type === 'integer') return { column: column.name, ...roundBound({ op, value }) };
     const isTimestamp = column.type === 'timestamp' && op !== 'null';
     return { column: column.name, op, value: isTimestamp ? inUtc(value) : value };
   });

@@ -97,6 +97,26 @@ test('a table of long texts is filtered', { timeout: 450_000 }, async () => {
   );
 });
 
+test('NaN and the infinities are found where a row group has them', async () => {
+  // Of each 1,000 rows: one NaN, and one of each infinity.
+  const select = `SELECT CASE i % 1000 WHEN 3 THEN 'NaN'::DOUBLE WHEN 5 THEN 'Infinity'::DOUBLE
+    WHEN 7 THEN '-Infinity'::DOUBLE ELSE -1 - i END AS x FROM range(6144) t(i)`;
+  for (const [op, value, rows] of [
+    ['eq', 'NaN', 7],
+    ['ne', 'NaN', 6_137],
+    ['eq', 'Infinity', 7],
+    ['ne', 'Infinity', 6_137],
+    ['eq', '-Infinity', 7],
+    ['lt', 'Infinity', 6_130],
+    ['gt', '-Infinity', 6_130],
+    ['ge', '0', 7],
+  ] as const) {
+    const filter = [{ column: 'x', op, value }];
+    const made = await makeView(select, { columns: 1, groupRows: 2_048, sort: [], filter });
+    expect([op, value, made]).toEqual([op, value, rows]);
+  }
+});
+
 test('texts that begin alike, or are the same, are sorted', { timeout: 450_000 }, async () => {
   const alike = `SELECT i AS id, i % 3 AS few, CASE WHEN i % 3 = 0 THEN repeat('z', 5000 + (i % 4)::INT)
     ELSE repeat('é', 300) || md5((i % 900)::VARCHAR) || repeat('x', (i * 7919 % 30000)::INT % 20000) END AS s
