@@ -69,7 +69,7 @@ export default routes('json-body', (router, api) => {
           return sendParts(res, [
             `${head},"buckets":{"from":[],"to":[],"min":[],"max":[],"count":[]}}`,
           ]);
-        const { points, range } = request;
+        const { points, range, base } = request;
         const file = await findRows(api, { req, res, table, filter });
         if (!file) return;
         const task = { kind: 'series' as const, ...request };
@@ -80,6 +80,7 @@ export default routes('json-body', (router, api) => {
           asked.y,
           points,
           range,
+          base,
         );
         sendParts(res, [`${head},"buckets":`, buckets, '}']);
       },

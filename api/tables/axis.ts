@@ -4,9 +4,11 @@ import { type Scalar, scaleOf } from './scale.ts';
 
 const MAX_SAFE = 2n ** 53n;
 
-/** A column of a plot. Its values are doubles, exactly: those past 2^53 as their distance from the least one. */
+/** A column of a plot. Its values are doubles, exactly: those past 2^53 as their distance from the least one, or another. */
 export interface Axis {
   column: string;
+  /** The value that distances are from. */
+  base: bigint | undefined;
   /** Whether edges of buckets are rounded up to whole numbers: of days, microseconds, and integers that are texts. */
   isWhole: boolean;
   min: number;
@@ -19,22 +21,28 @@ export interface Axis {
   write(value: number): string;
 }
 
-/** The axis of a column of numbers or times; undefined where it has no value. Not of one that isTooWide(). */
-export function axisOf(column: ColumnStatistics): Axis | undefined {
+/**
+ * The axis of a column of numbers or times; undefined where it has no value. One that isTooWide() needs a `from`: values
+ * that are 2^53 or more away from it are rounded, and stay as far away.
+ */
+export function axisOf(column: ColumnStatistics, from?: string): Axis | undefined {
   const scale = scaleOf(column);
   if (!scale) return undefined;
   const { min, max } = scale;
-  const base = needsBase(min, max) ? BigInt(min) : undefined;
+  const parse = (text: string) => scale.parse(text.replace(/^\+/, ''));
+  const least = from === undefined ? min : parse(from);
+  const base = needsBase(min, max) ? BigInt(least) : undefined;
   const toDouble = (value: Scalar) => Number(base === undefined ? value : BigInt(value) - base);
   const hasFractions = column.type === 'number' || (column.type === 'integer' && !isExact(column));
   return {
     column: column.name,
+    base,
     isWhole: !hasFractions,
     min: toDouble(min),
     max: toDouble(max),
     toDouble: value =>
       value === null || value === undefined ? Number.NaN : toDouble(value as Scalar),
-    parse: text => (hasFractions ? Number(text) : toDouble(scale.parse(text.replace(/^\+/, '')))),
+    parse: text => (hasFractions ? Number(text) : toDouble(parse(text))),
     write: value => scale.write(base === undefined ? value : base + BigInt(value)),
   };
 }

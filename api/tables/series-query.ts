@@ -23,9 +23,14 @@ export function parseSeries(
   const { points } = query;
   const x = plotted('x', query.x, columns);
   const y = plotted('y', query.y, columns);
+  if (isTooWide(y)) throw invalidQuery('y', `${tooWide(y)}, which a plot cannot tell apart`);
+  const isRange = query.from !== undefined && query.to !== undefined;
+  if (isTooWide(x) && !isRange) throw invalidQuery('x', `${tooWide(x)}: give \`from\` and \`to\``);
+  const base = isTooWide(x) ? query.from : undefined;
+  if (base !== undefined) checkEdge('from', x.type, base);
   const edge = (field: 'from' | 'to', axis: Axis | undefined) =>
     parseEdge(field, query[field], { column: x, axis });
-  const axis = axisOf(x);
+  const axis = axisOf(x, base);
   const [from, to] = [edge('from', axis), edge('to', axis)];
   if (!axis || !axisOf(y)) return undefined;
   const range = rangeOf(axis, { from, to, isInteger: x.type !== 'number' });
@@ -35,16 +40,22 @@ export function parseSeries(
       'there is nothing between `from` and `to`',
     );
   // One value has one bucket.
-  return { x, y, points: range.from === range.to ? 1 : points, range };
+  return { x, y, points: range.from === range.to ? 1 : points, range, base };
 }
 
 function plotted(field: 'x' | 'y', name: string, columns: ColumnStatistics[]): ColumnStatistics {
   const column = findColumn(field, name, columns);
   if (column.type === 'text' || column.type === 'boolean')
     throw invalidQuery(field, `is a column of type ${column.type}; give one of numbers or times`);
-  if (isTooWide(column))
-    throw invalidQuery(field, 'its values span 2^53 or more, which a plot cannot tell apart');
   return column;
+}
+
+const tooWide = ({ type }: ColumnStatistics) =>
+  type === 'timestamp' ? 'its times span more than 285 years' : 'its values span 2^53 or more';
+
+function checkEdge(field: 'from' | 'to', type: ColumnStatistics['type'], text: string): void {
+  const problem = checkFilterValue(type, 'eq', text);
+  if (problem) throw invalidQuery(field, problem);
 }
 
 function parseEdge(
@@ -57,12 +68,16 @@ function parseEdge(
   if (axis?.isWhole && JSON.stringify(text) === axis.write(axis.max + 1)) return axis.max + 1;
   // Between two integers there is room for an edge, unless they are texts.
   const type = column.type === 'integer' && !axis?.isWhole ? 'number' : column.type;
-  const problem = checkFilterValue(type, 'eq', text);
-  if (problem) throw invalidQuery(field, problem);
+  checkEdge(field, type, text);
   const value = axis?.parse(text);
   if (value !== undefined && !Number.isFinite(value)) throw invalidQuery(field, 'must be a number');
   if (axis?.isWhole && Math.abs(value ?? 0) > MAX_SAFE)
-    throw invalidQuery(field, 'is more than 2^53 away from the values');
+    throw invalidQuery(
+      field,
+      isTooWide(column)
+        ? `with \`from\`, ${tooWide(column).replace('its', 'these')}`
+        : 'is more than 2^53 away from the values',
+    );
   return value;
 }
 

@@ -90,8 +90,8 @@ export class SeriesReader {
   #idle: NodeJS.Timeout | undefined;
 
   /** The text of a JSON object. */
-  async read(table: Table, { x, y, points, range }: SeriesRequest): Promise<string> {
-    const axes = { x: axisOf(x), y: axisOf(y) };
+  async read(table: Table, { x, y, points, range, base }: SeriesRequest): Promise<string> {
+    const axes = { x: axisOf(x, base), y: axisOf(y) };
     if (!axes.x || !axes.y) throw new Error('one of the columns has no values');
     const given = { x: axes.x, y: axes.y };
     const buckets = createBuckets(points, range, axes.x.isWhole);
@@ -104,7 +104,7 @@ export class SeriesReader {
     this.#idle = setTimeout(() => this.#columns.clear(), IDLE_MS).unref();
     for (const [at, group] of metadata.row_groups.entries()) {
       if (isOutside(group, axes.x, buckets.edges)) continue;
-      const place = (axis: Axis) => `${at} ${key} ${axis.column}`;
+      const place = (axis: Axis) => `${at} ${key} ${axis.base} ${axis.column}`;
       let x = this.#columns.get(place(axes.x));
       let y = this.#columns.get(place(axes.y));
       if (!x || !y) {
@@ -122,7 +122,7 @@ export class SeriesReader {
           return doubles;
         };
         x = decode(axes.x);
-        y = axes.y.column === axes.x.column ? x : decode(axes.y);
+        y = place(axes.y) === place(axes.x) ? x : decode(axes.y);
         await new Promise(resolve => setImmediate(resolve));
       }
       addToBuckets(buckets, x, y);

@@ -41,6 +41,8 @@ export interface SeriesRequest {
   y: ColumnStatistics;
   points: number;
   range: SeriesRange;
+  /** The value of x that `range` counts from, where that is not the least one. */
+  base?: string;
 }
 
 export type TableTask =

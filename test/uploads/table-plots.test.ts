@@ -163,6 +163,29 @@ describeStack(undefined, 'series and groups of a table', form => {
     expect((await expectProblem(wide, 400, 'invalid_input')).detail).toContain('2^53');
   });
 
+  test('a time far away keeps nobody from plotting the others', async () => {
+    const { mid } = await makeModel(client);
+    const day = (n: number) => `2024-01-0${n}T00:00:00.000001`;
+    const csv = `t,n,y\n0001-01-02T00:00:00,-9223372036854775807,5\n${day(1)},1,6\n${day(2)},2,7\n9999-12-31T00:00:00,9223372036854775807,8\n`;
+    const table = await makeTable(client, { mid, aid: 'far', csv });
+    const read = (query: string) => client.fetch(`${table}/series?y=y&points=1&${query}`);
+    const refused = async (query: string) =>
+      (await expectProblem(await read(query), 400, 'invalid_input')).detail;
+    expect(await refused('x=t')).toContain('285 years: give `from` and `to`');
+    expect(await refused(`x=t&from=${day(1)}`)).toContain('285 years');
+    expect(await refused(`x=t&from=0001-01-01&to=${day(1)}`)).toContain('285 years');
+    for (const [query, from, y] of [
+      [`x=t&from=${day(1)}&to=${day(2)}`, day(1), 6],
+      [`x=t&from=${day(2)}&to=${day(3)}`, day(2), 7],
+      ['x=n&from=1&to=2', '1', 6],
+      ['x=n&from=2&to=3', '2', 7],
+    ] as const) {
+      const answer = await read(query);
+      const { buckets } = (await answer.json()) as Series;
+      expect([query, buckets.from, buckets.min, buckets.count]).toEqual([query, [from], [y], [1]]);
+    }
+  });
+
   test('where each value can have a bucket it has one', async () => {
     const { mid } = await makeModel(client);
     const ids = Array.from({ length: 2_000 }, (_, n) => 1_000_000 + n);
