@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import random
+import tempfile
 import time
 from pathlib import Path
 from typing import Dict, List
@@ -11,7 +12,7 @@ from typing import Dict, List
 import pytest
 
 import windlass
-from windlass import Client, UploadProgress
+from windlass import Client, UploadProgress, WindlassError
 from windlass._core.transport import drive
 
 from .conftest import Service
@@ -114,6 +115,22 @@ def test_a_part_whose_link_is_cut_is_sent_again(service: Service, proxied: Clien
 
     proxied.upload(path, model, part_size=PART, progress=cut)
     assert fetch(proxied, model, "run.dat") == path.read_bytes()
+
+
+def test_what_gives_no_bytes_begins_no_upload(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a\n1\n")
+    # Where nobody is, so that it is seen before the service is asked.
+    with Client("http://127.0.0.1:1", token="none") as nobody, path.open() as text:
+        with tempfile.NamedTemporaryFile("w+") as temporary:
+            for source, hint in [
+                (text, "'rb'"),
+                (io.StringIO("a\n1\n"), "'rb'"),
+                (temporary, "'rb'"),
+                (b"a\n1\n", "BytesIO"),
+            ]:
+                with pytest.raises(WindlassError, match=hint):
+                    nobody.upload(source, "model", "a")  # type: ignore[arg-type]
 
 
 def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import os
 import time
 from typing import IO, Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
@@ -371,6 +372,12 @@ class _Cut:
 def _open(source: Source) -> Tuple[IO[bytes], bool]:
     if isinstance(source, (str, os.PathLike)):
         return open(source, "rb"), True
+    if not hasattr(source, "read"):
+        raise WindlassError("It is no file.", code="invalid_input", hint="Give a path, a file, or io.BytesIO(…).")
+    # A temporary file of text is no TextIOBase and has such a mode.
+    mode = getattr(source, "mode", "b")
+    if isinstance(source, io.TextIOBase) or (isinstance(mode, str) and "b" not in mode):
+        raise WindlassError("The file gives text, not bytes.", code="invalid_input", hint="Open it with 'rb'.")
     return source, False
 
 
