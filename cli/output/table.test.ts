@@ -14,8 +14,9 @@ test('columns are as wide as their cells, and a line as wide as the terminal', (
 
 test('what others wrote moves no cursor, and is counted by characters', () => {
   expect(formatTable(['A', 'B'], [['\x1b[2J\u202e', '😀\n']])).toBe(
-    'A      B\n\ufffd[2J\ufffd  😀\ufffd\n',
+    'A      B\n\ufffd[2J\ufffd  😀␊\n',
   );
+  expect(formatTable(['A'], [['x\r\ny\tz\0']])).toBe('A\nx␍␊y␉z\ufffd\n');
 });
 
 test.each([

@@ -1,11 +1,11 @@
-import { printable } from './printable.ts';
+import { printableCell } from './printable.ts';
 
 /** The widest column that is not the last one. */
 const WIDEST = 40;
 
 /** A table for people: a head, and columns as wide as their cells; the last one is cut at `width`, where that is known. */
 export function formatTable(head: string[], rows: string[][], width?: number): string {
-  const cells = [head, ...rows].map(row => row.map(printable));
+  const cells = [head, ...rows].map(row => row.map(printableCell));
   // Not Math.max(...): a call takes no 200,000 arguments.
   const widths = head.map((_name, n) =>
     cells.reduce((most, row) => Math.min(WIDEST, Math.max(most, [...(row[n] ?? '')].length)), 0),
