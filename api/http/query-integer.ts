@@ -10,7 +10,13 @@ export const queryInteger = ({
   max,
   default: otherwise,
 }: Record<'min' | 'max' | 'default', number>) =>
-  z.preprocess(read, z.number().int().min(min).max(max).default(otherwise));
+  z.preprocess(read, wholeNumber(min, max).default(otherwise));
 
 export const optionalQueryInteger = ({ min, max }: Record<'min' | 'max', number>) =>
-  z.preprocess(read, z.number().int().min(min).max(max).optional());
+  z.preprocess(read, wholeNumber(min, max).optional());
+
+/** One text for all that is none: 1.5 and 1e2 are no digits, and so are texts to the schema. */
+function wholeNumber(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+}

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { queryInteger } from './query-integer.ts';
 import { parseInput } from './validate.ts';
 
 const schema = z.strictObject({
@@ -29,6 +30,16 @@ test('names each wrong or unknown field by its path', () => {
     expect.arrayContaining(['inner.list.1', 'inner.more', 'colour', 'shape']),
   );
   for (const input of [null, [], 'x', 7]) expect(names(input)).toEqual(['body']);
+});
+
+test('what is wrong is said in words of ours', () => {
+  expect(fieldsOf({})).toEqual([{ field: 'name', problem: 'must be given' }]);
+  const limit = z.object({ limit: queryInteger({ min: 1, max: 100, default: 10 }) });
+  for (const text of ['1.5', '1e2', '', '0', '101', 'x'])
+    expect(() => parseInput({ limit: text }, limit)).toThrow(
+      'limit: must be a whole number from 1 to 100.',
+    );
+  expect(parseInput({}, limit)).toEqual({ limit: 10 });
 });
 
 test('limits the detail and the list when many fields are wrong', () => {

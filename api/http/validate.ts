@@ -33,7 +33,7 @@ export function parseQuery<S extends z.ZodType>(req: Request, schema: S): z.outp
 }
 
 export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.output<S> {
-  const parsed = schema.safeParse(input);
+  const parsed = schema.safeParse(input, { reportInput: true });
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.flatMap(issue => {
     const path = issue.path.join('.');
@@ -43,7 +43,8 @@ export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.ou
         field: path ? `${path}.${key}` : key,
         problem: 'is not a known field',
       }));
-    return [{ field: path || 'body', problem: issue.message }];
+    const isLacking = issue.code === 'invalid_type' && issue.input === undefined;
+    return [{ field: path || 'body', problem: isLacking ? 'must be given' : issue.message }];
   });
   throw invalidInput(fields, hintAt(fields.map(({ problem }) => problem)));
 }

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, type CsvDialect } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import type { ArtifactKind } from '../../shared/uploads/parsers.ts';
+import { type ArtifactKind, withArticle } from '../../shared/uploads/parsers.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 import { pathParameter } from '../http/resource.ts';
@@ -61,7 +61,7 @@ export async function selectStoredArtifact(
   if (found?.kind !== kind || found.object === null)
     throw new WindlassError('not_found', {
       detail: found
-        ? `${aid} is a ${found.kind}, not a ${kind}.`
+        ? `${aid} is ${withArticle(found.kind)}, not ${withArticle(kind)}.`
         : `the model has no ${kind} ${aid}.`,
       hint:
         found?.kind === 'file' && kind === 'table'

@@ -16,6 +16,7 @@ import {
   ourParserName,
   PARSERS,
   type ParserName,
+  withArticle,
 } from '../../shared/uploads/parsers.ts';
 import { MAX_FILES } from '../../shared/uploads/uploads.ts';
 import type { ApiContext } from '../context.ts';
@@ -56,11 +57,20 @@ export const newUpload = (longest: number) =>
     .meta({ id: 'NewUpload' });
 
 /** The parameters of a new upload. */
-const newParameters = (stored: z.ZodObject) =>
-  stored.refine(({ types }) => Object.keys(types ?? {}).join('').length <= MAX_COLUMN_NAMES, {
-    message: `must have names of at most ${MAX_COLUMN_NAMES} characters together`,
-    path: ['types'],
-  });
+export const newParameters = (stored: z.ZodObject) =>
+  stored
+    .refine(({ types }) => Object.keys(types ?? {}).join('').length <= MAX_COLUMN_NAMES, {
+      message: `must have names of at most ${MAX_COLUMN_NAMES} characters together`,
+      path: ['types'],
+    })
+    .refine(({ delimiter, quote = '"' }) => delimiter !== quote, {
+      message: 'must be another character than "quote", which is " by default',
+      path: ['delimiter'],
+    })
+    .refine(({ delimiter, quote = '"', comment }) => ![delimiter ?? '', quote].includes(comment), {
+      message: 'must be another character than "delimiter" and "quote"',
+      path: ['comment'],
+    });
 
 type NewUpload = z.output<ReturnType<typeof newUpload>>;
 
@@ -112,7 +122,7 @@ async function refuseOtherKind(
     .limit(1);
   if (!other) return;
   throw conflict(
-    `the artifact ${other.aid} of this model is a ${other.kind}, and this parser makes a ${makes}.`,
+    `the artifact ${other.aid} of this model is ${withArticle(other.kind)}, and this parser makes ${withArticle(makes)}.`,
     `Choose another name, or DELETE /api/models/(mid)/${other.kind}s/(aid) first.`,
   );
 }

@@ -516,6 +516,16 @@ test('an empty text in quotes is a text where its column is one, and missing els
   });
 });
 
+test('times with and without a zone in one column are said to be these', async () => {
+  const times = 't\n2020-01-01T00:00:00\n2020-01-01T00:00:00+01:00\nx\n';
+  await expect(read(times, { types: { t: 'timestamp' } })).rejects.toMatchObject({
+    problems: [
+      { row: 3, reason: expect.stringContaining('"2020-01-01T00:00:00+01:00" has a zone: ') },
+      { row: 4, reason: expect.stringContaining('"x" is not a date and time') },
+    ],
+  });
+});
+
 test('texts that mean a missing value', async () => {
   const csv = 'a,b,c\n1,,NA\nNA,x,-999\n,NA,3\n';
   expect(await look(csv)).toEqual([

@@ -77,10 +77,10 @@ test('its CSV files are read as was asked for, also where their error says to as
 test('what cannot be extracted whole and safely is an error that names it', async () => {
   const lies = (member: Partial<ZipMember>) => makeZip([CSV, { ...CSV, name: 'b', ...member }]);
   for (const [content, reason] of [
-    [lies({ name: '../b.csv' }), 'invalid relative path: ../b.csv'],
-    [lies({ name: '/etc/b.csv' }), 'absolute path: /etc/b.csv'],
-    [lies({ name: 'C:\\b.csv' }), 'absolute path: C:'],
-    [lies({ name: 'x\\..\\..\\b.csv' }), 'invalid relative path'],
+    [lies({ name: '../b.csv' }), '"../b.csv": its name is no path inside'],
+    [lies({ name: '/etc/b.csv' }), '"/etc/b.csv": its name is no path inside'],
+    [lies({ name: 'C:\\b.csv' }), '"C:/b.csv": its name is no path inside'],
+    [lies({ name: 'x\\..\\..\\b.csv' }), 'its name is no path inside'],
     [lies({ name: 'a.csv' }), '"a.csv": there are two files of this name'],
     [lies({ name: './a.csv' }), '"a.csv": there are two files of this name'],
     [lies({ lies: { flags: 1 } }), '"b": it is encrypted'],

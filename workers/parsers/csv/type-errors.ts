@@ -22,6 +22,10 @@ const MEANINGS: Record<SqlType, string> = {
   VARCHAR: 'a text',
 };
 
+/** A time that its column would hold if all had a zone. */
+const ZONED = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*(Z|[-+]\d\d(:?\d\d)?)$/;
+const MIXED = 'has a zone: the times of a column have one all, or none';
+
 interface Table {
   table: CsvTable;
   /** The file as a relation of texts c0, c1, … */
@@ -81,7 +85,7 @@ export async function findTypeErrors(
     return {
       row: lines.get(offsets.get(record) ?? -1),
       column: columns[column]?.name,
-      reason: `${JSON.stringify(value)} is not ${MEANINGS[type]}`,
+      reason: `${JSON.stringify(value)} ${type === 'TIMESTAMP' && ZONED.test(value) ? MIXED : `is not ${MEANINGS[type]}`}`,
     };
   });
   return new TableError(

@@ -110,6 +110,13 @@ const messageOf = (error: unknown) =>
 
 function refuse(error: unknown): never {
   if (error instanceof TableError || isOutOfSpace(error)) throw error;
+  const [, name] = /^(?:absolute path|invalid relative path): (.*)$/s.exec(messageOf(error)) ?? [];
+  if (name !== undefined)
+    throw inMember(
+      name,
+      'its name is no path inside of the archive',
+      'Pack it from the folder that it is in.',
+    );
   throw new TableError({
     reason: `the ZIP archive is damaged: ${messageOf(error)}`,
     hint: 'Make the archive again, and send it again.',
