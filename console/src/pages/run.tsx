@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { AddHostDialog } from '../run/add-host-dialog.tsx';
+import { PinDialog } from '../operate/pin-dialog.tsx';
 import { CommandForm } from '../run/command-form.tsx';
 import { FirstSteps } from '../run/first-steps.tsx';
 import { LatestJobs } from '../run/latest-jobs.tsx';
@@ -110,7 +110,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
       {banner && <pre class="notice banner">{banner}</pre>}
       {job && <RunOutput key={job} job={job} />}
       {!job && session && <LatestJobs session={session} />}
-      {dialog === 'host' && <AddHostDialog onClose={() => setDialog(undefined)} />}
+      {dialog === 'host' && <PinDialog onClose={() => setDialog(undefined)} />}
       {(dialog === 'login' || dialog === 'again') && (
         <LogInDialog
           again={dialog === 'again' ? session : undefined}

@@ -12,7 +12,6 @@ import { IN_TABLE, readAll, usePages } from './pages.ts';
 
 export type { Challenge, SessionRecord };
 export type Host = components['schemas']['HostPage']['items'][number];
-export type NewHost = components['schemas']['NewHost'];
 
 const SESSIONS_MS = 5_000;
 
@@ -68,13 +67,6 @@ export const useSessions = () =>
         unwrap(windlass.api.GET('/api/remotes', { params: { query }, signal, ...AT_ONCE })),
       ),
     refetchInterval: SESSIONS_MS,
-  });
-
-export const useAddHost = () =>
-  useMutation({
-    meta: { done: 'The host is added.' },
-    mutationFn: (body: NewHost) => unwrap(windlass.api.POST('/api/hosts', { body })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['hosts'] }),
   });
 
 export interface HostLogin extends OpenOptions {
