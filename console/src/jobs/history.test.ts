@@ -52,6 +52,12 @@ test('a job that ends before any worker had it has waited', () => {
   ]);
 });
 
+test('a job ends as its record says, where its history does not tell the end yet', () => {
+  const events = [at(0, 'queued'), at(2, 'claimed', 'a'), at(3, 'sent')];
+  const [, ran] = toSegments(events, 100_000, new Date(9_000).toISOString());
+  expect(ran).toMatchObject({ phase: 'running', from: 2_000, to: 9_000 });
+});
+
 test('each worker that had a job is an attempt, through all times in which its host was away', () => {
   const events = [
     ...[at(0, 'queued'), at(1, 'claimed', 'a'), at(4, 'host_unreachable', 'a')],

@@ -50,8 +50,15 @@ export function eventsOfRecord({ created, started, finished, worker }: JobTimes)
   ];
 }
 
-/** The phases of a job one after the other, the last one up to its end, or to now. */
-export function toSegments(events: HistoryEvent[], now: number): Segment[] {
+/**
+ * The phases of a job one after the other, the last one up to its end, or to now. Its record may tell the end, as
+ * `finished`, before its history does.
+ */
+export function toSegments(
+  events: HistoryEvent[],
+  now: number,
+  finished: string | null = null,
+): Segment[] {
   const segments: Segment[] = [];
   for (const { time, event, worker } of events) {
     const at = Date.parse(time);
@@ -69,7 +76,7 @@ export function toSegments(events: HistoryEvent[], now: number): Segment[] {
     segments.push({ phase, from: at, to: at, worker: phase === 'running' ? worker : undefined });
   }
   const open = segments.at(-1);
-  if (open) open.to = Math.max(open.from, now);
+  if (open) open.to = Math.max(open.from, finished === null ? now : Date.parse(finished));
   return segments;
 }
 

@@ -28,7 +28,7 @@ export function JobTimeline({ job }: { job: ListedJob }) {
   const now = useNow(1_000);
   const { data } = useHistory(job);
   const events = data ?? eventsOfRecord(job);
-  const segments = toSegments(events, now);
+  const segments = toSegments(events, now, job.finished);
   const isOpen = !isEnded(job);
   const away = timeIn(segments, 'away');
   const attempts = toAttempts(segments, !isOpen);

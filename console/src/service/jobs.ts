@@ -64,7 +64,9 @@ export const useHistory = (job: ListedJob) =>
         await unwrap(windlass.api.GET('/api/jobs/{id}/history', { params, signal, ...AT_ONCE }))
       ).items;
     },
-    refetchInterval: isEnded(job) ? false : JOB_MS,
+    // The record may tell the end before the history was asked for it.
+    refetchInterval: ({ state: { data } }) =>
+      data?.some(({ event }) => event === 'ended') ? false : JOB_MS,
   });
 
 /** All of what it runs, which stays as it was asked for. */
