@@ -318,6 +318,8 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await show('Upload');
     const rows = Array.from({ length: 5_000 }, (_, n) => `${n},${n / 2},"clear, dry"`);
     rows[3_999] = '3999,fast,"clear, dry"';
+    // Long lines scroll in their box, and leave the page as wide as it is.
+    rows[4_000] = `4000,1,"${'dry '.repeat(3_000)}"`;
     const buffer = Buffer.from(['second,speed,sky', ...rows].join('\n'));
     const file = { name: 'broken.csv', mimeType: 'text/csv', buffer };
     await page.getByLabel('Choose files').setInputFiles(file);
