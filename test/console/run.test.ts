@@ -17,6 +17,7 @@ import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { addHost, launchAsync, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { startSlurm } from '../harness/hosts/slurm.ts';
 import { startTestSshd } from '../harness/hosts/sshd.ts';
+import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
@@ -236,6 +237,51 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await expectUsable();
     await page.getByRole('link', { name: 'Clear' }).click();
     await expect.poll(search).toEqual({});
+  });
+
+  test('a host that is away is told where its command runs, and times end with their job', async () => {
+    const link = await startTcpProxy(sshd);
+    try {
+      await addHost(client, sshd, { name: 'distant', port: link.port });
+      const far = await openSession(client, sshd, { hostname: 'distant' });
+      await go(`run?session=${far}`);
+      await command().fill('echo begun; sleep 600');
+      await page.getByRole('button', { name: 'Run', exact: true }).click();
+      await expect.poll(lines).toEqual(['begun']);
+      link.refuse();
+      await page
+        .getByText('distant cannot be reached just now. What runs there goes on')
+        .waitFor({ timeout: 60_000 });
+      await expectUsable();
+      link.heal();
+      await page.getByText('cannot be reached just now').waitFor({ state: 'detached' });
+    } finally {
+      await link.stop();
+    }
+  });
+
+  test('how long a command ran stays as it was at its end', async () => {
+    const { id } = await launchAsync(client, sid, 'sleep 2');
+    let isLate = false;
+    let release = () => {};
+    const ended = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    // The record tells the end before the history is asked for.
+    await page.route(`**/api/jobs/${id}/history`, async route => {
+      if (isLate) return route.continue();
+      isLate = true;
+      const response = await route.fetch();
+      await ended;
+      await route.fulfill({ response });
+    });
+    await go(`jobs/${id}`);
+    const timeline = page.getByRole('region', { name: 'Timeline' });
+    await timeline.getByText('Ran', { exact: true }).waitFor();
+    release();
+    await timeline.getByText(/^What happened, \d+ steps$/).click();
+    await timeline.getByText('Ended', { exact: true }).nth(1).waitFor();
+    await page.unrouteAll();
   });
 
   test('all of what a job runs is seen, changed and run anew', async () => {

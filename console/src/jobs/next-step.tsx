@@ -1,13 +1,17 @@
 import { Link } from 'wouter-preact';
-import { serviceNow } from '../service/clock.ts';
 import { useSessions } from '../service/hosts.ts';
 import { isEnded, isOwn, type ListedJob, useHistory } from '../service/jobs.ts';
 import type { CurrentUser } from '../service/user.ts';
+import { useNow } from '../ui/time.tsx';
 import { nameOfEngine } from './engines.ts';
 import { toSegments } from './history.ts';
 
+/** What begins sooner waits for nothing that is worth a word. */
+const SOON_MS = 3_000;
+
 /** What an open job waits for, and what can be done about it. */
 export function NextStep({ job, user }: { job: ListedJob; user: CurrentUser }) {
+  const now = useNow(1_000);
   const { data: sessions } = useSessions();
   const { data: events = [] } = useHistory(job);
   if (isEnded(job)) return null;
@@ -20,7 +24,7 @@ export function NextStep({ job, user }: { job: ListedJob; user: CurrentUser }) {
         goes on. <Link href={`/run?session=${session.sid}`}>Log in again</Link>
       </p>
     );
-  if (toSegments(events, serviceNow()).at(-1)?.phase === 'away')
+  if (toSegments(events, now).at(-1)?.phase === 'away')
     return (
       <p class="notice" data-look="error">
         {job.host} cannot be reached just now. What runs there goes on, and it is asked again and
@@ -36,6 +40,7 @@ export function NextStep({ job, user }: { job: ListedJob; user: CurrentUser }) {
         {own.batch.reason && `: ${own.batch.reason}`}. It starts when there is room.
       </p>
     );
+  if (!message && now - Date.parse(job.created) < SOON_MS) return null;
   return (
     <p class="notice">
       {message ?? 'It waits until a worker is free.'}{' '}

@@ -108,7 +108,7 @@ export function RunPage({ user }: { user: CurrentUser }) {
         />
       )}
       {banner && <pre class="notice banner">{banner}</pre>}
-      {job && <RunOutput key={job} job={job} />}
+      {job && <RunOutput key={job} job={job} user={user} isTold={session?.state === 'reconnect'} />}
       {!job && session && <LatestJobs session={session} />}
       {dialog === 'host' && <PinDialog onClose={() => setDialog(undefined)} />}
       {(dialog === 'login' || dialog === 'again') && (
