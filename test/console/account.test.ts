@@ -135,7 +135,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what a user has of the own',
     await change(PASSWORD, 'another long password');
     await form.getByText('The new passwords differ').waitFor();
     await change('not the password at all', NEW_PASSWORD);
-    await form.getByText('`current` is not your password').waitFor();
+    await form.getByText('The password until now is another one.').waitFor();
     await expectUsable();
     await change(PASSWORD, NEW_PASSWORD);
     await form.getByText('It is changed.').waitFor();

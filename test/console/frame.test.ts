@@ -108,6 +108,25 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
     await command().fill('');
   });
 
+  test('a command that was not run for a login that had ended is run by the button', async () => {
+    await go(`run?session=${sid}`);
+    await command().fill('echo run at last');
+    await page.getByText('Options').click();
+    await page.getByLabel('Folder').fill('');
+    const launches = '**/api/remotes/launch';
+    await page.route(launches, async route => {
+      // As of nobody who is logged in.
+      const answer = await fetch(route.request().url(), { method: 'POST' });
+      await route.fulfill({ status: answer.status, json: await answer.json() });
+    });
+    const run = () => page.getByRole('button', { name: 'Run', exact: true }).click();
+    await run();
+    await page.getByRole('alert').getByText('It was not run: press Run again.').waitFor();
+    await page.unroute(launches);
+    await run();
+    await page.locator('.log-row', { hasText: 'run at last' }).waitFor();
+  });
+
   test('JSON that was typed is stored after a login that was made again', async () => {
     const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'Drafts' });
     const given = { name: 'model', 'model-type': 'any' };

@@ -83,7 +83,13 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await show('People');
     await page.getByLabel('User name').fill('nobody-here');
     await page.getByRole('button', { name: 'Add' }).click();
-    expect(await page.getByRole('alert').textContent()).toContain('nobody-here');
+    // In words for people, and not again where something else is asked.
+    expect(await page.getByRole('alert').textContent()).toMatch(/^There is no user nobody-here/);
+    await page.getByLabel('User name').fill('grace');
+    await page.getByRole('button', { name: 'Add' }).click();
+    await dialog().getByText('you cannot give it to yourself again').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await dialog().getByRole('button', { name: 'Keep' }).click();
     await page.getByLabel('User name').fill('ada');
     await page.getByRole('button', { name: 'Add' }).click();
     const role = page.getByLabel('Role of ada');

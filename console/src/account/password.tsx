@@ -1,9 +1,13 @@
+import { WindlassError } from '@windlass/client';
 import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { useChangePassword } from '../service/account.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
+
+const isRefused = (error: unknown): boolean =>
+  error instanceof WindlassError && error.code === 'forbidden' && error.detail.includes('current');
 
 /** A new password, from who knows the one until now. */
 export function Password({ user }: { user: CurrentUser }) {
@@ -69,7 +73,13 @@ export function Password({ user }: { user: CurrentUser }) {
             <strong>The new passwords differ: type the same twice.</strong>
           </div>
         )}
-        {change.error && !isOther && <Problem error={change.error} />}
+        {change.error && !isOther && (
+          <Problem
+            error={
+              isRefused(change.error) ? 'The password until now is another one.' : change.error
+            }
+          />
+        )}
         <div class="row">
           <Button type="submit" look="primary" disabled={change.isPending}>
             {change.isPending ? 'Changing it …' : 'Change the password'}

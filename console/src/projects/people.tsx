@@ -25,8 +25,11 @@ export function People({ project, tag, user }: PeopleProps) {
   const [asked, ask] = useState<Role>();
   const give = (name: string, role: Role, onSuccess?: () => void) => {
     // A single key changes it, and one cannot give oneself the administration again.
-    if (isSelf(name) && role !== 'administrator') ask(role);
-    else store(name, role, onSuccess);
+    if (isSelf(name) && role !== 'administrator') {
+      // What was refused before is no answer to this question.
+      change.reset();
+      ask(role);
+    } else store(name, role, onSuccess);
   };
   const done = () => ask(undefined);
   return (

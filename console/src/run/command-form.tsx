@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/preact-query';
 import type { TargetedKeyboardEvent, TargetedSubmitEvent } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { nameOfEngine } from '../jobs/engines.ts';
-import { queries } from '../service/client.ts';
+import { isSignedOut, queries } from '../service/client.ts';
 import { keepCommand, keepDraft, readCommands, readDraft } from '../service/command-history.ts';
 import type { SessionRecord } from '../service/hosts.ts';
 import { startBatch, startCommand } from '../service/jobs.ts';
@@ -135,7 +135,15 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
           </Button>
         </div>
       </div>
-      {start.error && <Problem error={start.error} />}
+      {start.error && (
+        <Problem
+          error={
+            isSignedOut(start.error)
+              ? `It was not run: press ${isBatch ? 'Submit' : 'Run'} again.`
+              : start.error
+          }
+        />
+      )}
     </form>
   );
 }
