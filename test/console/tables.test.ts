@@ -197,6 +197,13 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await expect.poll(() => other.locator('.bin[aria-label*=": 10."]').count()).toBe(1);
     await page.getByRole('button', { name: 'Leave out the filter load ≥ 9' }).click();
     await page.getByRole('button', { name: 'Leave out the filter n < 100' }).waitFor();
+    await other.getByLabel('Condition').selectOption('eq');
+    await other.getByLabel('Value').fill('many');
+    await other.getByRole('button', { name: 'Filter', exact: true }).click();
+    const told = page.locator('.grid-card').getByRole('alert');
+    // Nothing lies over it.
+    await told.getByText('must be').click({ trial: true });
+    await told.getByRole('button', { name: 'Try again' }).click({ trial: true });
   });
 
   test('a column tells how often it has which values, and is filtered by a bar', async () => {
