@@ -296,7 +296,9 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await staged.getByLabel('delimiter').fill(';');
     await expectUsable();
     await staged.getByRole('button', { name: 'Upload 4 files' }).click();
-    await expect.poll(() => page.getByText('Is there').count(), { timeout: 40_000 }).toBe(2);
+    await expect
+      .poll(() => page.getByText('Stored', { exact: true }).count(), { timeout: 40_000 })
+      .toBe(2);
     await expectUsable();
     await show('Content');
     for (const name of ['wind.csv', 'notes.txt', 'roof/sun.csv', 'roof/deep/rain.csv'])
@@ -328,10 +330,11 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     rows[4_000] = `4000,1,"${'dry '.repeat(3_000)}"`;
     const buffer = Buffer.from(['second,speed,sky', ...rows].join('\n'));
     const file = { name: 'broken.csv', mimeType: 'text/csv', buffer };
-    await page.getByLabel('Choose files').setInputFiles(file);
+    const good = { name: 'good.csv', mimeType: 'text/csv', buffer: Buffer.from('speed\n1\n') };
+    await page.getByLabel('Choose files').setInputFiles([file, good]);
     await page.getByText('How it is read').click();
     await page.getByLabel('types').fill('{"speed": "number"}');
-    await page.getByRole('button', { name: 'Upload the file' }).click();
+    await page.getByRole('button', { name: 'Upload 2 files' }).click();
     const around = page.getByRole('region', { name: 'Lines around line 4001' });
     await around.waitFor();
     await page.getByText('broken.csv, line 4001, column speed:').waitFor();
@@ -339,7 +342,13 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     expect(await around.locator('div').count()).toBe(5);
     expect(await around.textContent()).toContain('40003998,1999,"clear, dry"');
     await expectUsable();
+    await page.getByText('None of the 2 files was stored.').waitFor();
+    await page.getByRole('button', { name: 'Upload the other one' }).click();
+    await page
+      .getByRole('button', { name: 'Clear good.csv', exact: true })
+      .click({ timeout: 60_000 });
     await show('Content');
+    await rowOf('good.csv').first().waitFor();
     const failed = page.getByRole('region', { name: 'Uploads' });
     await failed.getByText('broken.csv, line 4001, column speed:').waitFor();
     await expectUsable();
@@ -347,7 +356,7 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
 
   test('an upload goes on after a reload, and sends nothing twice', async () => {
     await show('Upload');
-    await page.getByRole('button', { name: 'Clear broken.csv' }).click();
+    await page.getByRole('button', { name: 'Clear broken.csv, good.csv' }).click();
     const file = join(folder.path, '../frames.bin');
     writeFileSync(file, randomBytes(20 << 20));
     const sent: string[] = [];
@@ -364,7 +373,7 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.getByRole('button', { name: 'Pause frames.bin' }).click();
     await page.getByText('Paused').waitFor();
     await page.getByRole('button', { name: 'Go on with frames.bin' }).click();
-    await page.getByText('Is sent').waitFor();
+    await page.getByText('Sending …').waitFor();
     await partly.waitFor({ timeout: 60_000 });
     page.once('dialog', asked => asked.accept());
     await page.reload();
@@ -376,7 +385,7 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await page.unrouteAll();
     sent.length = 0;
     await page.getByLabel('Choose and go on').setInputFiles(file);
-    await page.getByText('Is there').waitFor({ timeout: 60_000 });
+    await page.getByText('Stored', { exact: true }).waitFor({ timeout: 60_000 });
     expect(sent).toEqual(['0/parts/2']);
     const mid = /models\/(\w+)/.exec(page.url())?.[1];
     const { bytes } = await grace.getBytes(`/api/models/${mid}/files/frames.bin`);

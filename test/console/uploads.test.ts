@@ -70,9 +70,9 @@ describeStack(missingPrograms('chromium'), 'uploads in the console', form => {
     await send('whole.bin', MB);
     await asked;
     expect(await asksToStay()).toBe(true);
-    await own().getByText('Is sent').waitFor();
+    await own().getByText('Sending …').waitFor();
     release();
-    await own().getByText('Is there').waitFor();
+    await own().getByText('Stored', { exact: true }).waitFor();
     expect(await asksToStay()).toBe(false);
     await own().getByRole('button', { name: 'Clear whole.bin' }).click();
   });

@@ -3,7 +3,7 @@ import { Ago } from '../ui/time.tsx';
 import { RowErrors } from './row-errors.tsx';
 
 const WORDS: Record<Parse['state'], string> = {
-  parsing: 'Is read',
+  parsing: 'Reading …',
   done: 'Read',
   failed: 'Failed',
 };

@@ -17,7 +17,7 @@ interface RowErrorsProps {
   around?: (error: RowError) => ComponentChildren;
 }
 
-const isRowError = (value: unknown): value is RowError =>
+export const isRowError = (value: unknown): value is RowError =>
   typeof value === 'object' && value !== null && 'reason' in value;
 
 /** Such as `day.csv, line 12, column speed`. */

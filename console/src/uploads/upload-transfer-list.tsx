@@ -1,5 +1,6 @@
-import { RowErrors } from '../projects/row-errors.tsx';
-import { pauseUpload, removeUpload, resumeUpload } from '../service/upload-transfers.ts';
+import { useState } from 'preact/hooks';
+import { isRowError, RowErrors } from '../projects/row-errors.tsx';
+import { addUpload, pauseUpload, removeUpload, resumeUpload } from '../service/upload-transfers.ts';
 import type { UploadTransfer } from '../service/uploads.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
@@ -9,10 +10,10 @@ import { TextAround } from './text-around.tsx';
 
 const WORDS: Record<UploadTransfer['state'], string> = {
   waits: 'Waits for the others',
-  sends: 'Is sent',
+  sends: 'Sending …',
   paused: 'Paused',
-  parses: 'Is read',
-  done: 'Is there',
+  parses: 'Reading …',
+  done: 'Stored',
   failed: 'Failed',
 };
 const STATES: Record<UploadTransfer['state'], string> = {
@@ -101,7 +102,40 @@ function UploadTransferItem({ transfer }: { transfer: UploadTransfer }) {
       ) : (
         state === 'failed' && <Problem error={error} />
       )}
+      {upload?.error && <Others transfer={transfer} errors={upload.error.errors} />}
     </li>
+  );
+}
+
+/** One bad file keeps the others of its upload out. */
+function Others({ transfer, errors }: { transfer: UploadTransfer; errors: unknown[] }) {
+  const { mid, parser, aids, files, parameters } = transfer;
+  const [areSent, setSent] = useState(false);
+  const bad = new Set(errors.map(error => isRowError(error) && error.file));
+  const others = aids.flatMap((aid, n) => {
+    const file = files[n];
+    return file && !bad.has(n) ? [{ aid, file }] : [];
+  });
+  if (areSent || aids.length < 2) return null;
+  const sendOthers = () => {
+    setSent(true);
+    addUpload({
+      mid,
+      parser,
+      aids: others.map(({ aid }) => aid),
+      files: others.map(({ file }) => file),
+      parameters,
+    });
+  };
+  return (
+    <div class="row">
+      <strong>None of the {aids.length} files was stored.</strong>
+      {others.length > 0 && others.length < aids.length && (
+        <Button size="small" onClick={sendOthers}>
+          Upload {others.length === 1 ? 'the other one' : `the other ${others.length}`}
+        </Button>
+      )}
+    </div>
   );
 }
 
