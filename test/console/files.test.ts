@@ -289,7 +289,7 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     writeFileSync(own('late.txt'), 'later');
     writeFileSync(own('run', 'deep', 'ü.txt'), 'far down');
     await drop(own('one.txt'), own('three.txt'), own('run'));
-    await sending('run/deep/ü.txt').getByText('is there', { exact: false }).waitFor();
+    await sending('run/deep/ü.txt').getByText(', sent').waitFor();
     await eventually(names).toEqual(['run', 'one.txt', 'three.txt', 'zwei ö.bin']);
     expect(readFileSync(at('inbox', 'run', 'deep', 'ü.txt'), 'utf8')).toBe('far down');
     expect(readFileSync(at('inbox', 'one.txt'), 'utf8')).toBe('one');
@@ -304,6 +304,35 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     expect(readFileSync(at('inbox', 'late.txt'), 'utf8')).toBe('late');
     await page.getByRole('button', { name: 'Clear what is over' }).click();
     await page.getByRole('region', { name: 'Files that are sent' }).waitFor({ state: 'detached' });
+  });
+
+  test('how much of a file has gone is told while it is sent', async () => {
+    mkdirSync(at('slow'));
+    await go(at('slow'));
+    await page.getByText('An empty folder').waitFor();
+    const devtools = await page.context().newCDPSession(page);
+    const link = (bytesPerSecond: number) =>
+      devtools.send('Network.emulateNetworkConditions', {
+        offline: false,
+        latency: 0,
+        downloadThroughput: -1,
+        uploadThroughput: bytesPerSecond,
+      });
+    await link(1 << 20);
+    try {
+      const bytes = randomBytes(16 << 20);
+      const file = { name: 'large.bin', mimeType: '', buffer: bytes };
+      await page.getByLabel('Send files').setInputFiles(file);
+      await sending('large.bin')
+        .getByText(/^[1-9][\d.]* (KiB|MiB) of 16\.0 MiB, sending …$/)
+        .waitFor();
+      await expectUsable();
+      await link(-1);
+      await page.getByText('1 file sent').waitFor();
+      expect(readFileSync(at('slow', 'large.bin')).equals(bytes)).toBe(true);
+    } finally {
+      await devtools.detach();
+    }
   });
 
   test('what of a drop the browser cannot read is told, and the rest is sent', async () => {

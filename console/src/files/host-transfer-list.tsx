@@ -14,8 +14,8 @@ import { join } from './paths.ts';
 
 const WORDS: Record<HostFileTransfer['state'], string> = {
   waits: 'waits',
-  sends: 'is sent …',
-  done: 'is there',
+  sends: 'sending …',
+  done: 'sent',
   exists: 'is there already',
   failed: 'was not sent',
 };
@@ -72,7 +72,7 @@ function HostTransferRow({
   transfer: HostFileTransfer;
   listing: Listing | undefined;
 }) {
-  const { name, file, state, path, error } = transfer;
+  const { name, file, state, path, sent, error } = transfer;
   const isHere = listing !== undefined && join(listing.path, name) === path;
   const there = isHere && state === 'exists' ? findEntry(listing, name) : undefined;
   return (
@@ -82,7 +82,9 @@ function HostTransferRow({
           {name}
         </strong>
         <span class="grow muted">
-          {formatBytes(file.size)}, {WORDS[state]}
+          {state === 'sends' && sent < file.size && `${formatBytes(sent)} of `}
+          {formatBytes(file.size)}, {/* Its host has not taken all of it yet. */}
+          {state === 'sends' && sent >= file.size ? 'writing it there …' : WORDS[state]}
           {there && (
             <>
               : {formatBytes(there.size)}, changed <Time at={there.time} />
@@ -110,6 +112,9 @@ function HostTransferRow({
           </Button>
         )}
       </span>
+      {state === 'sends' && (
+        <progress aria-label={`Sent of ${name}`} max={Math.max(1, file.size)} value={sent} />
+      )}
       {state === 'failed' && <Problem error={error} />}
     </li>
   );

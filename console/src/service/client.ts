@@ -3,13 +3,14 @@ import { Windlass, WindlassError } from '@windlass/client';
 import { readClock } from './clock.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import { SERVICE_PATH } from './place.ts';
+import { fetchAndTell } from './send-file.ts';
 
 /** The console's only way to the service: the client that users' programs have, with the cookies of the page's login. */
 export const windlass = new Windlass({
   url: SERVICE_PATH,
   onRetry: connectionLost,
-  fetch: async (...request) => {
-    const answer = await fetch(...request);
+  fetch: async (request, init) => {
+    const answer = await fetchAndTell(request as Request, init);
     // What a proxy says instead of the service is a page.
     const isForeign = /\bhtml\b/.test(answer.headers.get('Content-Type') ?? '');
     if (answer.status < 502 && !isForeign) {

@@ -4,6 +4,7 @@ import type { Dropped } from '../ui/dropped.ts';
 import { windlass } from './client.ts';
 import { refreshListings } from './files.ts';
 import { sendFromPage, useTransfers } from './page-transfers.ts';
+import { watchFile } from './send-file.ts';
 
 export interface HostFileTransfer {
   key: number;
@@ -16,6 +17,8 @@ export interface HostFileTransfer {
   /** `exists`: the user is asked whether it replaces the file that is there. */
   state: 'waits' | 'sends' | 'done' | 'exists' | 'failed';
   replaces: boolean;
+  /** Bytes that have gone. */
+  sent: number;
   error?: unknown;
 }
 
@@ -41,6 +44,7 @@ export function sendFiles(
     path: join(folder, name),
     state: present.has(name) ? 'exists' : 'waits',
     replaces: false,
+    sent: 0,
   }));
 }
 
@@ -63,12 +67,18 @@ export function clearTransfers(sid: string): void {
 }
 
 async function send(
-  { sid, path, name, file, replaces }: HostFileTransfer,
+  { key, sid, path, name, file, replaces }: HostFileTransfer,
   signal: AbortSignal,
 ): Promise<Partial<HostFileTransfer>> {
   try {
     const options = { exclusive: !replaces, parents: name.includes('/'), signal };
-    await windlass.session(sid).writeFile(path, file, options);
+    const tell = (sent: number) => {
+      if (!signal.aborted) queue.change([key], { sent });
+    };
+    tell(0);
+    await watchFile({ path, file, onProgress: tell }, () =>
+      windlass.session(sid).writeFile(path, file, options),
+    );
     return { state: 'done' };
   } catch (error) {
     const exists = error instanceof WindlassError && error.code === 'precondition_failed';
