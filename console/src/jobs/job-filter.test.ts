@@ -11,6 +11,11 @@ describe('filters of jobs in an address', () => {
     expect(read('kind=video').kind).toEqual(['video']);
   });
 
+  test('what has come to an end of its own is no success for that', () => {
+    expect(read('state=Completed').state).toEqual(['succeeded']);
+    expect(read('state=Succeeded').state).toBeUndefined();
+  });
+
   test('a period ends now, times are those that are given', () => {
     expect(read('within=day')).toMatchObject({ since: '2026-11-24T12:00:00.000Z' });
     const range = 'since=2026-11-01T00:00:00Z&until=2026-11-02T00:00:00%2B01:00';

@@ -11,7 +11,8 @@ export const STATES = new Map<
 >([
   ['Active', ['queued', 'running']],
   ['Failed', ['failed']],
-  ['Succeeded', ['succeeded']],
+  // Their commands came to an end of their own, whatever exit status they gave.
+  ['Completed', ['succeeded']],
   ['Cancelled', ['cancelled']],
 ]);
 /** What the page of files requests repeatedly: shown only where it is asked for. */
