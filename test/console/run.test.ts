@@ -330,6 +330,17 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await question.getByRole('button', { name: 'Keep' }).click();
   });
 
+  test('all of a command is seen that its title cuts', async () => {
+    const long = `echo ${'word '.repeat(30)}last`;
+    const { id } = await launchAsync(client, sid, long);
+    await waitForEnd(client, id);
+    await go(`jobs/${id}`);
+    const runs = page.getByRole('region', { name: 'What it runs' });
+    expect(await runs.getByRole('region', { name: 'Command' }).textContent()).toBe(long);
+    await runs.getByRole('button', { name: 'Copy' }).waitFor();
+    await expectUsable();
+  });
+
   test('a job that has ended is removed, once that is meant', async () => {
     const { id } = await launchAsync(client, sid, 'echo to be removed');
     await waitForEnd(client, id);

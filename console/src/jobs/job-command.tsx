@@ -5,8 +5,12 @@ import { useSessions } from '../service/hosts.ts';
 import { type JobCommand as Asked, type Job, useJobCommand } from '../service/jobs.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { CopyText } from '../ui/copy-text.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { toDraft } from './command-draft.ts';
+
+/** So many characters are seen in the title of a page, where the window is not small. */
+const IN_TITLE = 40;
 
 /** All of what a job runs, where its label is not all of it. */
 export function JobCommand({ job }: { job: Job }) {
@@ -15,13 +19,17 @@ export function JobCommand({ job }: { job: Job }) {
   const text = asked.script ?? asked.command ?? '';
   const label = asked.script === null ? 'Command' : 'Script';
   const facts = factsOf(asked);
-  if (text === job.label && facts.length === 0) return null;
+  // A short one stands in the title, whole.
+  if (text === job.label && text.length <= IN_TITLE && facts.length === 0) return null;
   return (
     <section class="card" aria-label="What it runs">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too. */}
       <section class="job-command" aria-label={label} tabIndex={0}>
         <pre>{text}</pre>
       </section>
+      <div class="job-command-end">
+        <CopyText text={text} />
+      </div>
       {facts.length > 0 && (
         <dl class="facts">
           {facts.map(([name, value]) => (
