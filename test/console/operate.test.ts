@@ -234,7 +234,14 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await expectUsable();
     await dialog.getByRole('button', { name: 'End the token notebook' }).click();
     await dialog.getByText('None: no program').waitFor();
-    await dialog.getByRole('button', { name: 'Disable' }).click();
+    // One click changes nothing.
+    await dialog.getByRole('button', { name: 'Make an administrator …' }).click();
+    await dialog.getByText('May then add hosts').waitFor();
+    await dialog.getByRole('button', { name: 'Keep' }).click();
+    expect(await client.get('/api/users/grace')).toMatchObject({ administrator: false });
+    await dialog.getByRole('button', { name: 'Disable …' }).click();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Disable', exact: true }).click();
     await dialog.getByText('Cannot log in.').waitFor();
     expect((await login('GET', '/api/users/-')).status).toBe(401);
     await dialog.getByRole('button', { name: 'Enable' }).click();

@@ -16,11 +16,18 @@ interface UserDialogProps {
   onClose: () => void;
 }
 
+const DISABLE_WORDS = 'Logins and tokens end at once; nothing is removed.';
+
 /** What an administrator does with a login: another password, another role, an end. */
 export function UserDialog({ user, isSelf, onClose }: UserDialogProps) {
   const { username, administrator, disabled } = user;
   const change = useChangeUser(username);
   const reset = useChangeUser(username);
+  const [asked, ask] = useState<'role' | 'disable'>();
+  const roleAction = administrator ? 'Make a user' : 'Make an administrator';
+  const roleWords = administrator
+    ? 'Can operate this service no more.'
+    : 'May then add hosts, change all users, and see what everybody runs.';
   const setPassword = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = event.currentTarget;
@@ -32,25 +39,40 @@ export function UserDialog({ user, isSelf, onClose }: UserDialogProps) {
       {!isSelf && (
         <section class="form" aria-label="Role">
           <div class="row">
-            <Button
-              size="small"
-              disabled={change.isPending}
-              onClick={() => change.mutate({ administrator: !administrator })}
-            >
-              {administrator ? 'Make a user' : 'Make an administrator'}
+            <Button size="small" disabled={change.isPending} onClick={() => ask('role')}>
+              {roleAction} …
             </Button>
             <Button
               size="small"
               disabled={change.isPending}
-              title={disabled ? undefined : 'Logins and tokens end at once; nothing is removed'}
-              onClick={() => change.mutate({ disabled: !disabled })}
+              onClick={() => (disabled ? change.mutate({ disabled: false }) : ask('disable'))}
             >
-              {disabled ? 'Enable' : 'Disable'}
+              {disabled ? 'Enable' : 'Disable …'}
             </Button>
             <span class="muted" role="status">
               {disabled ? 'Cannot log in.' : administrator ? 'Is an administrator.' : 'Is a user.'}
             </span>
           </div>
+          {asked && (
+            <div class="row">
+              <span>{asked === 'role' ? roleWords : DISABLE_WORDS}</span>
+              <Button
+                size="small"
+                look="danger"
+                onClick={() => {
+                  ask(undefined);
+                  change.mutate(
+                    asked === 'role' ? { administrator: !administrator } : { disabled: true },
+                  );
+                }}
+              >
+                {asked === 'role' ? roleAction : 'Disable'}
+              </Button>
+              <Button size="small" onClick={() => ask(undefined)}>
+                Keep
+              </Button>
+            </div>
+          )}
           {change.error && <Problem error={change.error} />}
         </section>
       )}
