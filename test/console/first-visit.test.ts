@@ -222,6 +222,13 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await page.getByText('The login that was used here has ended.').waitFor();
     expect(await page.locator('.command').count()).toBe(0);
     await expectGood(page);
+    // The account that was used last is there to be used again.
+    await page.getByRole('button', { name: 'Log in again' }).click();
+    await expect
+      .poll(() => dialog().getByLabel('User name there').inputValue())
+      .toBe(sshd.username);
+    await page.keyboard.press('Escape');
+    await dialog().waitFor({ state: 'detached' });
     await page.getByLabel('Host').selectOption({ index: 1 });
     expect(await page.locator('.command > textarea').inputValue()).toBe('rm -r results');
     await page.locator('.command > textarea').fill('');

@@ -83,6 +83,11 @@ export function RunPage({ user }: { user: CurrentUser }) {
                 Choose another one above, or log in again: nothing runs on another host unasked.
                 What you typed is kept.
               </p>
+              <p>
+                <Button look="primary" onClick={() => setDialog('login')}>
+                  Log in again
+                </Button>
+              </p>
             </>
           )}
         </div>

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { keepAccount, readAccount } from '../service/command-history.ts';
 import {
   type Challenge,
   type SessionRecord,
@@ -31,14 +32,18 @@ interface Asked {
   answer: (answers: string[]) => void;
 }
 
-/** A login on a host. What is typed or chosen here goes into one request, and is kept nowhere. */
+/** A login on a host. What is typed or chosen goes into one request; only the host and the user name are kept here. */
 export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogProps) {
   const open = useOpenSession();
   const [method, setMethod] = useState<Method>('password');
   const [chosen, choose] = useState<string>();
   const list = useHosts();
   const hosts = itemsOf(list.data) ?? [];
-  const hostname = again?.hostname ?? to ?? chosen ?? hosts[0]?.name;
+  const [last] = useState(readAccount);
+  // It may have been removed since.
+  const isLastThere = Boolean(useHost(last?.hostname).data);
+  const hostname =
+    again?.hostname ?? to ?? chosen ?? (isLastThere ? last?.hostname : hosts[0]?.name);
   const one = useHost(hostname).data;
   const [jumpMethod, setJumpMethod] = useState<Method>();
   const host = one ?? hosts.find(({ name }) => name === hostname);
@@ -62,18 +67,25 @@ export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogP
 
   const send = async (fields: FormData) => {
     const given = await readCredentials(fields, method);
+    const username = again?.username ?? String(fields.get('username'));
     open.mutate(
       {
         again: again?.sid,
         hostname: hostname ?? '',
-        username: again?.username ?? String(fields.get('username')),
+        username,
         ...given,
         ...(fields.has('startup') && { startup: 'each' as const }),
         ...(jump && jumpMethod && { jump: await readJumpCredentials(fields, jumpMethod) }),
         answer,
         signal: watching.current.signal,
       },
-      { onSuccess: onOpened, onError: () => setAsked(undefined) },
+      {
+        onSuccess: opened => {
+          keepAccount({ hostname: hostname ?? '', username });
+          onOpened(opened);
+        },
+        onError: () => setAsked(undefined),
+      },
     );
   };
 
@@ -110,7 +122,7 @@ export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogP
                 more={to === undefined ? list : undefined}
                 onChange={choose}
               />
-              <UserNameField username={user.username} />
+              <UserNameField username={last?.username ?? user.username} />
             </div>
           )}
           <CredentialFields method={method} onMethod={setMethod} />

@@ -2,6 +2,7 @@ import { forgetSent } from './once.ts';
 
 const KEY = 'windlass.commands';
 const OWNER_KEY = 'windlass.user';
+const ACCOUNT_KEY = 'windlass.account';
 const DRAFT_KEY = 'windlass.command';
 const LOGIN_KEYS = { run: 'windlass.login', files: 'windlass.files' };
 const MOST = 100;
@@ -23,6 +24,30 @@ export function keepCommand(command: string): void {
     localStorage.setItem(KEY, JSON.stringify([command, ...others].slice(0, MOST)));
   } catch {
     // Full or refused: there is no history then.
+  }
+}
+
+/** On which host the user logged in last, and as whom. */
+export interface Account {
+  hostname: string;
+  username: string;
+}
+
+export function readAccount(): Account | undefined {
+  try {
+    const kept = JSON.parse(localStorage.getItem(ACCOUNT_KEY) ?? '{}') as Partial<Account>;
+    const { hostname, username } = kept;
+    return hostname && username ? { hostname, username } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function keepAccount(account: Account): void {
+  try {
+    localStorage.setItem(ACCOUNT_KEY, JSON.stringify(account));
+  } catch {
+    // It is chosen again.
   }
 }
 
@@ -98,7 +123,7 @@ export function keepCommandsOf(user: string): boolean {
 
 export function forgetCommands(): void {
   try {
-    for (const key of [KEY, OWNER_KEY]) localStorage.removeItem(key);
+    for (const key of [KEY, ACCOUNT_KEY, OWNER_KEY]) localStorage.removeItem(key);
   } catch {
     // There is none.
   }
