@@ -38,10 +38,16 @@ describe('the scale of a column', () => {
   });
 });
 
+test('the ends of an axis are rounded, and what is told of a place is not', () => {
+  const { format, round } = scaleOf(column('number'));
+  expect([format(80_334.33333), round(80_334.33333)]).toEqual(['80,334.33333', '80,334.3']);
+  expect(scaleOf(column('date')).round('2026-05-01')).toBe('2026-05-01');
+});
+
 describe('a line through buckets', () => {
-  const { toNumber, format } = scaleOf(column('number'));
+  const { toNumber, format, round } = scaleOf(column('number'));
   const draw = (min: (number | null)[], max: (number | null)[]) =>
-    drawSeries(series(min, max), { toNumber, format });
+    drawSeries(series(min, max), { toNumber, format, round });
 
   test('goes through the least and the greatest value of each', () => {
     const { line, least, greatest } = draw([0, 2], [1, 4]);

@@ -21,8 +21,11 @@ export interface Buckets {
 export interface Scale {
   toNumber: (value: Value | undefined) => number;
   format: (value: Value | undefined) => string;
+  /** The same, rounded: what stands at the ends of an axis. */
+  round: (value: Value | undefined) => string;
 }
 
+const rounded = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
 const numeric = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 10 });
 const TIMES: PlotColumn['type'][] = ['date', 'time', 'timestamp'];
 
@@ -30,17 +33,18 @@ const TIMES: PlotColumn['type'][] = ['date', 'time', 'timestamp'];
 export const isPlottable = ({ type }: PlotColumn): boolean => type !== 'text' && type !== 'boolean';
 
 export function scaleOf({ type, exact, min }: PlotColumn): Scale {
-  if (TIMES.includes(type)) return { toNumber: timeOf, format: value => String(value ?? '') };
+  const asItIs = (value: Value | undefined) => String(value ?? '');
+  if (TIMES.includes(type)) return { toNumber: timeOf, format: asItIs, round: asItIs };
   // Past 2^53 doubles tell the distances from the least value, not the values.
   if (exact)
     return {
       toNumber: value => Number(BigInt(String(value ?? min)) - BigInt(String(min))),
-      format: value => String(value ?? ''),
+      format: asItIs,
+      round: asItIs,
     };
-  return {
-    toNumber: Number,
-    format: value => (typeof value === 'number' ? numeric.format(value) : String(value ?? '')),
-  };
+  const by = (digits: Intl.NumberFormat) => (value: Value | undefined) =>
+    typeof value === 'number' ? digits.format(value) : asItIs(value);
+  return { toNumber: Number, format: by(numeric), round: by(rounded) };
 }
 
 /** ms; of a time of day since midnight. What has no zone is taken as if it were UTC. */

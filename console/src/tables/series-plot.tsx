@@ -136,8 +136,8 @@ export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProp
       >
         {drawing && (
           <>
-            <span class="plot-top">{scale.format(drawing.greatest)}</span>
-            <span class="plot-bottom">{scale.format(drawing.least)}</span>
+            <span class="plot-top">{scale.round(drawing.greatest)}</span>
+            <span class="plot-bottom">{scale.round(drawing.least)}</span>
           </>
         )}
         <svg
@@ -166,8 +166,8 @@ export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProp
         {data && count === 0 && <p class="muted plot-none">There is no pair of values.</p>}
       </div>
       <p class="plot-times muted">
-        <span>{count > 0 && along.format(buckets?.from[0])}</span>
-        <span>{count > 0 && along.format(buckets?.to[latest])}</span>
+        <span>{count > 0 && along.round(buckets?.from[0])}</span>
+        <span>{count > 0 && along.round(buckets?.to[latest])}</span>
       </p>
     </figure>
   );
