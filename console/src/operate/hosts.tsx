@@ -28,13 +28,13 @@ export function Hosts() {
         items={present}
         error={error}
         add={
-          <>
+          <div class="row">
             {list.hasNextPage && <FindHost onFound={open} />}
             <Button look="primary" onClick={() => setAdding(true)}>
               <PlusIcon />
               Add a host
             </Button>
-          </>
+          </div>
         }
         empty={{
           title: 'No hosts yet',

@@ -59,6 +59,10 @@ const SettingTable = ({ title, settings }: { title: string; settings: Setting[] 
   </div>
 );
 
+/** Between backticks is code. */
+const inCode = (text: string) =>
+  text.split('`').map((part, n) => (n % 2 === 1 ? <code key={n}>{part}</code> : part));
+
 const COLUMNS: Column<Setting>[] = [
   { name: 'Setting', look: 'mono', cell: ({ name }) => name },
   {
@@ -71,5 +75,5 @@ const COLUMNS: Column<Setting>[] = [
     name: 'From',
     cell: ({ from }) => (from === 'environment' ? <strong>{FROM[from]}</strong> : FROM[from]),
   },
-  { name: 'Meaning', cell: ({ meaning }) => meaning },
+  { name: 'Meaning', cell: ({ meaning }) => inCode(meaning) },
 ];

@@ -29,13 +29,13 @@ export function Users({ user }: { user: CurrentUser }) {
         items={users}
         error={error}
         add={
-          <>
+          <div class="row">
             {list.hasNextPage && <FindUser onFound={open} />}
             <Button look="primary" onClick={() => setAdding(true)}>
               <PlusIcon />
               Add a user
             </Button>
-          </>
+          </div>
         }
       >
         {present => (

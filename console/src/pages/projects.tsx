@@ -49,7 +49,7 @@ export function ProjectsPage() {
             class="input"
             type="search"
             aria-label="Names that contain"
-            placeholder="Names that contain …"
+            placeholder="Find by name"
             value={find}
             onInput={event => change({ find: event.currentTarget.value })}
           />

@@ -47,7 +47,7 @@ export function Content({ project, model }: ModelPartProps) {
             class="input"
             type="search"
             aria-label="Names that contain"
-            placeholder="Names that contain …"
+            placeholder="Find by name"
             value={find}
             onInput={event => change({ find: event.currentTarget.value })}
           />
