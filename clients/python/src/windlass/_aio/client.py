@@ -7,7 +7,16 @@ import httpx
 
 from .._core import jobs, links, login, projects, sessions
 from .._core.api import Api
-from .._core.ids import JobLike, job_id
+from .._core.ids import (
+    ArtifactLike,
+    JobLike,
+    ModelLike,
+    ProjectLike,
+    artifact_name,
+    job_id,
+    model_id,
+    project_id,
+)
 from .._core.profile import read_access
 from .._core.transport import LIMITS, AsyncTransport
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
@@ -102,23 +111,23 @@ class AsyncClient:
     async def create_project(self, name: str, description: Optional[str] = None) -> str:
         return await projects.create_project(self._api, name, description)
 
-    async def create_model(self, project: str, name: str, model_type: str = "data") -> str:
-        return await projects.create_model(self._api, project, name, model_type)
+    async def create_model(self, project: ProjectLike, name: str, model_type: str = "data") -> str:
+        return await projects.create_model(self._api, project_id(project), name, model_type)
 
     async def projects(self) -> List[Project]:
         return await projects.list_projects(self._api)
 
-    async def models(self, project: str) -> List[Model]:
-        return await projects.list_models(self._api, project)
+    async def models(self, project: ProjectLike) -> List[Model]:
+        return await projects.list_models(self._api, project_id(project))
 
-    async def artifacts(self, model: str) -> List[Artifact]:
-        return await projects.list_artifacts(self._api, model)
+    async def artifacts(self, model: ModelLike) -> List[Artifact]:
+        return await projects.list_artifacts(self._api, model_id(model))
 
     async def upload(
         self,
         file: Source,
-        model: str,
-        aid: Optional[str] = None,
+        model: ModelLike,
+        aid: Optional[ArtifactLike] = None,
         *,
         parser: Optional[str] = None,
         is_input: bool = False,
@@ -129,12 +138,13 @@ class AsyncClient:
         wait: bool = True,
         **options: Any,
     ) -> Upload:
-        wanted = Wanted(model, aid, parser, is_input, options)
+        name = None if aid is None else artifact_name(aid)
+        wanted = Wanted(model_id(model), name, parser, is_input, options)
         sending = Sending(part_size, parallel, progress, resume, wait)
         return await upload_file(self._api, file, wanted, sending)
 
     async def link(self, path: str, seconds: int = 3_600) -> str:
         return await links.make_link(self._api, path, seconds)
 
-    def table(self, model: str, aid: str) -> AsyncTable:
-        return AsyncTable(self._api, model, aid)
+    def table(self, model: ModelLike, aid: ArtifactLike) -> AsyncTable:
+        return AsyncTable(self._api, model_id(model), artifact_name(aid))

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 from .._core import sessions, video
 from .._core.api import Api
 from .._core.host_paths import HostPaths
+from .._core.ids import ProjectLike, project_id
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
 from .._core.write_file import write_file
 from ..records import Entry, SessionInfo, WrittenFile
@@ -75,25 +76,27 @@ class AsyncSession:
 
     async def video(
         self,
-        images: Optional[Sequence[str]] = None,
+        images: Union[str, Sequence[str], None] = None,
         media_type: str = "video/mp4",
         *,
+        pattern: Optional[str] = None,
         fps: Optional[float] = None,
         width: Optional[int] = None,
         quality: Optional[float] = None,
         encode: Optional[str] = None,
         label: Optional[str] = None,
-        project: Optional[str] = None,
+        project: Optional[ProjectLike] = None,
         key: Optional[str] = None,
         name: Optional[str] = None,
         **options: Any,
     ) -> AsyncVideo:
         options.update(fps=fps, width=width, quality=quality, encode=encode, label=label)
-        options.update(project=project, key=key, name=name)
+        options.update(project=None if project is None else project_id(project), key=key, name=name)
+        images, pattern = video.choose_frames(images, pattern)
         if images is not None:
             images = [await self._paths.resolve(image) for image in images]
-        if isinstance(options.get("pattern"), str):
-            options["pattern"] = await self._paths.resolve(options["pattern"])
+        if pattern is not None:
+            options["pattern"] = await self._paths.resolve(pattern)
         return AsyncVideo(
             self._api, self.sid, await video.start_video(self._api, self.sid, images, media_type, options)
         )

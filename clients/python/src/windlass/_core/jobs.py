@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 from typing import Any, AsyncGenerator, Dict, Mapping, Optional
 
 from ..errors import JobFailed, Unreachable, WindlassError
-from ..records import Job, Result
+from ..records import Job, Model, Project, Result
 from .api import ANSWER_SECONDS, Api, escape, find_job, is_passing
 from .download import download
 from .patience import Patience
@@ -142,6 +142,8 @@ async def list_jobs(api: Api, limit: Optional[int], filters: Mapping[str, Any]) 
 
 
 def _to_text(value: Any) -> Any:
+    if isinstance(value, (Project, Model)):
+        return value.id
     if not isinstance(value, datetime):
         return value
     # A time without a zone is that of the machine here.

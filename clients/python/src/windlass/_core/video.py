@@ -7,7 +7,7 @@ import secrets
 import stat
 from html import escape as escape_html
 from pathlib import Path
-from typing import IO, Any, Mapping, Optional, Sequence, Union
+from typing import IO, Any, Mapping, Optional, Sequence, Tuple, Union
 
 from ..records import VideoStatus
 from .api import Api, escape
@@ -18,6 +18,19 @@ from .links import make_link
 #: A notebook keeps what is shown in it: larger videos are linked.
 SHOWN_BYTES = 64 << 20
 LINK_SECONDS = 86_400
+
+
+def choose_frames(
+    images: Union[str, Sequence[str], None], pattern: Optional[str]
+) -> Tuple[Optional[Sequence[str]], Optional[str]]:
+    """The list of frames, or the pattern: one text is no list of its letters."""
+    if not isinstance(images, str):
+        return images, pattern
+    if "*" not in images and "%" not in images:
+        return [images], pattern
+    if pattern is not None:
+        raise ValueError("Give one pattern.")
+    return None, images
 
 
 async def start_video(

@@ -7,7 +7,16 @@ import httpx
 
 from .._core import jobs, links, login, projects, sessions
 from .._core.api import Api
-from .._core.ids import JobLike, job_id
+from .._core.ids import (
+    ArtifactLike,
+    JobLike,
+    ModelLike,
+    ProjectLike,
+    artifact_name,
+    job_id,
+    model_id,
+    project_id,
+)
 from .._core.profile import read_access
 from .._core.transport import SyncTransport, drive, drive_all
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
@@ -133,27 +142,27 @@ class Client:
         """Makes a project, whose administrator you are; its id."""
         return drive(projects.create_project(self._api, name, description))
 
-    def create_model(self, project: str, name: str, model_type: str = "data") -> str:
+    def create_model(self, project: ProjectLike, name: str, model_type: str = "data") -> str:
         """Makes a model in a project; its id. `model_type` is any word of your own."""
-        return drive(projects.create_model(self._api, project, name, model_type))
+        return drive(projects.create_model(self._api, project_id(project), name, model_type))
 
     def projects(self) -> List[Project]:
         """The projects that you are in."""
         return drive(projects.list_projects(self._api))
 
-    def models(self, project: str) -> List[Model]:
+    def models(self, project: ProjectLike) -> List[Model]:
         """The models of a project."""
-        return drive(projects.list_models(self._api, project))
+        return drive(projects.list_models(self._api, project_id(project)))
 
-    def artifacts(self, model: str) -> List[Artifact]:
+    def artifacts(self, model: ModelLike) -> List[Artifact]:
         """What a model holds: its parameters, files, tables and arrays, by name."""
-        return drive(projects.list_artifacts(self._api, model))
+        return drive(projects.list_artifacts(self._api, model_id(model)))
 
     def upload(
         self,
         file: Source,
-        model: str,
-        aid: Optional[str] = None,
+        model: ModelLike,
+        aid: Optional[ArtifactLike] = None,
         *,
         parser: Optional[str] = None,
         is_input: bool = False,
@@ -173,7 +182,8 @@ class Client:
         way there has the id of the upload as `upload`: `resume` goes on with it and sends what is missing. `JobFailed`
         says why a file could not be parsed.
         """
-        wanted = Wanted(model, aid, parser, is_input, options)
+        name = None if aid is None else artifact_name(aid)
+        wanted = Wanted(model_id(model), name, parser, is_input, options)
         sending = Sending(part_size, parallel, progress, resume, wait)
         return drive(upload_file(self._api, file, wanted, sending))
 
@@ -181,6 +191,6 @@ class Client:
         """An address by which whoever has it may GET one path, such as `/api/jobs/(id)/result`, for a day at most."""
         return drive(links.make_link(self._api, path, seconds))
 
-    def table(self, model: str, aid: str) -> Table:
+    def table(self, model: ModelLike, aid: ArtifactLike) -> Table:
         """A table of a model; nothing is sent."""
-        return Table(self._api, model, aid)
+        return Table(self._api, model_id(model), artifact_name(aid))

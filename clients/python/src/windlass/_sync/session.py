@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
 from .._core import sessions, video
 from .._core.api import Api
 from .._core.host_paths import HostPaths
+from .._core.ids import ProjectLike, project_id
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
 from .._core.transport import drive
 from .._core.write_file import write_file
@@ -87,30 +88,35 @@ class Session:
 
     def video(
         self,
-        images: Optional[Sequence[str]] = None,
+        images: Union[str, Sequence[str], None] = None,
         media_type: str = "video/mp4",
         *,
+        pattern: Optional[str] = None,
         fps: Optional[float] = None,
         width: Optional[int] = None,
         quality: Optional[float] = None,
         encode: Optional[str] = None,
         label: Optional[str] = None,
-        project: Optional[str] = None,
+        project: Optional[ProjectLike] = None,
         key: Optional[str] = None,
         name: Optional[str] = None,
         **options: Any,
     ) -> Video:
         """Starts making a video of frames on the host, whose paths `images` are, in order.
 
+        `pattern` chooses them instead: a path with one number, such as `%05d`, or with `*`. One text as `images` is
+        that where it holds `%` or `*`, else the only frame.
+
         `media_type` is `video/mp4` or `video/webm`. With `project` and `key` it is stored in that project's cache
         when it is ready. `options` are others that the service knows.
         """
         options.update(fps=fps, width=width, quality=quality, encode=encode, label=label)
-        options.update(project=project, key=key, name=name)
+        options.update(project=None if project is None else project_id(project), key=key, name=name)
+        images, pattern = video.choose_frames(images, pattern)
         if images is not None:
             images = [drive(self._paths.resolve(image)) for image in images]
-        if isinstance(options.get("pattern"), str):
-            options["pattern"] = drive(self._paths.resolve(options["pattern"]))
+        if pattern is not None:
+            options["pattern"] = drive(self._paths.resolve(pattern))
         return Video(self._api, self.sid, drive(video.start_video(self._api, self.sid, images, media_type, options)))
 
     def batch(
