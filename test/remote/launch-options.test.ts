@@ -44,6 +44,14 @@ describeStack(missingPrograms('sshd'), 'how a command is run', form => {
       expect((await run({ sid, command: 'pwd', cwd: 'below' })).output).toBe(
         `${join(sshd.home, 'below')}\n`,
       );
+      for (const [cwd, found] of Object.entries({
+        '~': '',
+        '~/below': 'below',
+        '~/./below/': 'below',
+      }))
+        expect((await run({ sid, command: 'pwd', cwd })).output).toBe(
+          `${join(sshd.home, found)}\n`,
+        );
       // More than one argument of execve may hold.
       const long = `${'a line of it\n'.repeat(40_000)}end`;
       expect((await run({ sid, command: 'cat | cksum; cat', stdin: long })).output).toBe(

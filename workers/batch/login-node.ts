@@ -3,7 +3,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/payloads/batch.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
-import { quoteWord } from '../host-agent/shell-quote.ts';
+import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
 import type { BatchStatus, Query } from './engine.ts';
 import { ENGINE } from './engines.ts';
@@ -54,7 +54,7 @@ export class LoginNode {
     ] as const;
     const answer = await this.#ask(
       [
-        `begin_directory ${name} ${quoteWord(folderOf(request) ?? '')} ${ENGINE[engine].program}`,
+        `begin_directory ${name} ${quoteFolder(folderOf(request) ?? '')} ${ENGINE[engine].program}`,
         ...files.flatMap(([file, text]) => [
           `printf %s ${quoteWord(text)} >"$windlass_dir/${file}"`,
           `has_bytes ${file} ${Buffer.byteLength(text)}`,
@@ -73,7 +73,7 @@ export class LoginNode {
     const submitted = ENGINE[engine].submit(tokenOf(name), rest);
     return this.#look(
       name,
-      `submit_job() {\n${submitted}\n}\nsubmit ${name} ${quoteWord(folderOf(request) ?? '')}`,
+      `submit_job() {\n${submitted}\n}\nsubmit ${name} ${quoteFolder(folderOf(request) ?? '')}`,
     );
   }
 

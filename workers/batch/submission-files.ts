@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type BatchRequest, directiveLines, folderOf } from '../../shared/jobs/payloads/batch.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
-import { quoteWord } from '../host-agent/shell-quote.ts';
+import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 
 const JOB = readFileSync(new URL('sh/job.sh', import.meta.url), 'utf8');
 
@@ -23,7 +23,7 @@ export function requestFile(request: BatchRequest): string {
       : `${interpreterOf(script).map(quoteWord).join(' ')} "$1/script"`;
   const needsAgain = script === undefined && Object.keys(env).length > 0;
   return [
-    `windlass_cwd=${cwd === undefined ? '$HOME' : quoteWord(cwd)}`,
+    `windlass_cwd=${quoteFolder(cwd ?? '~')}`,
     'windlass_again=',
     'run() {',
     EMPTY_REQUEST,

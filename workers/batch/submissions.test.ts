@@ -71,6 +71,14 @@ test('no name of a variable means anything to what runs the job', async () => {
   });
 });
 
+test.each(['~', "~/it's $HOME", "~//it's $HOME/"])('the folder %s is in the home', async cwd => {
+  const limit = `mkdir -p "$HOME/it's \\$HOME"`;
+  const { code, out } = await submit({ command: 'pwd; echo ~', cwd }, { limit });
+  const [at = '', home = ''] = out?.split('\n') ?? [];
+  expect(code).toBe(0);
+  expect(at).toBe(join(home, cwd.slice(1)).replace(/\/$/, ''));
+});
+
 test('what the account exports comes to the job as it is', async () => {
   const env = { dir: 'a', base: 'b', cwd: 'c', shell: 'd', ended_by: 'e' };
   expect(await submit({ command: 'echo $dir $base $cwd $shell $ended_by' }, { env })).toEqual({

@@ -17,3 +17,9 @@ export function quoteWord(text: string): string {
   if (text.includes('\0')) throw new Error('a NUL character in a shell word');
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+/** Quotes the path of a folder as one word: `~`, and `~/` at its beginning, are the account's home, as in a shell. */
+export function quoteFolder(path: string): string {
+  if (path === '~') return '"$HOME"';
+  return path.startsWith('~/') ? `"$HOME"${quoteWord(path.slice(1))}` : quoteWord(path);
+}

@@ -1,7 +1,7 @@
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
-import { quoteWord } from '../host-agent/shell-quote.ts';
+import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { type CommandDefaults, withSessionEnv } from './command-defaults.ts';
 import type { RunRequest } from './run-on-host.ts';
 
@@ -31,7 +31,7 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
   if (startup === 'once') lines.push('case $SHELL in */bash) set -- --norc ;; esac');
   if (cwd !== undefined)
     lines.push(
-      `CDPATH= command cd -- ${quoteWord(cwd)} 2>/dev/null || { command echo ${quoteWord(noDirectoryLine(id))} >&2; exit ${NO_DIRECTORY}; }`,
+      `CDPATH= command cd -- ${quoteFolder(cwd)} 2>/dev/null || { command echo ${quoteWord(noDirectoryLine(id))} >&2; exit ${NO_DIRECTORY}; }`,
     );
   const { before, words } = passVariables(env);
   const run = ['exec', ...words, '"$SHELL" "$@" -c', quoteWord(command)].join(' ');

@@ -15,7 +15,7 @@ const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
 /** How a command is run, beside its text. */
 export const launchOptions = {
-  /** Relative to the account's home, where the path is relative. */
+  /** Relative to the account's home, where the path is relative or begins with `~/`. */
   cwd: z
     .string()
     .min(1)
