@@ -42,6 +42,40 @@ test('what is wrong is said in words of ours', () => {
   expect(parseInput({}, limit)).toEqual({ limit: 10 });
 });
 
+test.each([
+  [z.string().min(1), '', 'must not be empty'],
+  [z.string().min(8), 'short', 'must have at least 8 characters'],
+  [z.string().max(1), 'ab', 'must have at most 1 character'],
+  [z.array(z.string()).max(2), ['a', 'b', 'c'], 'must have at most 2 items'],
+  [z.number().max(31_536_000), 1e9, 'must be at most 31536000'],
+  [z.number().min(0), -1, 'must be at least 0'],
+  [z.number().gt(0), 0, 'must be more than 0'],
+  [z.number().int(), 1.5, 'must be an integer'],
+  [z.number(), 'x', 'must be a number'],
+  [z.boolean(), 'x', 'must be true or false'],
+  [z.string(), undefined, 'must be given'],
+  [z.enum(['a', 'b']), undefined, 'must be given'],
+  [z.union([z.string(), z.number()]), undefined, 'must be given'],
+  [z.string(), null, 'must be a string'],
+  [z.enum(['a', 'b']), 'c', 'must be one of "a", "b"'],
+  [z.literal('a'), 'c', 'must be "a"'],
+  [z.number().multipleOf(2), 3, 'must be a multiple of 2'],
+  [z.string().regex(/^a/, 'must begin with an a'), 'b', 'must begin with an a'],
+])('says in words what is wrong: %#', (field, value, problem) => {
+  const say = () => parseInput({ field: value }, z.object({ field }));
+  expect(say).toThrow(`Invalid parameters: field: ${problem}.`);
+});
+
+test('a wrong key is a wrong name, or what its schema says', () => {
+  const say = (key: z.ZodString) => () =>
+    parseInput({ env: { 'A-B': 'x' } }, z.object({ env: z.record(key, z.string()) }));
+  expect(say(z.string().max(2))).toThrow('env.A-B: must have at most 2 characters.');
+  expect(say(z.string().regex(/^\w+$/))).toThrow('env.A-B: is not a valid name.');
+  expect(say(z.string().regex(/^\w+$/, 'must be a variable'))).toThrow(
+    'env.A-B: must be a variable.',
+  );
+});
+
 test('limits the detail and the list when many fields are wrong', () => {
   const input = {
     name: 'x',

@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import type { z } from 'zod';
 import { sqlState } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { sayProblem } from './say-problem.ts';
 
 /** The request's JSON body, parsed by the schema. Throws `invalid_input`, which names each wrong field. */
 export function parseBody<S extends z.ZodType>(req: Request, schema: S): z.output<S> {
@@ -33,7 +34,7 @@ export function parseQuery<S extends z.ZodType>(req: Request, schema: S): z.outp
 }
 
 export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.output<S> {
-  const parsed = schema.safeParse(input, { reportInput: true });
+  const parsed = schema.safeParse(input, { error: sayProblem });
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.flatMap(issue => {
     const path = issue.path.join('.');
@@ -43,8 +44,7 @@ export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.ou
         field: path ? `${path}.${key}` : key,
         problem: 'is not a known field',
       }));
-    const isLacking = issue.code === 'invalid_type' && issue.input === undefined;
-    return [{ field: path || 'body', problem: isLacking ? 'must be given' : issue.message }];
+    return [{ field: path || 'body', problem: issue.message }];
   });
   throw invalidInput(fields, hintAt(fields.map(({ problem }) => problem)));
 }
