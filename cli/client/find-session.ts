@@ -5,7 +5,7 @@ import { WindlassError } from '../../clients/typescript/src/error.ts';
 import type { Challenge } from '../../clients/typescript/src/login.ts';
 import type { Session, SessionRecord } from '../../clients/typescript/src/session.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
-import { CommandError } from '../command-error.ts';
+import { CommandError, reasonOf } from '../command-error.ts';
 import { printNotice } from '../output/print-notice.ts';
 import { printable } from '../output/printable.ts';
 import { ask } from '../terminal.ts';
@@ -85,6 +85,11 @@ async function requireHost({ api }: Windlass, name: string): Promise<void> {
     await unwrap(api.GET('/api/hosts/{name}', { params: { path: { name } } }));
   } catch (error) {
     if (!(error instanceof WindlassError) || error.status !== 404) throw error;
+    const [, user, host] = /^([^@]+)@(.+)$/.exec(name) ?? [];
+    if (user !== undefined)
+      throw new CommandError(`There is no host ${name}.`, {
+        hint: `Say as whom by an option: ${host} --user ${user}.`,
+      });
     const hosts = await readPages(query => unwrap(api.GET('/api/hosts', { params: { query } })));
     const meant = nearestWord(
       name,
@@ -135,8 +140,15 @@ async function readCredential({
     return password ? { password } : {};
   }
   const privateKey = await readFile(key, 'utf8').catch((cause: unknown) => {
-    throw new CommandError(`The key ${key} cannot be read.`, { hint: `Check ${option}.`, cause });
+    throw new CommandError(`The key ${key} cannot be read: ${reasonOf(cause)}.`, {
+      hint: `Check ${option}.`,
+      cause,
+    });
   });
+  if (isPublic(privateKey)) {
+    const other = key.endsWith('.pub') ? `: ${option} ${key.slice(0, -4)}` : '';
+    throw new CommandError(`${key} holds a public key.`, { hint: `Give the private one${other}.` });
+  }
   if (!isEncrypted(privateKey)) return { privateKey };
   const passphrase = await ask(`Passphrase of ${key}: `, {
     echo: false,
@@ -144,6 +156,10 @@ async function readCredential({
   });
   return { privateKey, passphrase };
 }
+
+/** A line of authorized_keys, a certificate, or a block that says so. */
+const isPublic = (text: string) =>
+  /^\s*(ssh|ecdsa|sk)-\S+ AAAA/.test(text) || /BEGIN [\w ]*PUBLIC KEY/.test(text);
 
 /** PEM says it in a header (RFC 1421); OpenSSH's own format names the cipher at its beginning, `none` where there is none. */
 function isEncrypted(privateKey: string): boolean {

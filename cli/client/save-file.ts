@@ -2,14 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { access, constants, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { CommandError, ifMissing } from '../command-error.ts';
+import { CommandError } from '../command-error.ts';
+import { cannotWriteIn, ifNoPath } from './explain-file-error.ts';
 
 /** Throws where saveFile() could not write the file, before the work whose result it is to be. */
 export async function requireWritable(path: string): Promise<void> {
   const { target, isSpecial, present } = await findTarget(path);
   if (present?.isDirectory() || /[/\\]$/.test(path))
     throw new CommandError(`${path} is a folder here.`, { hint: 'Name a file.' });
-  await access(isSpecial ? target : dirname(target), constants.W_OK);
+  if (isSpecial) return access(target, constants.W_OK);
+  const folder = dirname(target);
+  if (!(await stat(folder).catch(ifNoPath))?.isDirectory())
+    throw new CommandError(`There is no folder ${folder} here.`, { hint: 'Make it first.' });
+  await access(folder, constants.W_OK).catch(cannotWriteIn(folder));
 }
 
 /**
@@ -43,7 +48,7 @@ export async function saveFile(
 
 /** Where the bytes go: a link is followed. */
 async function findTarget(path: string) {
-  const present = await stat(path).catch(ifMissing(undefined));
+  const present = await stat(path).catch(ifNoPath);
   const isSpecial = present !== undefined && !present.isFile();
   // There may be no path of /dev/stdout.
   const target = isSpecial ? path : await followLinks(path);
@@ -52,8 +57,8 @@ async function findTarget(path: string) {
 
 /** Does what realpath() does, also for a file that is missing. */
 async function followLinks(path: string): Promise<string> {
-  const found = await realpath(path).catch(ifMissing(undefined));
+  const found = await realpath(path).catch(ifNoPath);
   if (found !== undefined) return found;
-  const next = await readlink(path).catch(ifMissing(undefined));
+  const next = await readlink(path).catch(ifNoPath);
   return next === undefined ? path : followLinks(resolve(await realpath(dirname(path)), next));
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { CommandError } from '../../command-error.ts';
+import { CommandError, reasonOf } from '../../command-error.ts';
 import { connect } from '../connect.ts';
 import { decodeText } from '../decode-text.ts';
 import { readEnvironment } from '../environment-options.ts';
@@ -56,7 +56,7 @@ export async function submitBatch(
 
 async function readBatchScript(file: string): Promise<string> {
   const bytes = await readFile(file).catch((cause: unknown) => {
-    throw new CommandError(`The script ${file} cannot be read.`, {
+    throw new CommandError(`The script ${file} cannot be read: ${reasonOf(cause)}.`, {
       hint: 'Check --script.',
       cause,
     });

@@ -1,12 +1,14 @@
-import { statSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { basename, join, posix } from 'node:path';
+import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError } from '../../command-error.ts';
 import { printRecord } from '../../output/print-records.ts';
 import { ProgressLine } from '../../output/progress.ts';
 import { connect } from '../connect.ts';
 import { fetchFile } from '../copy/fetch-file.ts';
-import { findOnHost, targetOnHost } from '../copy/place-on-host.ts';
+import { findOnHost, type Place, targetOnHost } from '../copy/place-on-host.ts';
 import { sendFile } from '../copy/send-file.ts';
+import { ifNoPath } from '../explain-file-error.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
 
 export interface CopyOptions extends LoginChoice {
@@ -21,7 +23,11 @@ export interface CopyOptions extends LoginChoice {
 export async function copyFile(from: string, to: string, options: CopyOptions): Promise<void> {
   const source = readPlace(from);
   const target = readPlace(to);
-  if ((source.host === undefined) === (target.host === undefined))
+  if (source.host !== undefined && target.host !== undefined)
+    throw new CommandError('Both are on hosts.', {
+      hint: 'Copy it here first, then to the other.',
+    });
+  if (source.host === undefined && target.host === undefined)
     throw new CommandError('One of the two must be on a host.', { hint: 'Name it as HOST:PATH.' });
   const windlass = await connect();
   const session = await findOrOpenSession(windlass, source.host ?? target.host ?? '', options);
@@ -35,8 +41,8 @@ export async function copyFile(from: string, to: string, options: CopyOptions): 
             host: source.host,
             line,
             parents,
-            source: await findOnHost(session, inHome(source.path)),
-            target: targetHere(target.path, posix.basename(source.path)),
+            source: await findFile(session, source.path, from),
+            target: await targetHere(target.path, posix.basename(source.path)),
           })
         : await sendFile({
             session,
@@ -51,6 +57,15 @@ export async function copyFile(from: string, to: string, options: CopyOptions): 
   }
 }
 
+/** What is copied from a host, which `name` names here. */
+async function findFile(session: Session, path: string, name: string): Promise<Place> {
+  const found = await findOnHost(session, inHome(path));
+  if (!found.isFolder) return found;
+  throw new CommandError(`${name} is a folder.`, {
+    hint: 'Give one file: tar packs a folder into one.',
+  });
+}
+
 /** Reads a place as scp does: a colon after a name without a slash begins a path on that host. */
 function readPlace(text: string): { host?: string; path: string } {
   const [, host, path = text] = /^([^/:]+):(.*)$/s.exec(text) ?? [];
@@ -61,9 +76,7 @@ function readPlace(text: string): { host?: string; path: string } {
 const inHome = (path: string) => path.replace(/^~(\/|$)/, '');
 
 /** A file keeps its name in a folder, as with cp. */
-const targetHere = (path: string, name: string) =>
-  /\/$/.test(path) || isFolder(path) ? join(path, name) : path;
+const targetHere = async (path: string, name: string) =>
+  /\/$/.test(path) || (await isFolder(path)) ? join(path, name) : path;
 
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
+const isFolder = async (path: string) => (await stat(path).catch(ifNoPath))?.isDirectory() ?? false;

@@ -6,6 +6,7 @@ import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError, ifMissing } from '../../command-error.ts';
 import type { ProgressLine } from '../../output/progress.ts';
+import { cannotWriteIn, ifNoPath } from '../explain-file-error.ts';
 import { saveFile } from '../save-file.ts';
 import { PartialFiles } from './partial-file.ts';
 import type { Place } from './place-on-host.ts';
@@ -43,9 +44,8 @@ function modeOf(present: Stats | undefined, { mode }: Place): number | undefined
 }
 
 async function requireFolder(path: string, isMade: boolean): Promise<void> {
-  const found = isMade
-    ? await mkdir(path, { recursive: true }).then(() => stat(path))
-    : await stat(path).catch(ifMissing(undefined));
+  if (isMade) await mkdir(path, { recursive: true }).catch(cannotWriteIn(dirname(path)));
+  const found = await stat(path).catch(ifNoPath);
   if (!found?.isDirectory())
     throw new CommandError(`There is no folder ${path} here.`, {
       hint: 'Make it, or add --parents.',
@@ -93,7 +93,9 @@ async function fetchOnce(
     temporary ??= partials.pathFor(tag);
     // A later process must be able to write to it, even where nobody may write to the file.
     const own = mode === undefined ? undefined : mode | 0o600;
-    const file = await open(temporary, kept ? 'r+' : 'wx', own);
+    const file = await open(temporary, kept ? 'r+' : 'wx', own).catch(
+      cannotWriteIn(dirname(target)),
+    );
     const all = async function* () {
       if (!first.done) yield first.value;
       yield* bytes;

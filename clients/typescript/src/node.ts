@@ -19,7 +19,8 @@ export interface OpenedFile extends Source {
  */
 export async function openFile(path: string): Promise<OpenedFile> {
   // Before it is opened: that waits for who writes into a pipe.
-  if (!(await stat(path)).isFile()) throw noRegularFile(path);
+  const found = await stat(path);
+  if (!found.isFile()) throw found.isDirectory() ? isFolder(path) : noRegularFile(path);
   const handle = await open(path);
   const stateOf = (stats: BigIntStats) =>
     [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(' ');
@@ -48,6 +49,13 @@ export async function openFile(path: string): Promise<OpenedFile> {
     close: () => handle.close(),
   };
 }
+
+const isFolder = (path: string) =>
+  new WindlassError({
+    code: 'no_regular_file',
+    detail: `${path} is a folder.`,
+    hint: 'Give one file: tar packs a folder into one.',
+  });
 
 const noRegularFile = (path: string) =>
   new WindlassError({
