@@ -15,6 +15,16 @@ test('what was said in several lines is one line', () => {
   expect(describe(new CommandError('a: not\nfound.'))).toBe('a: not found.');
 });
 
+test('what is to be done is said in words of this program', () => {
+  const say = (hint: string) =>
+    describe(new WindlassError({ code: 'x', detail: 'There is none.', hint }));
+  expect(say('GET /api/users lists them.')).toBe('There is none. See: windlass user list.');
+  expect(say('Give `cwd` as a directory that exists there.')).toBe(
+    'There is none. Give --cwd a folder that exists there.',
+  );
+  expect(say('Correct it.')).toBe('There is none. Correct it.');
+});
+
 test('a body whose connection is cut is told in a line', async () => {
   const server = createServer((_, res) => {
     res.writeHead(200, { 'Content-Length': 1_000 });

@@ -1,6 +1,7 @@
 import { WindlassError } from '../../clients/typescript/src/error.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
 import { adviseOnNetwork } from '../network.ts';
+import { ownHint } from './own-hints.ts';
 
 /** One line for people: what went wrong, and what to do. */
 export function describeError(error: WindlassError): string {
@@ -12,7 +13,7 @@ export function describeError(error: WindlassError): string {
 
 function advise({ status, code, detail, hint, cause }: WindlassError): string | undefined {
   if (status === 401) return adviseLogin(detail);
-  return code === 'unreachable' ? adviseOnNetwork(cause) : hint;
+  return code === 'unreachable' ? adviseOnNetwork(cause) : ownHint(hint);
 }
 
 /** Who has just mistyped a password has no other login to make. */

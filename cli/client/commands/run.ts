@@ -23,15 +23,24 @@ const MAX_STDIN = 1 << 20;
 
 /** `windlass run`: lives like ssh. */
 export async function run(host: string, words: string[], options: RunOptions): Promise<void> {
+  const command = joinCommand(host, words);
   const windlass = await connect();
   const env = readEnvironment(options.env);
   const stdin = options.stdin && !process.stdin.isTTY ? await readStandardInput() : undefined;
   const session = await findOrOpenSession(windlass, host, options);
   const { cwd, timeout, name } = options;
-  // The words are one line for the shell of the account, as with ssh.
-  const asked = session.run(words.join(' '), { cwd, env, timeout, name, stdin });
+  const asked = session.run(command, { cwd, env, timeout, name, stdin });
   if (options.detach) return printStarted(windlass, asked.job, options);
   process.exitCode = await followToEnd(windlass, asked.job, { ...options, cancels: true });
+}
+
+/** The words are one line for the shell of the account, as with ssh. */
+function joinCommand(host: string, words: string[]): string {
+  const command = words.join(' ');
+  if (command.trim()) return command;
+  throw new CommandError('The command is empty.', {
+    hint: `Give it after the host: windlass run ${host} -- uname -a.`,
+  });
 }
 
 /** How long somebody waits for the first byte before they are told what for. */
