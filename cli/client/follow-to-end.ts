@@ -1,8 +1,10 @@
+import { WindlassError } from '../../clients/typescript/src/error.ts';
 import type { Job } from '../../clients/typescript/src/jobs.ts';
 import type { Windlass } from '../../clients/typescript/src/windlass.ts';
 import { OUR_FAULT } from '../exit-status.ts';
 import { joinLines } from '../output/describe-error.ts';
 import { lostOutputStatus, whenOutputIsLost } from '../output/lost-output.ts';
+import { ownHint } from '../output/own-hints.ts';
 import { printNotice } from '../output/print-notice.ts';
 import { write } from '../output/write.ts';
 import { cancelWhenInterrupted } from './cancel-when-interrupted.ts';
@@ -24,12 +26,21 @@ export async function followToEnd(
   const interruption = cancels ? cancelWhenInterrupted(windlass, job) : undefined;
   if (interruption) whenOutputIsLost(status => void interruption.interrupt(status));
   const id = await job;
-  const follow = windlass.follow(id);
-  await (json ? printLines(follow.lines()) : printEvents(follow.events()));
-  const ended = await windlass.wait(id);
+  const ended = await printToEnd(windlass, id, json).catch((error: unknown) => {
+    // Nothing else has told its id.
+    if (error instanceof WindlassError && error.status !== 404)
+      printNotice(`the job ${id} may go on: windlass logs -f ${id}`);
+    throw error;
+  });
   if (json) await write(process.stdout, `${JSON.stringify(ended)}\n`);
   // The job may have ended well before it could be cancelled.
   return lostOutputStatus() ?? tellEnd(ended, interruption?.status);
+}
+
+async function printToEnd(windlass: Windlass, id: string, json: boolean): Promise<Job> {
+  const follow = windlass.follow(id);
+  await (json ? printLines(follow.lines()) : printEvents(follow.events()));
+  return windlass.wait(id);
 }
 
 /** Says what went wrong, if something did. */
@@ -39,7 +50,7 @@ export function tellEnd({ state, result, error }: Job, interrupted?: number): nu
     return returncode ?? 0;
   }
   if (interrupted === undefined) {
-    const said = [error?.detail ?? `The job is ${state}.`, error?.hint].filter(Boolean);
+    const said = [error?.detail ?? `The job is ${state}.`, ownHint(error?.hint)].filter(Boolean);
     printNotice(joinLines(said.join(' ')));
   }
   return interrupted ?? OUR_FAULT;
