@@ -283,7 +283,7 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       await windlass(['run', 'host', '--user', 'x', '--key', join(line.home, 'none'), 'true']),
     ).toMatchObject({
       code: 255,
-      stderr: `windlass: The key ${line.home}/none cannot be read. Check --key.\n`,
+      stderr: `windlass: The key ${line.home}/none cannot be read: no such file or directory. Check --key.\n`,
     });
     expect(await windlass(['run', 'nowhere', '--user', 'x', 'true'])).toMatchObject({
       code: 255,
@@ -369,6 +369,7 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       url,
       username: stack.username,
       loggedOut: true,
+      revoked: true,
     });
     expect((await mine()).status).toBe(401);
     expect((await windlass(['jobs'], { env })).stderr).toContain('You are not logged in.');

@@ -2,12 +2,13 @@ import { hostname } from 'node:os';
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import { CommandError } from '../../command-error.ts';
+import { describe } from '../../output/describe-error.ts';
 import { printNotice } from '../../output/print-notice.ts';
 import { printDone, printRecord } from '../../output/print-records.ts';
 import { readPassword, readSecretLine } from '../../secret-input.ts';
 import { ask } from '../../terminal.ts';
 import { checkToken, connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
-import { readProfile, removeProfile, writeProfile } from '../profile.ts';
+import { type Profile, readProfile, removeProfile, writeProfile } from '../profile.ts';
 
 export interface LoginOptions {
   user?: string;
@@ -43,23 +44,51 @@ async function keepToken(url: string): Promise<Kept> {
   return { username, path: await writeProfile(process.env, { url, username, token }) };
 }
 
-/** `windlass logout`: ends the token, which only the password can, and forgets it. */
-export async function logOut(options: PasswordOptions & { json?: boolean }): Promise<void> {
+export interface LogoutOptions extends PasswordOptions {
+  local?: boolean;
+  json?: boolean;
+}
+
+/**
+ * `windlass logout`: ends the token, which only the password can, and forgets it. Where the service cannot be told, or shall not
+ * be, it is forgotten all the same.
+ */
+export async function logOut({ local, ...options }: LogoutOptions): Promise<void> {
   const profile = await readProfile(process.env);
   if (!profile)
     throw new CommandError('You are not logged in.', { hint: 'Run: windlass login URL' });
-  const { url, username: user, tokenId } = profile;
-  if (tokenId !== undefined) {
-    const password = await readPassword(user, options.passwordStdin);
-    const { api } = connectTo({ url, user, password });
-    const params = { path: { id: tokenId } };
-    await unwrap(api.DELETE('/api/users/-/tokens/{id}', { params })).catch((error: unknown) => {
-      // It has been ended elsewhere.
-      if (!(error instanceof WindlassError && error.status === 404)) throw error;
-    });
-  }
+  const { url, username } = profile;
+  const failure = local ? undefined : await endToken(profile, options);
   await removeProfile(process.env);
-  await printDone({ url, username: user, loggedOut: true }, options);
+  const revoked = !local && failure === undefined;
+  if (failure !== undefined) printNotice(failure);
+  if (!revoked) printNotice(`the token of ${url} may still hold. ${adviseOnToken(profile)}`);
+  await printDone({ url, username, loggedOut: true, revoked }, options);
+}
+
+const adviseOnToken = ({ tokenId, url }: Profile) =>
+  tokenId === undefined
+    ? `End it at ${url}/console/.`
+    : `Log in again, and end it: windlass token delete ${tokenId}`;
+
+/** Ends the token that login made; what is wrong, where that fails. One that the user brought is the user's own. */
+async function endToken(
+  { url, username: user, tokenId }: Profile,
+  { passwordStdin }: PasswordOptions,
+): Promise<string | undefined> {
+  if (tokenId === undefined) return undefined;
+  try {
+    const password = await readPassword(user, passwordStdin);
+    const { api } = connectTo({ url, user, password });
+    await unwrap(api.DELETE('/api/users/-/tokens/{id}', { params: { path: { id: tokenId } } }));
+    return undefined;
+  } catch (error) {
+    // It has been ended elsewhere.
+    if (error instanceof WindlassError && error.status === 404) return undefined;
+    const said = describe(error);
+    if (said === undefined) throw error;
+    return said;
+  }
 }
 
 /** Makes a token, and ends the one that it takes the place of. */
@@ -67,7 +96,7 @@ async function keepNewToken(url: string, { user, passwordStdin }: LoginOptions):
   const given = user ?? (await ask('User: ', { echo: true, instead: 'Give --user NAME.' }));
   const password = await readPassword(given, passwordStdin);
   const { api } = connectTo({ url, user: given, password });
-  const endToken = (id: string) =>
+  const end = (id: string) =>
     unwrap(api.DELETE('/api/users/-/tokens/{id}', { params: { path: { id } } }));
   // A profile that cannot be read is written anew.
   const earlier = await readProfile(process.env).catch(() => undefined);
@@ -78,10 +107,10 @@ async function keepNewToken(url: string, { user, passwordStdin }: LoginOptions):
     const path = await writeProfile(process.env, { url, username, token, tokenId });
     const isReplaced = earlier?.url === url && earlier.username === username;
     // It may have been ended by hand.
-    if (isReplaced && earlier.tokenId) await endToken(earlier.tokenId).catch(() => {});
+    if (isReplaced && earlier.tokenId) await end(earlier.tokenId).catch(() => {});
     return { username, path };
   } catch (error) {
-    await endToken(tokenId).catch(() => {});
+    await end(tokenId).catch(() => {});
     throw error;
   }
 }

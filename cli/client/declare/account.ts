@@ -18,6 +18,7 @@ export function addAccountCommands(program: Command): void {
     program
       .command('logout')
       .description('revoke the token that login made, and forget it')
+      .option('--local', 'forget it here alone, without a password')
       .addOption(passwordStdin())
       .addOption(json())
       .action(async options => (await import('../commands/login.ts')).logOut(options)),
