@@ -101,7 +101,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       ...cut,
     });
     // Programs get all, and a cut is told.
-    const csv = ['second,sky', ...rows.map(row => row.replace(';', ',')), ''].join('\r\n');
+    const csv = ['second,sky', ...rows.map(row => row.replace(';', ',')), ''].join('\n');
     expect(await windlass(['rows', model, 'day', '--csv'])).toEqual({
       code: 0,
       stdout: csv,
@@ -110,7 +110,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await printJson(['rows', model, 'day'])).toHaveLength(3_000);
     expect(await windlass(['rows', model, 'day', '--csv', '--limit', '1'])).toEqual({
       code: 0,
-      stdout: 'second,sky\r\n0,rain\r\n',
+      stdout: 'second,sky\n0,rain\n',
       stderr: 'windlass: 1 of 3,000 rows; --limit N for more\n',
     });
     const drawn = await windlass(['rows', model, 'day']);
@@ -126,12 +126,12 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     await print(['upload', file, '--model', model, '--aid', 'many']);
     const { stdout, stderr } = await windlass(['rows', model, 'many', '--csv']);
     expect(stderr).toBe('');
-    expect(stdout === `"n\nm"\r\n${'7\r\n'.repeat(1_000_000)}8\r\n9\r\n`).toBe(true);
+    expect(stdout === `"n\nm"\n${'7\n'.repeat(1_000_000)}8\n9\n`).toBe(true);
     const cut = await windlass(['rows', model, 'many', '--csv', '--limit', '1000001']);
-    expect(cut.stdout === `"n\nm"\r\n${'7\r\n'.repeat(1_000_000)}8\r\n`).toBe(true);
+    expect(cut.stdout === `"n\nm"\n${'7\n'.repeat(1_000_000)}8\n`).toBe(true);
     expect(cut.stderr).toContain('1,000,001 of 1,000,002 rows');
     const late = ['rows', model, 'many', '--csv', '--offset', '1000002'];
-    expect((await windlass(late)).stdout).toBe('"n\nm"\r\n');
+    expect((await windlass(late)).stdout).toBe('"n\nm"\n');
   });
 
   test('CSV has the rows of a view also where it was removed meanwhile, and is made again', async () => {
@@ -149,7 +149,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       const args = ['rows', model, 'views', '--csv', '--sort=-n'];
       expect(await windlass(args, { env })).toEqual({
         code: 0,
-        stdout: 'n\r\n2\r\n1\r\n',
+        stdout: 'n\n2\n1\n',
         stderr: '',
       });
     });
@@ -309,7 +309,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await ended).toEqual({
       code: 1,
       stdout: '',
-      stderr: "windlass: EACCES: permission denied, access '/'.\n",
+      stderr: 'windlass: Nothing can be written to / here.\n',
     });
   });
 

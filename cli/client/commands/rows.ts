@@ -4,6 +4,7 @@ import { printNotice } from '../../output/print-notice.ts';
 import { printTable } from '../../output/print-records.ts';
 import { write } from '../../output/write.ts';
 import { connect } from '../connect.ts';
+import { endLinesByLf } from '../end-lines.ts';
 import { readCsv } from '../read-csv.ts';
 
 export interface RowsOptions {
@@ -54,7 +55,7 @@ async function printCsv(windlass: Windlass, table: Table, query: Query): Promise
   const first = { ...view, offset, limit: 1 };
   const { total, tag } = await windlass.rowsPage(table.mid, table.aid, first);
   const end = Math.min(total, offset + limit);
-  for await (const piece of readCsv(windlass, table, { view, offset, end, total }))
+  for await (const piece of endLinesByLf(readCsv(windlass, table, { view, offset, end, total })))
     await write(process.stdout, piece);
   // The rows of another table would have been counted otherwise: this throws.
   await windlass.rowsPage(table.mid, table.aid, { ...first, tag });

@@ -41,7 +41,7 @@ export function addDataCommands(program: Command): void {
         'number of rows; without --csv and --json 100 by default',
         wholeNumber,
       )
-      .option('--csv', 'print CSV')
+      .option('--csv', 'print CSV, whose lines end with LF')
       .addOption(json())
       .action(async (model, table, options) =>
         (await import('../commands/rows.ts')).printRows(model, table, options),
