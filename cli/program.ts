@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { RELEASE } from '../shared/process/release.ts';
 import { addClientCommands } from './client/add-client-commands.ts';
 import { addCompletion } from './completion/add-completion.ts';
 
@@ -6,6 +7,7 @@ import { addCompletion } from './completion/add-completion.ts';
 export function createProgram(addMore: (program: Command) => void = () => {}): Command {
   const program = new Command('windlass')
     .description('Long work for scientific web applications: commands on hosts, videos, uploads.')
+    .version(RELEASE, '--version', 'print the release of this program')
     .exitOverride()
     // Those of a command on a host are not ours.
     .enablePositionalOptions()

@@ -8,10 +8,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { packageRoot } from '../shared/process/package-root.ts';
+import { RELEASE } from '../shared/process/release.ts';
 import { installNode } from './install-node.ts';
 
 const at = (path: string) => fileURLToPath(new URL(path, packageRoot));
 
+const RELEASE_MODULE = at('dist/shared/process/release.js');
+const RELEASE_CODE = `export const RELEASE = ${JSON.stringify(RELEASE)};`;
 const node = installNode(26);
 if (node === undefined) {
   console.error(`There is no Node for ${process.platform} on ${process.arch} to build it with.`);
@@ -20,7 +23,12 @@ if (node === undefined) {
 const folder = mkdtempSync(at('dist/.binary-'));
 try {
   const main = join(folder, 'main.mjs');
-  const bundle = await rolldown({ input: at('dist/cli/client-main.js'), platform: 'node' });
+  const bundle = await rolldown({
+    input: at('dist/cli/client-main.js'),
+    platform: 'node',
+    // There is no package.json beside the file.
+    plugins: [{ name: 'release', load: id => (id === RELEASE_MODULE ? RELEASE_CODE : null) }],
+  });
   await bundle.write({ file: main, format: 'esm', codeSplitting: false, minify: true });
   await bundle.close();
   const config = join(folder, 'sea-config.json');

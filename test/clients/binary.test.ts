@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findNode } from '../../scripts/install-node.ts';
 import { findProgram } from '../../scripts/programs.ts';
+import { RELEASE } from '../../shared/process/release.ts';
 import { startCommandLine } from '../harness/clients/command-line.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { startServiceBehindProxy } from '../harness/stacks/service-behind-proxy.ts';
@@ -41,6 +42,7 @@ describeStack(findNode(26) === undefined ? missing : undefined, 'the binary', fo
     expect([jobs.status, jobs.stderr]).toEqual([0, '']);
     expect(jobs.stdout).toMatch(/^ID +STATE/);
     expect(run(['doctor']).status).toBe(0);
+    expect(run(['--version']).stdout).toBe(`${RELEASE}\n`);
     // It is the client alone.
     expect(run(['up']).stderr).toContain('acts on the machine of the service');
   }, 180_000);

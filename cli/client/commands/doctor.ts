@@ -1,6 +1,7 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
+import { RELEASE } from '../../../shared/process/release.ts';
 import { describeError } from '../../output/describe-error.ts';
 import { write } from '../../output/write.ts';
 import { connectTo, findService } from '../connect.ts';
@@ -36,6 +37,7 @@ async function* examineService(windlass: Windlass, url: string): AsyncGenerator<
   const user = await check('your login', () => unwrap(api.GET('/api/users/-')));
   yield user;
   if (user.problem !== undefined || user.found === undefined) return;
+  yield* examineRelease(windlass);
   if (user.found.administrator) yield* examineWorkers(windlass);
   for (const { hostname, username, state } of await listSessions(windlass)) {
     const what = `session as ${username} on ${hostname}`;
@@ -61,6 +63,11 @@ async function* examineReadiness({ api }: Windlass): AsyncGenerator<Finding> {
       what: 'workers',
       problem: 'none is, so that jobs wait; start one, or see the log of those that there are.',
     };
+}
+
+async function* examineRelease({ api }: Windlass): AsyncGenerator<Finding> {
+  const { version } = await unwrap(api.GET('/api/configuration/version'));
+  yield { what: `release ${version} (this program: ${RELEASE})` };
 }
 
 async function* examineWorkers({ api }: Windlass): AsyncGenerator<Finding> {

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
+import { RELEASE } from '../../../shared/process/release.ts';
 import { collect, json, passwordStdin, wholeNumber, withExample } from '../../options.ts';
+import { printRecord } from '../../output/print-records.ts';
 
-/** What server administrators do, and `doctor`. */
+/** What server administrators do, `doctor` and `version`. */
 export function addAdministration(program: Command): void {
   addUsers(program.command('user').description('users of the service'));
   addHosts(program.command('host').description('hosts that commands may run on'));
@@ -13,6 +15,14 @@ export function addAdministration(program: Command): void {
       .addOption(json())
       .action(async options => (await import('../commands/doctor.ts')).examine(options)),
     'windlass doctor',
+  );
+  withExample(
+    program
+      .command('version')
+      .description('print the release of this program')
+      .addOption(json())
+      .action(options => printRecord({ version: RELEASE }, { sentence: RELEASE, ...options })),
+    'windlass version',
   );
 }
 
