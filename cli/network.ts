@@ -1,5 +1,6 @@
 import * as http from 'node:http';
 import * as tls from 'node:tls';
+import { speaksNoTls } from '../clients/typescript/src/http.ts';
 import { CommandError } from './command-error.ts';
 
 /** What Node 20 has not yet. */
@@ -43,6 +44,7 @@ export function adviseOnNetwork(cause: unknown, environment = process.env): stri
     return setDefaultCACertificates
       ? "If an authority of your own signed its certificate, set SSL_CERT_FILE to a file with that authority's."
       : "If an authority of your own signed its certificate, set NODE_EXTRA_CA_CERTS to a file with that authority's.";
+  if (speaksNoTls(cause)) return 'Is it http:// instead of https://?';
   const named = nameProxy(environment);
   if (named === undefined) return 'Is the address right, and the service up?';
   return setGlobalProxyFromEnv

@@ -65,12 +65,15 @@ function tellOfRetries(): NonNullable<ConnectionOptions['onRetry']> {
   };
 }
 
-/** Throws CommandError for what is no address of a service. */
+/** An address as of a page of the service, without what follows the service's own. Throws CommandError for what is none. */
 export function normalizeUrl(given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username || url.search)
+  const [, base = '', ofPage] =
+    /^(.*?)(\/(?:console|api)(?:\/.*)?)?$/.exec(url?.pathname ?? '') ?? [];
+  const isPlain = ofPage !== undefined || url?.search === '';
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username || !isPlain)
     throw new CommandError(`${given} is no address of a service.`, {
       hint: 'Give it as https://windlass.example.org.',
     });
-  return url.href.replace(/\/+$/, '');
+  return `${url.origin}${base.replace(/\/+$/, '')}`;
 }

@@ -336,3 +336,13 @@ test('credentials are a token, what gives one, user and password, or the cookies
 test('an address is absolute where there is no page', () => {
   expect(() => new Http({ url: '/' })).toThrow('Invalid URL');
 });
+
+test('a port that speaks no TLS is told as such, and not asked again', async () => {
+  const { port } = server.address() as AddressInfo;
+  const { http } = connect({ url: `https://127.0.0.1:${port}` });
+  await expect(http.request('/api/jobs', {})).rejects.toMatchObject({
+    code: 'unreachable',
+    detail: `127.0.0.1:${port} speaks no TLS.`,
+  });
+  expect(retries).toEqual([]);
+});

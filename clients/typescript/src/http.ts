@@ -134,7 +134,9 @@ export class Http {
       } catch (cause) {
         signal?.throwIfAborted();
         error = unreachable(request.url, cause);
-        const mayRepeat = isRepeatable || (sending.isRepeatable !== false && isUnsent(cause));
+        const mayRepeat =
+          !speaksNoTls(cause) &&
+          (isRepeatable || (sending.isRepeatable !== false && isUnsent(cause)));
         if (!mayRepeat || isOver(wait)) throw error;
         sending.onLost?.();
       }
@@ -180,7 +182,10 @@ async function readError(response: Response): Promise<WindlassError> {
 export function unreachable(url: string, cause: unknown): WindlassError {
   const why =
     cause instanceof Error ? (cause.cause instanceof Error ? cause.cause : cause) : undefined;
-  const detail = `No answer from ${new URL(url).host}: ${why?.message || cause}.`;
+  const { host } = new URL(url);
+  const detail = speaksNoTls(cause)
+    ? `${host} speaks no TLS.`
+    : `No answer from ${host}: ${why?.message || cause}.`;
   return new WindlassError(
     {
       code: 'unreachable',
@@ -190,6 +195,12 @@ export function unreachable(url: string, cause: unknown): WindlassError {
     { cause },
   );
 }
+
+/** Whether what answers https is no TLS, as on a port of http: it will not be any. Node tells, and a browser does not. */
+export const speaksNoTls = (cause: unknown): boolean =>
+  /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(
+    ((cause as Error | undefined)?.cause as NodeError | undefined)?.code ?? '',
+  );
 
 /** Whether there was no connection, which Node tells and a browser does not. */
 const isUnsent = (cause: unknown): boolean =>

@@ -1,0 +1,157 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { RELEASE } from '../../shared/process/release.ts';
+import { startCommandLine } from '../harness/clients/command-line.ts';
+import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
+import { missingPrograms } from '../harness/skip.ts';
+import { describeStack } from '../harness/stacks/forms.ts';
+import { useRemoteStack, useStarted } from '../harness/stacks/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
+
+describeStack(missingPrograms('sshd', 'script'), 'what the command line says', form => {
+  const { stack, sshd, client } = useRemoteStack(form);
+  let link: TcpProxy;
+  useStarted(async () => {
+    const { hostname, port } = new URL(stack.url);
+    link = await startTcpProxy({ host: hostname, port: Number(port) });
+    return link;
+  });
+  const line = useStarted(startCommandLine);
+  let url: string;
+
+  const logIn = (env: Record<string, string> = {}) =>
+    line.run(['login', url, '--user', stack.username, '--password-stdin'], {
+      env,
+      input: stack.password,
+    });
+  const profileIn = (folder: string) => join(folder, 'windlass/login.json');
+  /** Another user of the command, who is logged in. */
+  async function startOther(name: string) {
+    const env = { XDG_CONFIG_HOME: join(line.home, name) };
+    expect((await logIn(env)).code).toBe(0);
+    const path = profileIn(env.XDG_CONFIG_HOME);
+    return { env, path, profile: JSON.parse(readFileSync(path, 'utf8')) };
+  }
+  /** What is said of a command that fails. */
+  async function say(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await line.run(args);
+    expect({ stdout, stderr }).toEqual({
+      stdout: '',
+      stderr: expect.stringMatching(/^windlass: [^\n]*\n$/),
+    });
+    expect(code).not.toBe(0);
+    return stderr.replace(/^windlass: /, '').trimEnd();
+  }
+
+  beforeAll(async () => {
+    url = `http://127.0.0.1:${link.port}`;
+    expect((await logIn()).code).toBe(0);
+    writeFileSync(join(line.home, 'key'), sshd.privateKey, { mode: 0o600 });
+    const login = ['--user', sshd.username, '--key', 'key'];
+    expect((await line.run(['run', 'host', ...login, '--', 'true'])).code).toBe(0);
+  });
+
+  test('a token that ends under way leaves the id of the job', async () => {
+    const { env, profile } = await startOther('ended');
+    const command = 'echo begun; until test -e go; do sleep 0.1; done';
+    const { said, ended } = line.start(['run', 'host', '-n', '--', command], { env });
+    await waitFor(() => said.stdout === 'begun\n', { what: 'the output' });
+    const { items } = await client.get<{ items: { id: string }[] }>('/api/jobs?state=running');
+    await client.delete(`/api/users/-/tokens/${profile.tokenId}`);
+    link.cut();
+    const { code, stderr } = await ended;
+    expect([code, stderr]).toEqual([
+      255,
+      expect.stringContaining(
+        `windlass: the job ${items[0]?.id} may go on: windlass logs -f ${items[0]?.id}\n`,
+      ),
+    ]);
+    await line.run(['cancel', items[0]?.id ?? '']);
+  });
+
+  test('a logout forgets the token where the service cannot be told, and says so', async () => {
+    const { env, path, profile } = await startOther('forgotten');
+    const logout = ['logout', '--password-stdin', '--json'];
+    const { code, stdout, stderr } = await line.run(logout, { env, input: 'wrong' });
+    expect([code, existsSync(path)]).toEqual([0, false]);
+    expect(JSON.parse(stdout)).toMatchObject({ loggedOut: true, revoked: false });
+    expect(stderr).toContain('password is wrong');
+    expect(stderr).toContain(`windlass token delete ${profile.tokenId}`);
+  });
+
+  test('a logout of this machine alone asks for nothing', async () => {
+    const { env, path } = await startOther('alone');
+    const { code, stderr } = await line.run(['logout', '--local'], { env });
+    expect([code, existsSync(path)]).toEqual([0, false]);
+    expect(stderr).toContain('windlass token delete');
+  });
+
+  test('Ctrl-C at a question is an interrupt, and no sentence', async () => {
+    const { child, said, ended } = line.startOnTerminal(`login ${url} --user somebody`);
+    await waitFor(() => said.stdout.includes('Password of'), { what: 'the question' });
+    child.stdin?.write('\x03');
+    const { code, stdout } = await ended;
+    expect([code, stdout.trimEnd()]).toEqual([130, 'Password of somebody:']);
+  });
+
+  test('what is wrong with what was given is said in words', async () => {
+    expect(await say('run', 'host', '-n', '--', '')).toBe(
+      'The command is empty. Give it after the host: windlass run host -- uname -a.',
+    );
+    expect(await say('run', 'host', '-n', '--cwd', '', '--', 'true')).toContain(
+      'cwd: must not be empty.',
+    );
+    expect(await say('run', 'host', '-n', '--timeout', '99999999', '--', 'true')).toMatch(
+      /timeout: must be at most \d+\b/,
+    );
+    writeFileSync(join(line.home, 'id.pub'), 'ssh-ed25519 AAAA ada\n');
+    expect(await say('run', 'host', '-n', '--user', 'x', '--key', 'id.pub', '--', 'true')).toBe(
+      'id.pub holds a public key. Give the private one: --key id.',
+    );
+    expect(await say('run', `${sshd.username}@lab`, '--', 'true')).toBe(
+      `There is no host ${sshd.username}@lab. Say as whom by an option: lab --user ${sshd.username}.`,
+    );
+  });
+
+  test('what is wrong with a file here is said', async () => {
+    mkdirSync(join(line.home, 'folder'));
+    writeFileSync(join(line.home, 'file'), 'x');
+    writeFileSync(join(sshd.home, 'there'), 'x');
+    const { stdout: project } = await line.run(['project', 'create', 'Files']);
+    const { stdout: model } = await line.run(['model', 'create', project.trim(), 'm']);
+    expect(await say('upload', 'typo.csv', '--model', model.trim())).toBe(
+      'typo.csv cannot be read: no such file or directory.',
+    );
+    expect(await say('cp', 'typo.txt', 'host:')).toBe(
+      'typo.txt cannot be read: no such file or directory.',
+    );
+    expect(await say('cp', 'folder', 'host:')).toBe(
+      'folder is a folder. Give one file: tar packs a folder into one.',
+    );
+    expect(await say('cp', 'host:', '.')).toBe(
+      'host: is a folder. Give one file: tar packs a folder into one.',
+    );
+    expect(await say('cp', 'host:there', 'file/x')).toBe(
+      'There is no folder file here. Make it, or add --parents.',
+    );
+    expect(await say('cp', 'host:there', '/proc/x')).toBe('Nothing can be written to /proc here.');
+    expect(await say('cp', 'host:there', 'other:there')).toBe(
+      'Both are on hosts. Copy it here first, then to the other.',
+    );
+    expect(await say('cp', 'file', 'there')).toBe(
+      'One of the two must be on a host. Name it as HOST:PATH.',
+    );
+    expect(await say('video', 'host', '-o', 'nowhere/x.mp4', '*.png')).toBe(
+      'There is no folder nowhere here. Make it first.',
+    );
+  });
+
+  test('the release is told, of both sides by doctor', async () => {
+    for (const words of [['--version'], ['version']])
+      expect(await line.run(words)).toEqual({ code: 0, stdout: `${RELEASE}\n`, stderr: '' });
+    expect((await line.run(['doctor'])).stdout).toContain(
+      `ok   release ${RELEASE} (this program: ${RELEASE})\n`,
+    );
+  });
+});
