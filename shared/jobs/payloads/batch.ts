@@ -44,7 +44,10 @@ export const batchRequest = z.object({
   /** The client's own, shown as the comment of the job there. */
   name: text('it').max(200).optional(),
   /** Below the account's home, where it begins with `~/`. */
-  cwd: text('it').max(4096).regex(/^(\/|~(\/|$))/, 'must be an absolute path').optional(),
+  cwd: text('it')
+    .max(4096)
+    .regex(/^(\/|~(\/|$))/, 'must be an absolute path')
+    .optional(),
   env: z
     .record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be a name of a variable'), text('a value'))
     .refine(
