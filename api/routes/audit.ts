@@ -19,6 +19,7 @@ const LONGEST_TRANSACTION = sql`interval '10 minutes'`;
 const query = z.strictObject({
   limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
   after: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
+  order: z.enum(['oldest', 'newest']).default('oldest').describe('Which come first.'),
   user: z
     .string()
     .max(64)
@@ -50,7 +51,7 @@ export default routes('json-body', (router, api) => {
       topic: 'operations',
       summary: 'Who did what',
       details:
-        'In the order of the chain. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address; of too many, one entry a minute without `user` and `address` tells. A password of Basic that is right is told, as `login`, when it first comes from an address to an API process. The target of a command is the SHA-256 of its text, that of a file of a host the SHA-256 of its path; that of a session is its id and ACCOUNT@HOST, and that of a worker its id and `drain` or `resume`. `user.promote` and `user.demote` tell who becomes an administrator and is one no more; `user.update` is an older word for every change of rights.',
+        'In the order of the chain, or from its end with `order=newest`. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address; of too many, one entry a minute without `user` and `address` tells. A password of Basic that is right is told, as `login`, when it first comes from an address to an API process. The target of a command is the SHA-256 of its text, that of a file of a host the SHA-256 of its path; that of a session is its id and ACCOUNT@HOST, and that of a worker its id and `drain` or `resume`. `user.promote` and `user.demote` tell who becomes an administrator and is one no more; `user.update` is an older word for every change of rights.',
       query,
       for: 'administrators',
       answers: { 200: { means: 'A page of entries.', json: pageOf('AuditPage', auditRecord) } },
@@ -67,12 +68,19 @@ export default routes('json-body', (router, api) => {
 /** One row more than a page has. One statement, so that what is chained meanwhile is neither missed nor there twice. */
 async function readAudit(
   { db }: Database,
-  { limit, after, user, action, since }: z.output<typeof query>,
+  { limit, after, order, user, action, since }: z.output<typeof query>,
 ): Promise<AuditRecord[]> {
   const told = sql`time, username, address, action, target, outcome, request_id as "requestId"`;
   const matches = sql`(${user ?? null}::text is null or username = ${user ?? null})
     and (${action ?? null}::text is null or action = ${action ?? null})
     and ${since === undefined ? sql`true` : sql`time >= ${timestampOf(since)}`}`;
+  const isOldestFirst = order === 'oldest';
+  const isNext = isOldestFirst
+    ? sql`seq > ${after}::bigint`
+    : after === 0
+      ? sql`true`
+      : sql`seq < ${after}::bigint`;
+  const page = sql`order by seq ${isOldestFirst ? sql`asc` : sql`desc`} limit ${limit + 1}`;
   // Where to begin: times are not in the order of the chain, but nearly.
   const begin =
     since === undefined
@@ -81,14 +89,13 @@ async function readAudit(
   const rows = await db.execute<Omit<AuditRecord, 'user'> & { username: string | null }>(sql`
     select * from (
       (select seq, ${told}, hash from audit_entries
-        where seq > ${after}::bigint and seq > ${begin} and ${matches}
-        order by seq limit ${limit + 1})
+        where ${isNext} and seq > ${begin} and ${matches} ${page})
       union all
       (select * from (
         select (select last_seq from audit_chain) + row_number() over (order by id) as seq, ${told}, null as hash
           from (select * from audit_pending order by id limit ${MAX_PENDING}) oldest
-        ) pending where seq > ${after}::bigint and ${matches} order by seq limit ${limit + 1})
-    ) entries order by seq limit ${limit + 1}`);
+        ) pending where ${isNext} and ${matches} ${page})
+    ) entries ${page}`);
   return [...rows].map(row => {
     const { hash, action } = row;
     const entry = toAuditEntry({ ...row, seq: Number(row.seq), time: new Date(row.time) });

@@ -289,6 +289,13 @@ describeStack(missingPrograms('sshd'), 'the audit', form => {
     expect((await read(`user=${username}`)).items).toEqual([]);
     const first = await read('limit=2');
     expect([first.items, first.next]).toEqual([all.slice(0, 2), '2']);
+    const newest = await read('order=newest&limit=2');
+    expect(newest.items).toEqual(all.toReversed().slice(0, 2));
+    const before = await read(`order=newest&limit=1000&after=${newest.next}`);
+    expect(before.items).toEqual(all.toReversed().slice(2, 1_002));
+    expect((await read(`order=newest&since=${since}`)).items.map(({ target }) => target)).toEqual([
+      later,
+    ]);
     expect((await admin.fetch('/api/audit?since=2026-01-01T00:00:00%2B23:36')).status).toBe(200);
     for (const query of ['action=all', 'since=today', 'after=x', 'after=-1', 'more=1'])
       await expectProblem(await admin.fetch(`/api/audit?${query}`), 400, 'invalid_input');

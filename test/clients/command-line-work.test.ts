@@ -224,7 +224,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect(await bytesOf('named')).toBe('a named pipe');
     expect(await windlass(upload(line.home, 'folder'))).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^windlass: .* is no regular file, .*\.\n$/),
+      stderr: expect.stringMatching(/^windlass: .* is a folder\. Give one file: .*\.\n$/),
     });
   });
 
@@ -283,7 +283,7 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const nowhere = ['video', 'host', '-o', join(line.home, 'no/study.mp4'), `${folder}/*.dat`];
     expect(await windlass(nowhere)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^windlass: ENOENT: .*\.\n$/),
+      stderr: expect.stringMatching(/^windlass: There is no folder .* here\. Make it first\.\n$/),
     });
     const full = `ulimit -f 1; windlass video host -o full.mp4 '${folder}/*.dat'`;
     const [{ id: last }] = await printJson(['jobs', '--kind', 'video', '--limit', '1']);

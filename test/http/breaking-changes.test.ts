@@ -20,7 +20,7 @@ const DECIDED = [
   // Browsers are sent to the console.
   'GET /: answer 200 is not text/html any more',
   // It is wider: a folder below the home is taken, too.
-  'POST /api/remotes/{sid}/batch: the body.cwd is narrower: pattern "^(\\/|~(\\/|$))"',
+  'POST /api/remotes/{sid}/batch: the body.cwd is narrower: pattern "^(\\\\/|~(\\\\/|$))"',
 ];
 
 test('a client of the previous release can go on', () => {

@@ -42,7 +42,7 @@ async function countSome(tx: Tx, mostEnds: number): Promise<boolean> {
     )
     select ended_until::text as "from",
       greatest(ended_until, least(ended_until + ${SPAN}, ${settled}))::text as until,
-      (sampled is null or sampled > now() or sampled < ${minuteOf(sql`now()`)}) as "mustLook"
+      (sampled is null or sampled > now() + interval '2 minutes' or sampled < ${minuteOf(sql`now()`)}) as "mustLook"
     from progress`);
   if (!progress) return false;
   const { from, mustLook } = progress;

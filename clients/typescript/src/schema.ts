@@ -47,7 +47,7 @@ export interface paths {
         };
         /**
          * Who did what
-         * @description In the order of the chain. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address; of too many, one entry a minute without `user` and `address` tells. A password of Basic that is right is told, as `login`, when it first comes from an address to an API process. The target of a command is the SHA-256 of its text, that of a file of a host the SHA-256 of its path; that of a session is its id and ACCOUNT@HOST, and that of a worker its id and `drain` or `resume`. `user.promote` and `user.demote` tell who becomes an administrator and is one no more; `user.update` is an older word for every change of rights.
+         * @description In the order of the chain, or from its end with `order=newest`. An entry is there with what it tells; its `hash` is null until it is chained, within a second, and until then its `seq` may change. `hash` is the hexadecimal SHA-256 of the hash before (64 zeros at first), a line feed, and the other members as JSON in this order. Refused logins are told once a minute for an account and an address; of too many, one entry a minute without `user` and `address` tells. A password of Basic that is right is told, as `login`, when it first comes from an address to an API process. The target of a command is the SHA-256 of its text, that of a file of a host the SHA-256 of its path; that of a session is its id and ACCOUNT@HOST, and that of a worker its id and `drain` or `resume`. `user.promote` and `user.demote` tell who becomes an administrator and is one no more; `user.update` is an older word for every change of rights.
          */
         get: operations["listAuditEntries"];
         put?: never;
@@ -4348,6 +4348,7 @@ export interface operations {
             query?: {
                 limit?: number;
                 after?: number;
+                order?: "oldest" | "newest";
                 user?: string;
                 action?: "login" | "logout" | "password" | "token.create" | "token.delete" | "user.create" | "user.update" | "user.promote" | "user.demote" | "user.disable" | "user.enable" | "user.delete" | "host.create" | "host.update" | "host.delete" | "session.open" | "session.close" | "command" | "file.write" | "file.remove" | "job.cancel" | "job.remove" | "link" | "webhook.create" | "webhook.delete" | "project.acl" | "project.delete" | "worker" | "restore" | "backup" | "keys.rotate" | "retention.remove";
                 since?: string;

@@ -94,7 +94,7 @@ export function Audit() {
           ) : (
             <Entries entries={entries} />
           )}
-          <More list={list}>Later entries</More>
+          <More list={list}>Earlier entries</More>
         </div>
       )}
     </>

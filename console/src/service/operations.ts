@@ -187,12 +187,12 @@ export interface AuditFilter {
   since: string;
 }
 
-/** Entries since a time, in their order. */
+/** Entries since a time, the newest first. */
 export const useAudit = (filter: AuditFilter) =>
   useInfiniteQuery({
     queryKey: ['audit', filter],
     queryFn: ({ signal, pageParam }) => {
-      const query = { ...filter, limit: AUDIT_PAGE, after: pageParam };
+      const query = { ...filter, order: 'newest' as const, limit: AUDIT_PAGE, after: pageParam };
       return unwrap(windlass.api.GET('/api/audit', { params: { query }, signal }));
     },
     initialPageParam: 0,
