@@ -32,9 +32,7 @@ test('people are told what they can do at a page', () => {
 test('wrong fields are called as people see them', () => {
   const tell = (field: string, problem: string) =>
     describeRefusal({ code: 'invalid_input', detail: '', fields: [{ field, problem }] });
-  expect(tell('name', 'Too small: expected string to have >=1 characters')).toBe(
-    'Name: is too short or too small.',
-  );
+  expect(tell('name', 'must not be empty')).toBe('Name: must not be empty.');
   expect(tell('acl.readers.0.user', 'there is no user nobody')).toBe('There is no user nobody.');
   expect(tell('privateKey', 'cannot be opened with this passphrase')).toBe(
     'Private key: cannot be opened with this passphrase.',

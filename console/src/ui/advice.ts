@@ -34,6 +34,7 @@ const LABELS: Record<string, string> = {
   password: 'Password',
   port: 'Port',
   privateKey: 'Private key',
+  slice: 'Part',
   timeout: 'Time limit',
   url: 'Address',
   username: 'User name',
@@ -66,15 +67,11 @@ export function adviceOf({ code, hint = '' }: Omit<Refusal, 'detail'>): string |
 }
 
 function describeField({ field, problem }: { field: string; problem: string }): string {
-  const words = problem
-    .replace(/^Too small\b.*/, 'is too short or too small')
-    .replace(/^Too big\b.*/, 'is too long or too large')
-    .replace(/^Invalid\b.*/, 'is not right');
   const label = LABELS[field];
-  const text = label ? `${label}: ${words}` : nameless(field, words);
+  const text = label ? `${label}: ${problem}` : nameless(field, problem);
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`.replace(/\.\.$/, '.');
 }
 
 /** Where in a list it is says nothing to people, who see no list. */
-const nameless = (field: string, words: string): string =>
-  field === 'body' || field.startsWith('acl.') ? words : `${field}: ${words}`;
+const nameless = (field: string, problem: string): string =>
+  field === 'body' || field.startsWith('acl.') ? problem : `${field}: ${problem}`;
