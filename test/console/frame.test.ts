@@ -111,7 +111,6 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
   test('a command that was not run for a login that had ended is run by the button', async () => {
     await go(`run?session=${sid}`);
     await command().fill('echo run at last');
-    await page.getByText('Options').click();
     await page.getByLabel('Folder').fill('');
     const launches = '**/api/remotes/launch';
     await page.route(launches, async route => {
