@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const SOURCE = join(ROOT, 'clients/typescript');
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
-const MOST_BYTES = 8_000;
+const MOST_BYTES = 8_100;
 
 interface Package {
   version: string;

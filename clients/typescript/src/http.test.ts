@@ -342,7 +342,7 @@ test('a port that speaks no TLS is told as such, and not asked again', async () 
   const { http } = connect({ url: `https://127.0.0.1:${port}` });
   await expect(http.request('/api/jobs', {})).rejects.toMatchObject({
     code: 'unreachable',
-    detail: `127.0.0.1:${port} speaks no TLS.`,
+    detail: `No answer from 127.0.0.1:${port}: it speaks no TLS.`,
   });
   expect(retries).toEqual([]);
 });

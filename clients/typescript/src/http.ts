@@ -182,10 +182,8 @@ async function readError(response: Response): Promise<WindlassError> {
 export function unreachable(url: string, cause: unknown): WindlassError {
   const why =
     cause instanceof Error ? (cause.cause instanceof Error ? cause.cause : cause) : undefined;
-  const { host } = new URL(url);
-  const detail = speaksNoTls(cause)
-    ? `${host} speaks no TLS.`
-    : `No answer from ${host}: ${why?.message || cause}.`;
+  const said = speaksNoTls(cause) ? 'it speaks no TLS' : why?.message || cause;
+  const detail = `No answer from ${new URL(url).host}: ${said}.`;
   return new WindlassError(
     {
       code: 'unreachable',
@@ -197,16 +195,14 @@ export function unreachable(url: string, cause: unknown): WindlassError {
 }
 
 /** Whether what answers https is no TLS, as on a port of http: it will not be any. Node tells, and a browser does not. */
-export const speaksNoTls = (cause: unknown): boolean =>
-  /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)$/.test(
-    ((cause as Error | undefined)?.cause as NodeError | undefined)?.code ?? '',
-  );
+export const speaksNoTls = (cause: unknown): boolean => /^ERR_SSL_[WP]/.test(codeOf(cause));
 
 /** Whether there was no connection, which Node tells and a browser does not. */
 const isUnsent = (cause: unknown): boolean =>
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(
-    ((cause as Error).cause as NodeError | undefined)?.code ?? '',
-  );
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/.test(codeOf(cause));
+
+const codeOf = (error: unknown): string =>
+  ((error as Error | undefined)?.cause as NodeError | undefined)?.code ?? '';
 
 function keyFor({ method, url, headers }: Request): string | undefined {
   const given = headers.get('Idempotency-Key');
