@@ -347,7 +347,9 @@ test('a sweep reads what it removes, however much is pending', async () => {
   try {
     const before = await readRows();
     await new DeletionSweep({
-      ...{ log, objects: stopped, stopping: stop.signal },
+      log,
+      objects: stopped,
+      stopping: stop.signal,
       database: one,
     }).run();
     await one.close();

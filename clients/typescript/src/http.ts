@@ -195,7 +195,8 @@ export function unreachable(url: string, cause: unknown): WindlassError {
 }
 
 /** Whether what answers https is no TLS, as on a port of http: it will not be any. Node tells, and a browser does not. */
-export const speaksNoTls = (cause: unknown): boolean => /^ERR_SSL_[WP]/.test(codeOf(cause));
+export const speaksNoTls = (cause: unknown): boolean =>
+  /^ERR_SSL_(WRONG_V|PACKET)/.test(codeOf(cause));
 
 /** Whether there was no connection, which Node tells and a browser does not. */
 const isUnsent = (cause: unknown): boolean =>
