@@ -60,8 +60,8 @@ export class OutputSegments {
     return this.#put(segment, concat(before, bytes));
   }
 
-  /** Replaces the chunk rows of an object's range with the row of the object. `seq`: of its direct bytes. */
-  async insert(tx: Tx, { stream, direct, ...segment }: Segment, seq: number): Promise<void> {
+  /** Replaces the chunk rows of an object's range with the row of the object. `seq`: of its direct bytes, where it has any. */
+  async insert(tx: Tx, { stream, direct, ...segment }: Segment, seq?: number): Promise<void> {
     const end = segment.start + segment.length;
     const place = { job: this.#job, stream: streamNumber(stream) };
     const rows = and(
@@ -69,7 +69,7 @@ export class OutputSegments {
       eq(chunks.stream, place.stream),
       and(gte(chunks.start, segment.start), lt(chunks.start, end)),
     );
-    const times = storedTimes(rows, direct < end ? { start: direct, seq } : undefined);
+    const times = storedTimes(rows, seq === undefined ? undefined : { start: direct, seq });
     await tx.insert(segments).values({ ...place, ...segment, times });
     await tx.delete(chunks).where(rows);
   }

@@ -89,7 +89,7 @@ export class OutputStore {
     const { segment, rows } = put;
     await this.#database.db.transaction(async tx => {
       await updateLeased(tx, this.#claim, {});
-      await this.#segments.insert(tx, segment, 0);
+      await this.#segments.insert(tx, segment);
     });
     return { bytes: segment.length, rows };
   }
