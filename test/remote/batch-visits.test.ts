@@ -16,7 +16,6 @@ import { newId } from '../../shared/ids.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { applyPoll } from '../../workers/batch/apply-poll.ts';
 import { Visit } from '../../workers/batch/visit.ts';
-import type { JobContext } from '../../workers/context.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
 import batchHandler from '../../workers/handlers/batch.ts';
@@ -25,6 +24,7 @@ import type { RemoteSession } from '../../workers/ssh/remote-session.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { LocalExec } from '../harness/hosts/local-exec.ts';
+import { makeJobContext } from '../harness/job-context.ts';
 
 const given = withDatabase('batch-visits');
 const scratch = makeTempDir('batch-visits');
@@ -80,19 +80,15 @@ async function visit({
     isDiskShort,
     isForDisk: (error: unknown) => error === refused,
   };
-  const context = {
+  const context = makeJobContext<'batch'>({
     job,
-    sid: job.session,
     signal,
     cleanupSignal,
     payload: { command: 'true' },
     worker: { config: { LIMIT_OUTPUT_BYTES: most }, database: given.database() },
-    assertLeased: async () => {},
-    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
-    publish: async (set: Partial<JobRow>) => void Object.assign(job, set),
-  };
+  });
   const made = new Visit(
-    context as unknown as JobContext<'batch'>,
+    context,
     { exec, connectedAt: 0, defaults: {} } as unknown as RemoteSession,
     output as unknown as OutputWriter,
   );
@@ -160,15 +156,19 @@ test('one that was never submitted fails as its login does', async () => {
   job.runAt = new Date();
   const denied = new WindlassError('remote_authentication_failed');
   const { signal, cleanupSignal } = new JobSignals(new AbortController().signal);
-  const context = {
+  const context = makeJobContext<'batch'>({
     job,
-    sid: job.session,
     signal,
     cleanupSignal,
     payload: { command: 'true' },
     worker: { database: given.database(), sessions: { use: () => Promise.reject(denied) } },
-    output: async () => ({ flush: async () => {}, isDiskShort: false, isForDisk: () => false }),
-  } as unknown as JobContext<'batch'>;
+    output: async () =>
+      ({
+        flush: async () => {},
+        isDiskShort: false,
+        isForDisk: () => false,
+      }) as unknown as OutputWriter,
+  });
   await expect(batchHandler(context)).rejects.toBe(denied);
 });
 

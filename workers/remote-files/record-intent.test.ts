@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import type { JobContext } from '../context.ts';
+import { makeJobContext } from '../../test/harness/job-context.ts';
 import { recordIntent } from './record-intent.ts';
 
 test('a cancel that came before the intent is seen before the file is changed', async () => {
   const cancel = new AbortController();
   let written = 0;
-  const context = {
-    job: { runAt: null },
+  const context = makeJobContext({
     signal: cancel.signal,
     update: async () => {
       written = performance.now();
@@ -15,6 +14,6 @@ test('a cancel that came before the intent is seen before the file is changed', 
     assertLeased: async (since = 0) => {
       if (since >= written) cancel.abort(new Error('cancelled'));
     },
-  } as unknown as JobContext;
+  });
   await expect(recordIntent(context)).rejects.toThrow('cancelled');
 });

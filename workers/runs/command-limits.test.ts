@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { JobContext } from '../context.ts';
+import { makeJobContext } from '../../test/harness/job-context.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { watchLimits } from './command-limits.ts';
 
@@ -8,16 +8,12 @@ let limits: ReturnType<typeof watchLimits>;
 afterEach(() => limits.close());
 
 function watch(timeout: number, outputBytes: number) {
-  const context = {
-    job: { runAt: null },
+  const context = makeJobContext<'command'>({
     payload: { command: 'true', timeout },
     worker: { config: { LIMIT_COMMAND_SECONDS: 0, LIMIT_OUTPUT_BYTES: outputBytes } },
-  };
+  });
   const output = { stored: { stdout: 0, stderr: 0 } };
-  limits = watchLimits(
-    context as unknown as JobContext<'command'>,
-    output as unknown as OutputWriter,
-  );
+  limits = watchLimits(context, output as unknown as OutputWriter);
   return limits;
 }
 

@@ -2,8 +2,7 @@ import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { createLog } from '../../shared/process/log.ts';
-import type { JobContext } from '../context.ts';
+import { makeJobContext } from '../../test/harness/job-context.ts';
 import { LeaseLost } from '../engine/fencing-token.ts';
 import { causeOf, JobSignals } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
@@ -59,32 +58,26 @@ function begin(given: { exec?: Exec; job?: Partial<JobRow>; begun?: () => void }
     defaults: { startup: 'once', env: {} },
     exec: (_command: string, _signal: AbortSignal, before: () => Promise<void>) => exec(before),
   };
-  const job = { queue: 'remote', runAt: null, runRemoved: false, ...given.job };
-  const context = {
-    job,
-    sid: 's',
+  const context = makeJobContext<'command'>({
+    job: { kind: 'command', queue: 'remote', ...given.job },
     payload: { command: 'true' },
-    log: createLog({ level: 'silent', name: 'test' }),
     signal: signals.signal,
     cleanupSignal: signals.cleanupSignal,
     pin: () => signals.pin(),
     unpin: () => signals.unpin(),
-    assertLeased: async () => {},
-    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       sessions: {
         find: () => undefined,
-        use: (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) =>
-          work(session as unknown as RemoteSession),
+        use: (_sid, _signal, work) => work(session as unknown as RemoteSession),
       },
     },
-  } as unknown as JobContext<'command'>;
+  });
   const sink = { take: async () => {}, limit: limit.signal, begun: given.begun };
   const outcome = runPlainExec(context, sink).catch((error: unknown) => {
     throw causeOf(error, signals);
   });
   outcome.catch(() => {});
-  return { stop, signals, limit, channel, running, job, outcome };
+  return { stop, signals, limit, channel, running, job: context.job, outcome };
 }
 
 test('a worker that stops waits for the command, whose exit status counts', async () => {

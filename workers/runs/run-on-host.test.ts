@@ -1,11 +1,9 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { createLog } from '../../shared/process/log.ts';
 import { AgentHarness, processesOf } from '../../test/harness/hosts/agent-harness.ts';
 import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
-import type { SessionContext } from '../context.ts';
+import { makeJobContext } from '../../test/harness/job-context.ts';
 import { JobSignals } from '../engine/job-signals.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
@@ -52,27 +50,23 @@ async function runSleeper(given: {
   const id = given.existing?.id ?? harness.newName();
   const runAt = given.existing ? new Date() : null;
   const job = { id, kind, runAt, consecutiveLosses: 0 };
-  const context = {
-    job: job as unknown as JobRow,
-    sid: 's',
+  const context = makeJobContext<'video'>({
+    job,
     token: harness.newName(),
-    log: createLog({ level: 'silent', name: 'test' }),
     signal: signals.signal,
     cleanupSignal: signals.cleanupSignal,
-    assertLeased: async (since: number) => given.onLook?.(since),
-    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
-    publish: async (set: Partial<JobRow>) => void Object.assign(job, set),
+    assertLeased: async (since = 0) => given.onLook?.(since),
     worker: {
       config: { LIMIT_SPOOL_BYTES: 1 << 20 },
       sessions: {
         find: () => undefined,
-        use: async (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) => {
+        use: async (_sid, _signal, work) => {
           if (given.denied) throw given.denied;
           return work({ agent: connect, close() {} } as unknown as RemoteSession);
         },
       },
     },
-  } as unknown as SessionContext;
+  });
   const stored = { stdout: 0, stderr: 0 };
   const outcome = runOnHost(
     context,

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { createLog } from '../../shared/process/log.ts';
-import type { SessionContext } from '../context.ts';
+import { makeJobContext } from '../../test/harness/job-context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import { NoAnswer } from '../host-agent/no-answer.ts';
+import type { PooledConnection } from './pooled-connection.ts';
 import { withSession } from './reconnect.ts';
 import type { RemoteSession } from './remote-session.ts';
 
@@ -17,24 +16,17 @@ function workOnce({ age, wasAsked }: { age: number; wasAsked: boolean }) {
   const job = {
     queue: 'remote',
     kind: 'copy',
-    runAt: null,
     unreachableSince: new Date(Date.now() - AWAY_MS),
   };
-  const context = {
+  const context = makeJobContext<'copy'>({
     job,
-    sid: 's',
-    log: createLog({ level: 'silent', name: 'test' }),
-    signal: new AbortController().signal,
-    update: async (set: Partial<JobRow>) => void Object.assign(job, set),
-    publish: async (set: Partial<JobRow>) => void Object.assign(job, set),
     worker: {
       sessions: {
-        find: () => ({ livesWithConnection: wasAsked }),
-        use: (_sid: string, _signal: AbortSignal, work: (on: RemoteSession) => unknown) =>
-          work(session),
+        find: () => ({ livesWithConnection: wasAsked }) as PooledConnection,
+        use: (_sid, _signal, work) => work(session),
       },
     },
-  } as unknown as SessionContext;
+  });
   return withSession(context, async () => {
     throw silent;
   });
