@@ -10,15 +10,15 @@ const BATCH = 5_000;
 /** The owner of what a removed user leaves, that a later user of the same name inherits nothing (decision 17). */
 export const nobodyAfter = (username: string) => `${username} (removed ${newId()})`;
 
-export interface Hands {
+export interface OwnerChange {
   username: string;
   nobody: string;
 }
 
 /** Gives the user's jobs to nobody. */
-export async function disownJobs(tx: Tx, hands: Hands): Promise<void> {
+export async function disownJobs(tx: Tx, change: OwnerChange): Promise<void> {
   let after: string | undefined = '';
-  while (after !== undefined) after = await disownBatch(tx, hands, sql`id > ${after}`);
+  while (after !== undefined) after = await disownBatch(tx, change, sql`id > ${after}`);
 }
 
 /** Whether the ended jobs of a user are too many for the transaction that removes the user. */
@@ -30,12 +30,12 @@ export const hasManyEndedJobs = async (db: Db, username: string): Promise<boolea
 };
 
 /** Gives the ended jobs of a disabled user to nobody, a transaction for each batch; none once the user was changed. */
-export async function disownEndedJobs(db: Db, hands: Hands, version: number): Promise<void> {
-  const isUnchanged = and(eq(users.username, hands.username), eq(users.version, version));
+export async function disownEndedJobs(db: Db, change: OwnerChange, version: number): Promise<void> {
+  const isUnchanged = and(eq(users.username, change.username), eq(users.version, version));
   const disownNext = (after: string) =>
     db.transaction(async tx => {
       if (!(await rowExists(tx, users, isUnchanged, 'share'))) return undefined;
-      return disownBatch(tx, hands, sql`finished is not null and id > ${after}`);
+      return disownBatch(tx, change, sql`finished is not null and id > ${after}`);
     });
   let after: string | undefined = '';
   while (after !== undefined) after = await disownNext(after);
@@ -44,7 +44,7 @@ export async function disownEndedJobs(db: Db, hands: Hands, version: number): Pr
 /** Returns the last job that was looked at: the batch may include rows that others remove meanwhile. */
 async function disownBatch(
   tx: Tx,
-  { username, nobody }: Hands,
+  { username, nobody }: OwnerChange,
   which: SQL,
 ): Promise<string | undefined> {
   const page = sql`select id from ${jobs} where owner = ${username} and ${which} order by id limit ${BATCH}`;

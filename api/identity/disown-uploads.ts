@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { jobs, uploads, users } from '../../shared/database/schema.ts';
 import { isOpenById } from '../../shared/jobs/job-conditions.ts';
-import type { Hands } from './disown-jobs.ts';
+import type { OwnerChange } from './disown-jobs.ts';
 
 /** Uploads of one statement, which may take 10 s: each has several indexes, and its bytes change hands too. */
 const BATCH = 5_000;
@@ -19,8 +19,8 @@ const ended = (db: Db, username: string) => {
 };
 
 /** Gives the user's uploads to nobody. An open one may have too many parts for one statement: upkeep removes it as idle. */
-export async function disownUploads(tx: Tx, hands: Hands): Promise<void> {
-  while (await disownSome(tx, hands, ofUser(hands.username)));
+export async function disownUploads(tx: Tx, change: OwnerChange): Promise<void> {
+  while (await disownSome(tx, change, ofUser(change.username)));
 }
 
 /** Whether the ended uploads of a user are too many for the transaction that removes the user. */
@@ -35,13 +35,17 @@ export const hasManyEndedUploads = async (db: Db, username: string): Promise<boo
 };
 
 /** Gives the ended uploads of a disabled user to nobody, as disownEndedJobs() does with jobs. */
-export async function disownEndedUploads(db: Db, hands: Hands, version: number): Promise<void> {
-  const isUnchanged = and(eq(users.username, hands.username), eq(users.version, version));
+export async function disownEndedUploads(
+  db: Db,
+  change: OwnerChange,
+  version: number,
+): Promise<void> {
+  const isUnchanged = and(eq(users.username, change.username), eq(users.version, version));
   const disownNext = () =>
     db.transaction(
       async tx =>
         (await rowExists(tx, users, isUnchanged, 'share')) &&
-        disownSome(tx, hands, ended(db, hands.username)),
+        disownSome(tx, change, ended(db, change.username)),
     );
   while (await disownNext());
 }
@@ -49,7 +53,7 @@ export async function disownEndedUploads(db: Db, hands: Hands, version: number):
 /** In no order, which no index has: what was changed is not found again. */
 async function disownSome(
   tx: Tx,
-  { username, nobody }: Hands,
+  { username, nobody }: OwnerChange,
   which: SQL | undefined,
 ): Promise<boolean> {
   const some = tx.select({ uid: uploads.uid }).from(uploads).where(which).limit(BATCH);
