@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ExpressAdapter } from '@bull-board/express';
 import express, { type Express, type Request } from 'express';
-import { unavailable } from '../../shared/errors/errors.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
+import { queueUnavailable } from './queue-unavailable.ts';
 
 type Routes = Parameters<ExpressAdapter['setApiRoutes']>[0];
 type EntryRoute = Parameters<ExpressAdapter['setEntryRoute']>[0];
@@ -98,11 +98,3 @@ function drawPage(template: string, params: Record<string, string>): string {
     '</body></html>',
   ].join('\n');
 }
-
-export const queueUnavailable = (cause: unknown) =>
-  unavailable(
-    'the queue cannot be reached.',
-    'Try again in a few seconds. Meanwhile work is accepted and waits.',
-    5,
-    cause,
-  );

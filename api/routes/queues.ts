@@ -1,11 +1,11 @@
 import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import type { JobQueues } from '../../shared/jobs/queue.ts';
 import { contentPolicy } from '../http/content-policy.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
-import { openBoard } from '../monitoring/bull-board.ts';
-import { queueUnavailable } from '../monitoring/bull-board-adapter.ts';
+import { queueUnavailable } from '../monitoring/queue-unavailable.ts';
 import { operation } from '../openapi/operation.ts';
 
 const PATH = '/admin/queues';
@@ -40,10 +40,10 @@ const BOARD: RoutedOperation = {
 
 /** Bull Board, read-only, for server administrators. Queue entries hold job ids only. */
 export default routes('monitoring', (router, { queues, log }) => {
-  // Opened at the first request, so that it costs no connections before.
+  // Loaded and opened at the first request, so that it costs no time and no connections before.
   let board: Promise<Express> | undefined;
   const open = () => {
-    board ??= openBoard(queues, PATH).catch((error: unknown) => {
+    board ??= loadBoard(queues).catch((error: unknown) => {
       board = undefined;
       throw queueUnavailable(error);
     });
@@ -65,6 +65,11 @@ export default routes('monitoring', (router, { queues, log }) => {
     }
   });
 });
+
+async function loadBoard(queues: JobQueues): Promise<Express> {
+  const { openBoard } = await import('../monitoring/bull-board.ts');
+  return openBoard(queues, PATH);
+}
 
 /** Only Windlass writes to the queues. */
 function refuseChanges(req: Request): void {
