@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { openService } from '../shared/process/open-service.ts';
+import { ROUTES } from './all-routes.ts';
 import { createApp } from './app.ts';
 import { createContext } from './create-context.ts';
 import { drain, listen } from './http/listen.ts';
-import { loadRoutes } from './load-routes.ts';
 
 /**
  * V8 lets a heap of 40 MB grow by a third before it marks it again: under load every 3 s, each of which costs the event
@@ -18,7 +18,7 @@ const service = await openService({
   database: { max: 20 },
 });
 const context = createContext(service.context, service.environment);
-const server = await listen(createApp(context, await loadRoutes()), context);
+const server = await listen(createApp(context, ROUTES), context);
 const { HOST: host, PORT: port } = context.config;
 context.log.info({ host, port }, 'the API is ready');
 service.life.ready();

@@ -13,7 +13,7 @@ import { installNode } from './install-node.ts';
 
 const at = (path: string) => fileURLToPath(new URL(path, packageRoot));
 
-const RELEASE_MODULE = at('dist/shared/process/release.js');
+const RELEASE_MODULE = at('shared/process/release.ts');
 const RELEASE_CODE = `export const RELEASE = ${JSON.stringify(RELEASE)};`;
 const node = installNode(26);
 if (node === undefined) {
@@ -24,7 +24,7 @@ const folder = mkdtempSync(at('dist/.binary-'));
 try {
   const main = join(folder, 'main.mjs');
   const bundle = await rolldown({
-    input: at('dist/cli/client-main.js'),
+    input: at('cli/client-main.ts'),
     platform: 'node',
     // There is no package.json beside the file.
     plugins: [{ name: 'release', load: id => (id === RELEASE_MODULE ? RELEASE_CODE : null) }],

@@ -24,6 +24,8 @@ const dist = join(root, 'dist');
 const migrations = join(root, 'migrations');
 /** The folders of the programs, what they and the pages share, and the pages that the API serves. */
 const FOLDERS = ['api', 'workers', 'cli', 'shared', 'clients/typescript/src', 'console'];
+/** Those of dist/ that the programs and pages consist of. */
+const OUTPUTS = ['api', 'workers', 'cli', 'shared', 'chunks', 'console'];
 const CACHE = join(root, '.cache', 'dev');
 /** What `scripts/run.mjs` does runs in this process: the start of another one takes a tenth of the time of a restart. */
 const { prepareCheckout }: { prepareCheckout: PrepareCheckout } = await import(
@@ -110,7 +112,7 @@ async function restart(changed: string[], savedAgain: AbortSignal): Promise<Map<
 
 /** The contents of all that the programs consist of. */
 function readCompiled(): Map<string, string> {
-  const paths = FOLDERS.flatMap(name => listFiles(join(dist, name)));
+  const paths = OUTPUTS.flatMap(name => listFiles(join(dist, name)));
   return new Map(
     [...paths, ...listFiles(migrations)].map(path => [path, readFileSync(path, 'latin1')]),
   );

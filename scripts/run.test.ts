@@ -18,6 +18,8 @@ const SCRIPTS = [
   'run',
   'prepare-checkout',
   'build',
+  'bundle-programs',
+  'program-sources',
   'build-console',
   'install-own-packages',
   'list-files',
@@ -29,6 +31,14 @@ const HELLO = `process.on('SIGTERM', () => process.exit(7));
 console.log(JSON.stringify(process.argv.slice(2)));
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
 `;
+
+/** The checkout's own, from a package of their name. */
+const BUNDLER = Object.fromEntries(
+  ['index', 'experimental-index'].map(name => [
+    `${name.replace('-index', '')}.mjs`,
+    `export * from '${new URL(`../node_modules/rolldown/dist/${name}.mjs`, import.meta.url)}';`,
+  ]),
+);
 
 /** Says how often it was run. */
 const VITE = `const { appendFileSync, mkdirSync } = require('node:fs');
@@ -83,12 +93,13 @@ describe('scripts/run.mjs', () => {
     for (const name of SCRIPTS) {
       cpSync(new URL(`${name}.mjs`, import.meta.url), join(root, `scripts/${name}.mjs`));
     }
-    const compiler = new URL('../node_modules/typescript/bin/tsc', import.meta.url);
-    pack('typescript', { 'bin/tsc': `import('${compiler}');` });
+    pack('rolldown', BUNDLER, {
+      exports: { '.': './index.mjs', './experimental': './experimental.mjs' },
+    });
     pack('vite', { 'bin/vite.js': VITE });
     pack('tool', {}, { optionalDependencies: { 'tool-other-platform': 'file:absent.tgz' } });
     const dependencies = { tool: 'file:tool.tgz' };
-    const devDependencies = { typescript: 'file:typescript.tgz', vite: 'file:vite.tgz' };
+    const devDependencies = { rolldown: 'file:rolldown.tgz', vite: 'file:vite.tgz' };
     const manifest = { name: 'x', version: '1.0.0', type: 'module', dependencies, devDependencies };
     put('package.json', JSON.stringify(manifest));
     const packages = {
@@ -98,7 +109,7 @@ describe('scripts/run.mjs', () => {
         resolved: 'file:tool.tgz',
         optionalDependencies: { 'tool-other-platform': 'file:absent.tgz' },
       },
-      'node_modules/typescript': { version: '1.0.0', resolved: 'file:typescript.tgz', dev: true },
+      'node_modules/rolldown': { version: '1.0.0', resolved: 'file:rolldown.tgz', dev: true },
       'node_modules/vite': { version: '1.0.0', resolved: 'file:vite.tgz', dev: true },
     };
     put(
@@ -107,7 +118,6 @@ describe('scripts/run.mjs', () => {
     );
     const settings = readFileSync(new URL('../tsconfig.json', import.meta.url), 'utf8');
     put('tsconfig.json', settings.replace('"types": ["node"]', '"types": []'));
-    cpSync(new URL('../tsconfig.build.json', import.meta.url), join(root, 'tsconfig.build.json'));
     put('demo/hello.ts', HELLO);
     put('demo/hello.sh', 'echo hello\n');
     put('demo/hello.test.ts', 'is not compiled');
@@ -165,7 +175,7 @@ describe('scripts/run.mjs', () => {
     put('demo/broken.ts', 'const = ;');
     const broken = await hello('x');
     expect(broken).toMatchObject({ code: 1, stdout: '' });
-    expect(broken.stderr).toContain('demo/broken.ts(1,7)');
+    expect(broken.stderr).toContain('demo/broken.ts:1:7');
     rmSync(join(root, 'demo/broken.ts'));
     expect((await hello('x')).stdout).toBe('["x"]\nchanged\n');
   });

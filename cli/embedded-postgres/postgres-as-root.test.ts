@@ -47,7 +47,7 @@ describeUnless(missingRoot(), 'as root', () => {
     const home = join(scratch.path, 'home');
     fs.mkdirSync(home, { mode: 0o700 });
     const from = join(home, 'dist/cli');
-    for (const part of ['cli', 'shared'])
+    for (const part of ['cli', 'chunks'])
       fs.cpSync(join(dirname(built), part), join(home, 'dist', part), { recursive: true });
     fs.writeFileSync(join(home, 'package.json'), '{"type":"module"}');
     const packages = join(home, 'node_modules');

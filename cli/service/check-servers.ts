@@ -1,5 +1,3 @@
-import type * as Ioredis from 'ioredis';
-import { requirePackage } from '../../shared/process/require-package.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
@@ -18,7 +16,7 @@ export async function checkServers(config: Config): Promise<void> {
 async function checkRedis(url: string): Promise<void> {
   const { host } = new URL(url);
   let reason = 'no answer';
-  const { Redis } = requirePackage<typeof Ioredis>('ioredis');
+  const { Redis } = await import('ioredis');
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: TIMEOUT_MS,

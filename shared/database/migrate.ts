@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type * as Bullmq from 'bullmq';
 import { QUEUES } from '../jobs/catalog.ts';
-import { requirePackage } from '../process/require-package.ts';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import { applyMigration } from './migrations/apply-migration.ts';
 import { BackendWatch } from './migrations/backend-watch.ts';
@@ -69,7 +67,7 @@ export async function migrateDatabase(url: string, options: MigrateOptions = {})
     if (setsRole) await setForRole(client);
     const label = 'The migration of the queue';
     const migrateQueue = async () => {
-      await requirePackage<typeof Bullmq>('bullmq').runMigrations(client);
+      await (await import('bullmq')).runMigrations(client);
       await makeUnlogged(session);
       await makeSequences(session);
     };

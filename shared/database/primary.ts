@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type pg from 'pg';
-import { requirePackage } from '../process/require-package.ts';
+import pg from 'pg';
 import { requiresScram, splitHosts } from './host-urls.ts';
 import { openScramSocket } from './require-scram.ts';
 import { socketErrors } from './socket.ts';
 
-const { Client } = requirePackage<typeof pg>('pg');
+const { Client } = pg;
 
 /** Longer than a server takes to answer, shorter than those who wait for a connection do. */
 const ANSWER_MS = 3_000;

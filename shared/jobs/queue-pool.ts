@@ -1,11 +1,8 @@
 import { EventEmitter } from 'node:events';
-import type pg from 'pg';
+import pg from 'pg';
 import { ConnectionDelay } from '../database/connection-delay.ts';
 import type { DirectConnection } from '../database/direct-connection.ts';
 import { clientOf, finderOf } from '../database/primary.ts';
-import { requirePackage } from '../process/require-package.ts';
-
-const { Pool } = requirePackage<typeof pg>('pg');
 
 const MAX_CONNECTIONS = 4;
 
@@ -22,7 +19,7 @@ export class QueuePool {
   constructor(url: string, direct: DirectConnection | undefined) {
     this.#direct = direct;
     // With these time-outs a worker was back 3.5 s after its connection fell silent, without them not within 80 s.
-    this.#pool = new Pool({
+    this.#pool = new pg.Pool({
       connectionString: finderOf(url).url,
       Client: clientOf(url),
       max: MAX_CONNECTIONS,

@@ -1,16 +1,11 @@
-import type * as Bullmq from 'bullmq';
-import type { Queue, Worker } from 'bullmq';
-import type * as Ioredis from 'ioredis';
+import { createPostgresBackend, Queue, Worker, withBackend } from 'bullmq';
+import { Redis, type RedisOptions } from 'ioredis';
 import type { DirectConnection } from '../database/direct-connection.ts';
 import type { JobRow } from '../database/schema.ts';
 import { withDeadline } from '../process/deadline.ts';
 import type { Logger } from '../process/log.ts';
-import { requirePackage } from '../process/require-package.ts';
 import { isJobKind, jobDefinition, QUEUES, type QueueName } from './catalog.ts';
 import { QueuePool } from './queue-pool.ts';
-
-const bullmq = requirePackage<typeof Bullmq>('bullmq');
-const { Redis } = requirePackage<typeof Ioredis>('ioredis');
 
 /** The queue holds ids only, no payloads. */
 export interface QueueEntry {
@@ -132,7 +127,7 @@ interface Factory {
 }
 
 function onRedis(url: string): Factory {
-  const connect = (options: Ioredis.RedisOptions) => {
+  const connect = (options: RedisOptions) => {
     const redis = new Redis(url, {
       // With it a silent connection was detected after 16 s, without it not within 90 s.
       socketTimeout: 20_000,
@@ -149,12 +144,12 @@ function onRedis(url: string): Factory {
   return {
     queue: name => {
       if (producer.status !== 'ready') throw new Error('Redis cannot be reached');
-      return new bullmq.Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
+      return new Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
     },
     worker: (name, concurrency, process) => {
       const connection = connect({ maxRetriesPerRequest: null });
       connections.push(connection);
-      return new bullmq.Worker<QueueEntry>(name, job => process(job.data), {
+      return new Worker<QueueEntry>(name, job => process(job.data), {
         ...WORKER_OPTIONS,
         concurrency,
         connection,
@@ -167,7 +162,7 @@ function onRedis(url: string): Factory {
 }
 
 function onPostgres(url: string, direct: DirectConnection | undefined): Factory {
-  const backend = bullmq.withBackend(bullmq.createPostgresBackend);
+  const backend = withBackend(createPostgresBackend);
   const pool = new QueuePool(url, direct);
   return {
     queue: name => new backend.Queue(name, { connection: pool.connection() }) as unknown as Queue,

@@ -1,8 +1,5 @@
-import type * as Minio from 'minio';
+import { S3Error } from 'minio';
 import { unavailable, WindlassError } from '../errors/errors.ts';
-import { requirePackage } from '../process/require-package.ts';
-
-const { S3Error } = requirePackage<typeof Minio>('minio');
 
 /** No byte went either way for longer than the request allows, while the server was expected to act. */
 export class StallTimeout extends Error {

@@ -1,10 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
-import type * as Minio from 'minio';
-import { requirePackage } from '../process/require-package.ts';
+import { Client } from 'minio';
 import { StallTimeout } from './s3-errors.ts';
-
-const { Client } = requirePackage<typeof Minio>('minio');
 
 export interface S3Options {
   /** `http://host:port` or `https://…`. */
@@ -84,7 +81,7 @@ export interface S3RequestOptions {
  * slow source or reader does not count.
  */
 export class S3Request {
-  readonly client: Minio.Client;
+  readonly client: Client;
   /** The answer's status, where there was one. */
   status: number | undefined;
   /** The connection served an earlier request: the server may have closed it meanwhile. */

@@ -1,8 +1,8 @@
 import type { Express } from 'express';
+import { ROUTES } from '../../api/all-routes.ts';
 import { createApp } from '../../api/app.ts';
 import type { ApiContext } from '../../api/context.ts';
 import { createContext } from '../../api/create-context.ts';
-import { loadRoutes } from '../../api/load-routes.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
@@ -41,7 +41,7 @@ export async function openIdleApp(): Promise<IdleApp> {
   const context = createContext(service, secrets);
   return {
     context,
-    app: createApp(context, await loadRoutes()),
+    app: createApp(context, ROUTES),
     async close() {
       context.jobWatch.close();
       await context.queues.close();

@@ -158,11 +158,13 @@ describeUnless(skip, 'the image, made without an engine', () => {
     );
     const dist = join(image.directory, 'dist');
     const files = readdirSync(dist, { recursive: true, encoding: 'utf8' });
-    // What is started or imported by its path: main programs, handlers, children.
+    // What is started or imported by its path: main programs, children, threads.
     const programs = files.filter(name =>
-      /(^|\/)(main|handlers\/[^/]+|[^/]*-child)\.js$/.test(name),
+      /(^|\/)(main|child|[^/]*-(child|thread))\.js$/.test(name),
     );
-    expect(programs).toEqual(expect.arrayContaining(['api/main.js', 'workers/handlers/video.js']));
+    expect(programs).toEqual(
+      expect.arrayContaining(['api/main.js', 'workers/video/decode-child.js']),
+    );
     const seen = new Set(programs);
     for (const file of seen) {
       for (const name of listImports(readFileSync(join(dist, file), 'utf8'))) {

@@ -50,9 +50,7 @@ export function buildPreviousRelease(): string {
     execFileSync('tar', ['-x', '-C', made], { input: archive });
     if (!hasPackagesOf(made))
       run('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], { cwd: made });
-    const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--noCheck'], { cwd: made });
-    copyAssets(made);
+    buildPrograms(made);
     if (!existsSync(folder)) renameSync(made, folder);
   } finally {
     rmSync(made, { recursive: true, force: true });
@@ -72,8 +70,15 @@ function hasPackagesOf(folder: string): boolean {
   });
 }
 
-/** What the build copies beside the compiled sources. */
-function copyAssets(folder: string): void {
+function buildPrograms(folder: string): void {
+  const bundler = join(folder, 'scripts', 'bundle-programs.mjs');
+  if (existsSync(bundler)) {
+    run(process.execPath, [bundler], { cwd: folder });
+    return;
+  }
+  // As releases before 0.2.0 are built.
+  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--noCheck'], { cwd: folder });
   for (const part of ['api', 'workers', 'shared', 'cli']) {
     for (const name of readdirSync(join(folder, part), { recursive: true, encoding: 'utf8' })) {
       if (!/\.(sh|html|css)$/.test(name)) continue;
