@@ -28,7 +28,7 @@ const ENTRIES = [
   /^cli\/backup\/(open-connection|hold-deletions)\.ts$/,
   /^cli\/data-dir\/(choose-data-dir|lock)\.ts$/,
   /^cli\/embedded-postgres\/postgres\.ts$/,
-  /^cli\/supervisor\/supervisor\.ts$/,
+  /^cli\/supervisor\/(reaper|supervisor)\.ts$/,
   /^servers\/processes\.ts$/,
   /^shared\/(database\/migrate|process\/(lifecycle|log)|secrets\/handed-secrets)\.ts$/,
   /^workers\/video\/encode-video\.ts$/,
