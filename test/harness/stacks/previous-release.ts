@@ -76,7 +76,7 @@ function buildPrograms(folder: string): void {
     run(process.execPath, [bundler], { cwd: folder });
     return;
   }
-  // As releases before 0.2.0 are built.
+  // As commits before decision 61 are built.
   const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
   run(process.execPath, [compiler, '-p', 'tsconfig.build.json', '--noCheck'], { cwd: folder });
   for (const part of ['api', 'workers', 'shared', 'cli']) {
