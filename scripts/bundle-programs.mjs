@@ -103,6 +103,7 @@ async function bundle() {
     keepNames: true,
     sourcemapExcludeSources: true,
     minifyInternalExports: false,
+    comments: { legal: true, annotation: false, jsdoc: false },
   });
   await build.close();
   return output;
