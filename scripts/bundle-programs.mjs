@@ -23,13 +23,15 @@ const ENTRIES = [
   /-(thread|child)\.ts$/,
   /^workers\/parsers\/formats\/[^/]+\.ts$/,
   /^workers\/parsers\/table\/child\.ts$/,
-  /^workers\/sandbox\/run-confined\.ts$/,
+  // Another user has to be able to read it.
+  /^workers\/sandbox\/confine\.ts$/,
   // What tests import in programs of their own.
   /^cli\/backup\/(open-connection|hold-deletions)\.ts$/,
   /^cli\/data-dir\/(choose-data-dir|lock)\.ts$/,
   /^cli\/embedded-postgres\/postgres\.ts$/,
   /^cli\/supervisor\/(reaper|supervisor)\.ts$/,
   /^servers\/processes\.ts$/,
+  /^workers\/sandbox\/run-confined\.ts$/,
   /^shared\/(database\/migrate|process\/(lifecycle|log)|secrets\/handed-secrets)\.ts$/,
   /^workers\/video\/encode-video\.ts$/,
 ];
