@@ -15,6 +15,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { applyPoll } from '../../workers/batch/apply-poll.ts';
+import { indexStatuses } from '../../workers/batch/engine.ts';
 import { Visit } from '../../workers/batch/visit.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
@@ -313,7 +314,7 @@ test('such output is told of a job, too, that its batch system still has', async
   const { id, runPlace, state } = job;
   const followed = { id, directory: runPlace ?? '', batch: batch(), state, stored: NOTHING };
   const completing = { state: 'COMPLETING', reason: null, nodes: 'n1', phase: 'running' } as const;
-  const statuses = [{ ...completing, id: '7', token: `windlass-${runPlace}` }];
+  const statuses = indexStatuses([{ ...completing, id: '7', token: `windlass-${runPlace}` }]);
   const poll = { submissions: new Map(), sizes: new Map(), statuses };
   job.batch = applyPoll(followed, poll)?.batch ?? null;
   expect(batch().state).toBe('COMPLETING');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { applyPoll, type Followed } from './apply-poll.ts';
-import type { BatchStatus } from './engine.ts';
+import { type BatchStatus, indexStatuses } from './engine.ts';
 import type { Poll } from './login-node.ts';
 import { parseSizes, parseStates } from './submission-state.ts';
 
@@ -30,7 +30,7 @@ const status: BatchStatus = {
 const poll = ({ statuses, lines = '' }: { statuses?: BatchStatus[]; lines?: string }): Poll => ({
   submissions: parseStates(`at job-1 there asked begun - 0\n${lines}`),
   sizes: parseSizes(`bytes 5 /home/a b/.windlass/batch/job-1/out\n${lines}`),
-  statuses,
+  statuses: indexStatuses(statuses),
 });
 
 test('nothing new is nothing to write', () => {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { SETTLED_ANSWERS } from './decide.ts';
+import { statusKey } from './engine.ts';
 import { type Poll, tokenOf } from './login-node.ts';
 
 /** An open batch job as a poll reads it. */
@@ -53,7 +54,7 @@ function withStatus(
   now: Date,
 ): BatchState {
   if (batch.id === null) return batch;
-  const status = statuses.find(({ id, token }) => id === batch.id && token === tokenOf(directory));
+  const status = statuses.get(statusKey({ id: batch.id, token: tokenOf(directory) }));
   // Two in a row are enough.
   const overFor = Math.min(batch.overFor + 1, SETTLED_ANSWERS);
   const since = batch.overFor > 0 ? batch.overSince : undefined;

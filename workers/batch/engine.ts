@@ -12,6 +12,13 @@ export interface BatchStatus {
   phase: Exclude<BatchPhase, 'absent'> | undefined;
 }
 
+/** An id is believed only with the name that the job was submitted with. */
+export const statusKey = ({ id, token }: Pick<BatchStatus, 'id' | 'token'>) => `${id} ${token}`;
+
+/** By statusKey(): to search all of them for each job would take the square of their number. */
+export const indexStatuses = (statuses: BatchStatus[] | undefined) =>
+  statuses && new Map(statuses.map(status => [statusKey(status), status]));
+
 /** A question for the host: text for its sh, and what the output says. */
 export interface Query {
   command: string;

@@ -5,7 +5,7 @@ import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
-import type { BatchStatus, Query } from './engine.ts';
+import { type BatchStatus, indexStatuses, type Query } from './engine.ts';
 import { ENGINE } from './engines.ts';
 import { jobFile, requestFile, variablesFile } from './submission-files.ts';
 import { parseSizes, parseStates, type SubmissionState } from './submission-state.ts';
@@ -147,7 +147,7 @@ export class LoginNode {
     return {
       submissions: parseStates(files),
       sizes: parseSizes(files),
-      statuses: query?.parse(answer.slice(at + '\nstatuses\n'.length)),
+      statuses: indexStatuses(query?.parse(answer.slice(at + '\nstatuses\n'.length))),
     };
   }
 
@@ -199,7 +199,7 @@ export interface Poll {
   submissions: Map<string, SubmissionState>;
   sizes: Map<string, OutputOffsets>;
   /** Undefined: not asked for, or the batch system did not answer. */
-  statuses: BatchStatus[] | undefined;
+  statuses: ReadonlyMap<string, BatchStatus> | undefined;
 }
 
 /** An ended job. `kept`: a submission that stays; `unended`: what the batch system may still have of it. */

@@ -106,6 +106,21 @@ test('an error is no answer, and ids that are not known are one', () => {
   expect(slurm.find(TOKEN).parse('')).toBeUndefined();
 });
 
+test.each([
+  ['a state', `1|${'A'.repeat(1e5)}`],
+  ['an id', '1'.repeat(1e5)],
+  ['fields', `1|A|${'|a'.repeat(1e5)}`],
+  ['a reason', `1|A|${'a'.repeat(1e5)}|`],
+])('%s without an end is read in no time, and the answer after it', (_, line) => {
+  const { parse } = slurm.status(['7']);
+  const from = performance.now();
+  const statuses = parse(`${line}\n7|PENDING|None||${TOKEN}\nanswered\n`);
+  expect(statuses?.at(-1)).toMatchObject({ id: '7', phase: 'pending' });
+  slurm.parseId(line);
+  // Where each character was read once for each other one it took seconds.
+  expect(performance.now() - from).toBeLessThan(1_000);
+});
+
 test('cancels no job that has another name, nor another user’s', () => {
   expect(slurm.cancel('7', TOKEN)).toMatch(/^\(unset .*; scancel /);
   expect(slurm.cancel('7', TOKEN)).toContain(`scancel --user="$(id -un)" --name='${TOKEN}' 7)`);

@@ -1,5 +1,5 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
-import type { BatchStatus, Engine, Query } from './engine.ts';
+import { type BatchStatus, type Engine, type Query, statusKey } from './engine.ts';
 
 /** https://slurm.schedmd.com/job_state_codes.html. A state that is missing here says nothing about the job. */
 const PHASES: Record<string, BatchStatus['phase']> = {
@@ -89,7 +89,7 @@ export const slurm: Engine = {
   },
 
   /** `ID`, or `ID;CLUSTER`. */
-  parseId: output => /^(\d+)(;\S+)?$/m.exec(output)?.[1],
+  parseId: output => /^(\d{1,20})(;\S+)?$/m.exec(output)?.[1],
 
   /**
    * squeue knows jobs that have not ended, or ended within MinJobAge. sacct is asked for the others only, because a
@@ -129,6 +129,10 @@ export const slurm: Engine = {
 const account = (which: string) =>
   `sacct --noheader --parsable2 --allocations --duplicates ${OWN} ${which} --format=JobIDRaw,State,Reason,NodeList,JobName 2>/dev/null | sed 's/^/${ACCOUNTED}/'`;
 
+/** Each part ends where only the next one can begin, so that no line of a host takes longer than its length. */
+const STATUS =
+  /^(?:accounted )?(\d{1,20})\|([A-Z_]{1,64})(?:[^A-Z_|][^|]*)?\|(.*)\|([^|]*)\|([^|]*)$/;
+
 /** The query is asked in a shell of its own. */
 const query = (lines: string[]): Query => ({
   command: `unset ${UNASKED}\n${lines.join('\n')}\n`,
@@ -140,15 +144,16 @@ function parse(output: string): BatchStatus[] | undefined {
   if (!lines.includes(ANSWERED) && !UNKNOWN_ID.test(output)) return undefined;
   const found = new Map<string, BatchStatus>();
   for (const line of lines) {
-    const fields = /^(?:accounted )?(\d+)\|([A-Z_]+)[^|]*\|(.*)\|([^|]*)\|([^|]*)$/.exec(line);
+    const fields = STATUS.exec(line);
     if (!fields) continue;
     const [, id = '', state = '', reason = '', nodes = '', token = ''] = fields;
     const phase = PHASES[state];
     // sacct reports a job that the controller has forgotten as running for ever.
     const isForgotten = line.startsWith(ACCOUNTED) && phase !== 'ended' && phase !== 'stopped';
     // What squeue says comes first: it is newer.
-    if (isForgotten || found.has(`${id} ${token}`)) continue;
-    found.set(`${id} ${token}`, {
+    const key = statusKey({ id, token });
+    if (isForgotten || found.has(key)) continue;
+    found.set(key, {
       id,
       token,
       state,
