@@ -16,6 +16,7 @@ import { waitFor } from '../../test/harness/wait-for.ts';
 import { openSftp } from '../remote-files/sftp-requests.ts';
 import type { PooledConnection } from './pooled-connection.ts';
 import type { RemoteSession } from './remote-session.ts';
+import { SessionConnector } from './session-connector.ts';
 import { answerLogin, logInForSession, placeOfLogin } from './session-logins.ts';
 import { SessionPool } from './session-pool.ts';
 
@@ -49,14 +50,14 @@ afterAll(async () => {
   await notifications?.close();
 });
 
-/** A session on a host of its own entry; both have the same name. */
-async function makeSession(sshd: TestSshd, secret: Credential): Promise<string> {
+/** A session on a host of its own entry of the same name, or on the host `of` another session. */
+async function makeSession(sshd: TestSshd, secret: Credential, of?: string): Promise<string> {
   const { db } = given.database();
   const { host: address, port, hostKey, username } = sshd;
   const sid = newId();
-  const entry = { name: sid, address, port, keys: [hostKey], private: true };
-  await db.insert(hosts).values(entry);
-  const session = { sid, owner: 'alice', hostname: sid };
+  const entry = { name: of ?? sid, address, port, keys: [hostKey], private: true };
+  if (of === undefined) await db.insert(hosts).values(entry);
+  const session = { sid, owner: 'alice', hostname: entry.name };
   const sealed = await seal(publicKey, session, {
     place: destinationDigest([entry as HostRow]),
     secret,
@@ -105,6 +106,22 @@ describeUnless(missingPrograms('sshd'), 'a connection whose host has another ent
     await changeHost(sid, { port: sshd.port + 1 });
     expect(await end).toMatchObject({ code: 'host_changed' });
     expect(pool.has(sid)).toBe(false);
+  });
+
+  test('ends its session once, however many sessions that host has', async () => {
+    const first = await makeSession(sshd, { privateKey: sshd.privateKey });
+    const more = Array.from({ length: 7 }, () =>
+      makeSession(sshd, { privateKey: sshd.privateKey }, first),
+    );
+    const sids = [first, ...(await Promise.all(more))];
+    const held = await Promise.all(sids.map(hold));
+    const ended = vi.spyOn(SessionConnector.prototype, 'endForChangedHost');
+    await changeHost(first, { port: sshd.port + 1 });
+    for (const sid of sids) notifications.publish('session', sid);
+    for (const { end } of held) expect(await end).toMatchObject({ code: 'host_changed' });
+    const of = ended.mock.calls.map(([{ sid }]) => sid);
+    ended.mockRestore();
+    expect(of.toSorted()).toEqual(sids.toSorted());
   });
 });
 

@@ -25,7 +25,9 @@ export class SessionPool {
   /** Connections that take no new users, each until its last one leaves. */
   readonly #retired = new Set<PooledConnection>();
   readonly #stop: () => void;
-  #sweeping = false;
+  #isSweeping = false;
+  /** Something may have changed since the sweep began to look. */
+  #isSweepDue = false;
 
   constructor(context: PoolContext) {
     this.#context = context;
@@ -33,7 +35,7 @@ export class SessionPool {
     const timer = setInterval(() => void this.#sweep(), SWEEP_MS);
     const unsubscribe = context.notifications.on('session', sid => {
       // Else the sweep does it.
-      if (this.#all().some(pooled => pooled.sid === sid)) this.#closeUnused().catch(this.#explain);
+      if (this.#all().some(pooled => pooled.sid === sid)) void this.#sweep();
     });
     this.#stop = () => {
       clearInterval(timer);
@@ -121,11 +123,16 @@ export class SessionPool {
     if (pooled.users === 0 && this.#retired.delete(pooled)) pooled.close();
   }
 
+  /** One at a time, as each looks at all connections: a changed host tells of each of its sessions at once. */
   async #sweep(): Promise<void> {
-    if (this.#sweeping) return;
-    this.#sweeping = true;
-    await this.#closeUnused().catch(this.#explain);
-    this.#sweeping = false;
+    this.#isSweepDue = true;
+    if (this.#isSweeping) return;
+    this.#isSweeping = true;
+    while (this.#isSweepDue) {
+      this.#isSweepDue = false;
+      await this.#closeUnused().catch(this.#explain);
+    }
+    this.#isSweeping = false;
   }
 
   readonly #explain = (error: unknown) =>
