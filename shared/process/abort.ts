@@ -49,10 +49,15 @@ export async function sleep(signal: AbortSignal | undefined, ms: number): Promis
   await delay(ms, undefined, { signal }).catch(() => {});
 }
 
-/** Resolves when the signal is aborted. */
-export function whenAborted(signal: AbortSignal): Promise<void> {
+/**
+ * Resolves when one of the signals is aborted; `over` ends the wait, and what it holds. Not AbortSignal.any(): one with a
+ * listener is never collected, nor what the listener refers to.
+ */
+export function whenAborted(signals: AbortSignal[], over: AbortSignal): Promise<void> {
   return new Promise(resolve => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    for (const signal of signals) {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true, signal: over });
+    }
   });
 }

@@ -1,4 +1,7 @@
 import { PassThrough } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
@@ -8,6 +11,9 @@ import { causeOf, JobSignals } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { runPlainExec } from './plain-exec.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
 /** A command over a channel that the test ends; it dies of TERM. */
 class Channel {
@@ -158,4 +164,20 @@ test('its time runs from when its channel is open, which may have been waited fo
   channel.end(0);
   expect(await outcome).toBe(0);
   expect(told).toEqual(['refused', 'open', 'begun']);
+});
+
+test('nothing holds what a command needed when it has ended', async () => {
+  const runOne = async () => {
+    const { channel, running, outcome } = begin();
+    await running;
+    channel.end(0);
+    await outcome;
+    return new WeakRef(channel);
+  };
+  const channel = await runOne();
+  for (let tries = 0; tries < 20 && channel.deref(); tries++) {
+    await setImmediate();
+    collectGarbage();
+  }
+  expect(channel.deref()).toBeUndefined();
 });

@@ -56,7 +56,11 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
     // The shell reads the script to its end before it runs anything of it.
     const script = () => `{\n${launchScript(launch, job.id, 'each')}\n}\n`;
     channel.stdin.end(isPlain(launch) ? undefined : script());
-    return readToEnd(context, sink, channel).finally(() => channel.destroy());
+    const over = new AbortController();
+    return readToEnd(context, sink, { channel, over: over.signal }).finally(() => {
+      over.abort();
+      channel.destroy();
+    });
   };
   if (job.runAt) throw outcomeLost();
   const signal = () => (job.runAt ? context.cleanupSignal : context.signal);
@@ -66,13 +70,13 @@ export async function runPlainExec(context: JobContext<'command'>, sink: Sink): 
 async function readToEnd(
   context: JobContext,
   { take, limit }: Sink,
-  channel: SshChannel,
+  { channel, over }: { channel: SshChannel; over: AbortSignal },
 ): Promise<number> {
   const { signal } = context;
   const read = (stream: OutputStream) => readAll(channel[stream], bytes => take(stream, bytes));
   const whole = Promise.all([read('stdout'), read('stderr')]);
   // Does not wait for the close: a server may keep the channel of a command that does not die open.
-  const stopped = whenAborted(AbortSignal.any([signal, limit])).then(() =>
+  const stopped = whenAborted([signal, limit], over).then(() =>
     // After a lost lease another worker decides what happens to the command.
     signal.aborted && !wasCancelled(context) ? false : endCommand(channel),
   );

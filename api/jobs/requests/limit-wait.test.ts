@@ -1,10 +1,9 @@
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { whenAborted } from '../../../shared/process/abort.ts';
 import { limitWait } from './limit-wait.ts';
 
 setFlagsFromString('--expose-gc');
@@ -15,7 +14,7 @@ const newResponse = () => new ServerResponse(new IncomingMessage(new Socket()));
 test('a wait ends in time though garbage is collected meanwhile', { timeout: 5_000 }, async () => {
   const { stopping } = newService();
   const { signal, isDisconnected } = limitWait({ stopping }, newResponse(), 0.3);
-  const ended = whenAborted(signal);
+  const ended = once(signal, 'abort');
   const collecting = setInterval(collectGarbage, 30);
   await ended;
   clearInterval(collecting);
