@@ -119,6 +119,27 @@ describeStack(missingPrograms('sshd'), 'lists of jobs', form => {
     }
   });
 
+  test.each(['error', 'batch'])('so has a page of jobs with a large %s', async column => {
+    const owner = `user-${newId()}`;
+    await admin.post('/api/users', { username: owner, password: 'of a user' });
+    const ids = Array.from({ length: 20 }, () => newId());
+    const words = { code: 'x', engine: 'slurm', id: null, reason: null, nodes: null, overFor: 0 };
+    const sql = database();
+    try {
+      for (const id of ids)
+        await sql`insert into jobs (id, kind, queue, owner, payload, state, ${sql(column)}, finished)
+          select ${id}, 'batch', 'remote', ${owner}, '{}', 'failed',
+            ${sql.json(words)} || jsonb_build_object('state', long, 'detail', long), now()
+          from (select string_agg(md5(i || ${id}), '') long from generate_series(1, 13000) i) made`;
+    } finally {
+      await sql.end();
+    }
+    const page = await list('', new Client(stack.url, owner, 'of a user'));
+    expect(page.items.length).toBeLessThan(10);
+    expect(page.next).toBe(page.items.at(-1)?.id);
+    expect(idsOf(page)).toEqual(ids.sort().reverse().slice(0, page.items.length));
+  });
+
   test('each filter keeps what matches alone', async () => {
     const name = newId();
     const { job } = await launch(`echo ${name} Done`, name);

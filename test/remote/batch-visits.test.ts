@@ -16,6 +16,7 @@ import { newId } from '../../shared/ids.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { applyPoll } from '../../workers/batch/apply-poll.ts';
 import { indexStatuses } from '../../workers/batch/engine.ts';
+import { LoginNode } from '../../workers/batch/login-node.ts';
 import { Visit } from '../../workers/batch/visit.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
@@ -114,6 +115,31 @@ test('what a site refuses is a refusal in its words, whatever sbatch adds', asyn
     message: expect.stringContaining('Say a type of GPU.'),
   });
   expect(submissions()).toBe(1);
+});
+
+test('a refusal in very many words is one in some of them', async () => {
+  offer('sbatch', 'echo no >&2; exit 1');
+  offer('squeue', 'exit 0');
+  // A host of its own making sends more than the agent's text asks for.
+  offer('head', String.raw`printf 'no\033[2J'; printf %100000s | tr " " x`);
+  const end = await visit();
+  expect(end).toMatchObject({
+    code: 'batch_refused',
+    message: expect.stringContaining('no[2Jxxx'),
+  });
+  expect((end as WindlassError).message.length).toBeLessThan(2_200);
+});
+
+test('a home is none where it has what a terminal would obey, or is very long', async () => {
+  const signal = new AbortController().signal;
+  const introduce = (path: string) => {
+    const host = new LocalExec({ home, shell: '/bin/sh', env: {} });
+    const exec = (command: string) => host.exec(`export HOME='${path}'; ${command}`);
+    return new LoginNode({ exec }, signal).introduce();
+  };
+  expect((await introduce('/home/me')).home).toBe('/home/me');
+  for (const path of ['/home/\x1b[2J', `/${'x'.repeat(5_000)}`])
+    expect((await introduce(path)).home).toBeNull();
 });
 
 test('what may pass is tried again less and less often, and is in the end a refusal in its words', async () => {

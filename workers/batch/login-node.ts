@@ -5,6 +5,7 @@ import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
+import { harmless, readable } from '../ssh/host-words.ts';
 import { type BatchStatus, indexStatuses, type Query } from './engine.ts';
 import { ENGINE } from './engines.ts';
 import { jobFile, requestFile, variablesFile } from './submission-files.ts';
@@ -13,6 +14,9 @@ import { parseSizes, parseStates, type SubmissionState } from './submission-stat
 const FUNCTIONS = readFileSync(new URL('sh/login-node.sh', import.meta.url), 'utf8');
 /** Limit of bytes of each stream in one answer. */
 const MAX_ANSWER_BYTES = 4 << 20;
+
+/** Characters of what a submit command says, which an error quotes. */
+const MAX_COMPLAINED = 2_000;
 
 /** Why a submission could not be prepared. */
 export type PrepareFailure = 'no_engine' | 'no_cwd' | 'cannot_write';
@@ -27,16 +31,17 @@ export class LoginNode {
     this.#signal = signal;
   }
 
-  /** The engines that the host has, and the account's home; null where that is no absolute path. */
+  /** The engines that the host has, and the account's home; null where that is no absolute path for people to read. */
   async introduce(): Promise<{ engines: EngineName[]; home: string | null }> {
     const names = Object.keys(ENGINE) as EngineName[];
     const lines = names.map(
       name => `if command -v ${ENGINE[name].program} >/dev/null; then echo has ${name}; fi`,
     );
     const answer = await this.#ask([...lines, `printf 'home %s\\n' "$HOME"`].join('\n'));
-    const [, home = null] = /^home (\/.*)$/m.exec(answer) ?? [];
+    const [, home = ''] = /^home (\/.*)$/m.exec(answer) ?? [];
     const engines = names.filter(name => new RegExp(`^has ${name}$`, 'm').test(answer));
-    return { engines, home };
+    // A part of a path is another path.
+    return { engines, home: home !== '' && harmless(home) === home ? home : null };
   }
 
   /** Makes the directory of a submission that nobody has used before. */
@@ -96,7 +101,8 @@ export class LoginNode {
     const answer = await this.#ask(`read_answer ${name}`);
     const lines = (prefix: string) =>
       [...answer.matchAll(new RegExp(`^${prefix} (.*)$`, 'gm'))].map(found => found[1]).join('\n');
-    return { printed: lines('printed'), complained: lines('complained') };
+    const complained = readable(lines('complained').slice(0, MAX_COMPLAINED));
+    return { printed: lines('printed'), complained };
   }
 
   async cancel(engine: EngineName, id: string, name: string): Promise<void> {

@@ -121,6 +121,16 @@ test.each([
   expect(performance.now() - from).toBeLessThan(1_000);
 });
 
+test('no word of a host is long, or holds what no database takes', () => {
+  const { parse } = slurm.status(['7']);
+  const long = 'x'.repeat(10_000);
+  expect(parse(`7|${'A'.repeat(65)}|None||${TOKEN}\nanswered\n`)).toEqual([]);
+  expect(parse(`${'1'.repeat(21)}|PENDING|None||${TOKEN}\nanswered\n`)).toEqual([]);
+  const [status] = parse(`7|PENDING|a\0${long}|${long}|${TOKEN}\nanswered\n`) ?? [];
+  expect(status).toMatchObject({ reason: `a${'x'.repeat(498)}`, nodes: 'x'.repeat(500) });
+  expect(slurm.parseId('1'.repeat(21))).toBeUndefined();
+});
+
 test('cancels no job that has another name, nor another user’s', () => {
   expect(slurm.cancel('7', TOKEN)).toMatch(/^\(unset .*; scancel /);
   expect(slurm.cancel('7', TOKEN)).toContain(`scancel --user="$(id -un)" --name='${TOKEN}' 7)`);

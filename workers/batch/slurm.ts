@@ -1,4 +1,5 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
+import { harmless } from '../ssh/host-words.ts';
 import { type BatchStatus, type Engine, type Query, statusKey } from './engine.ts';
 
 /** https://slurm.schedmd.com/job_state_codes.html. A state that is missing here says nothing about the job. */
@@ -166,4 +167,4 @@ function parse(output: string): BatchStatus[] | undefined {
 }
 
 const orNull = (word: string) =>
-  ['', 'None', '(null)', 'None assigned'].includes(word) ? null : word.slice(0, 500);
+  ['', 'None', '(null)', 'None assigned'].includes(word) ? null : harmless(word.slice(0, 500));

@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Db } from '../../../shared/database/connect.ts';
 import { jobs } from '../../../shared/database/schema.ts';
@@ -44,22 +44,33 @@ export const jobsQuery = pageQuery.extend({
 });
 export type JobsQuery = z.output<typeof jobsQuery>;
 
-/** Results that are not large, and errors, may have 100 kB. For larger pages than this, sizes are read first. */
+/** Texts that are not large may have 100 kB in all. For larger pages than this, sizes are read first. */
 const USUAL_PAGE = 100;
-/** Size of a large result as stored, compressed, which is known without reading it. A parse may have several 100 kB. */
+/** Size of large texts as stored, compressed, which is known without reading them. A parse may have several 100 kB. */
 const LARGE_BYTES = 8_000;
-/** Bytes of a job beside its result and error. */
+/** Bytes of a job beside these texts. */
 const JOB_BYTES = 600;
 
-const isLarge = sql<boolean>`coalesce(pg_column_size(${jobs.result}), 0) > ${sql.raw(String(LARGE_BYTES))}`;
-const columnsWith = (result: SQL) => ({
+/** What may be long, in words of a file or a host. */
+const TEXTS = ['result', 'error', 'batch'] as const;
+
+const sumOf = (sizes: SQL[]) =>
+  sql.join(
+    sizes.map(size => sql`coalesce(${size}, 0)`),
+    sql` + `,
+  );
+const stored = sumOf(TEXTS.map(name => sql`pg_column_size(${jobs[name]})`));
+const isLarge = sql<boolean>`${stored} > ${sql.raw(String(LARGE_BYTES))}`;
+const columnsWith = (readOf: (column: SQLWrapper) => SQL) => ({
   ...summaryColumns,
-  result: result.mapWith(jobs.result).as('result'),
+  result: readOf(jobs.result).mapWith(jobs.result).as('result'),
+  error: readOf(jobs.error).mapWith(jobs.error).as('error'),
+  batch: readOf(jobs.batch).mapWith(jobs.batch).as('batch'),
   isLarge: isLarge.as('is_large'),
 });
-const wholeColumns = columnsWith(sql`${jobs.result}`);
-/** A large result is not even read. */
-const usualColumns = columnsWith(sql`case when ${isLarge} then null else ${jobs.result} end`);
+const wholeColumns = columnsWith(column => sql`${column}`);
+/** Large texts are not even read. */
+const usualColumns = columnsWith(column => sql`case when ${isLarge} then null else ${column} end`);
 
 interface JobList {
   /** Undefined: of all. */
@@ -99,8 +110,8 @@ export async function listJobs(
   let rows = limit > USUAL_PAGE ? undefined : await find(limit + 1, usualColumns);
   if (!rows || rows.some(row => row.isLarge)) {
     const page = find(limit).as('page');
-    const bytes = sql<number>`${JOB_BYTES}
-      + coalesce(octet_length(${page.result}::text), 0) + coalesce(octet_length(${page.error}::text), 0)`;
+    const texts = sumOf(TEXTS.map(name => sql`octet_length(${page[name]}::text)`));
+    const bytes = sql<number>`${JOB_BYTES} + ${texts}`;
     const sizes = await db.select({ bytes }).from(page).orderBy(desc(page.id));
     const fitting = limitPageBytes(sizes.map(row => row.bytes));
     // They are held twice, as rows and as JSON.
