@@ -6,6 +6,9 @@ interface Silence {
   toError(): Error;
 }
 
+/** Pieces that are kept apart: each takes some 200 bytes beside its own. */
+const MAX_PARTS = 4_096;
+
 /** Reads a byte stream by length or up to a mark, at most one chunk ahead; node:stream has no reads by delimiter. */
 export class ByteReader {
   readonly #stream: Readable;
@@ -85,9 +88,10 @@ export class ByteReader {
         isWhole = false;
         parts.length = 0;
       }
-      if (!isWhole) return;
+      if (!isWhole || bytes.length === 0) return;
       parts.push(bytes);
       kept += bytes.length;
+      if (parts.length === MAX_PARTS) parts.splice(0, MAX_PARTS, Buffer.concat(parts));
     };
     // A mark may be split over chunks: bytes that may begin it are kept for the next search.
     let tail = Buffer.alloc(0);

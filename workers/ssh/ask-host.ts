@@ -6,8 +6,10 @@ import { readAll } from '../runs/read-all.ts';
 
 /** A command of a batch system may wait a minute for its controller, and then tries again. */
 const ANSWER_MS = 180_000;
-/** More than any answer has: a hostile host must not fill this worker's memory. */
+/** Of memory, more than any answer takes: a hostile host must not fill this worker's. */
 const MAX_BYTES = 32 << 20;
+/** What a piece takes beside its bytes, of which a host may send one at a time. */
+const PIECE_BYTES = 256;
 /** The last line of an answer: a connection that is lost may cut it anywhere. */
 const WHOLE = Buffer.from('\nwhole\n');
 
@@ -32,8 +34,9 @@ export async function askHost(
     const pieces: Buffer[] = [];
     let bytes = 0;
     const take = async (piece: Buffer) => {
-      bytes += piece.length;
-      if (bytes > MAX_BYTES) throw new Error(`the host answered with more than ${MAX_BYTES} bytes`);
+      bytes += piece.length + PIECE_BYTES;
+      if (bytes > MAX_BYTES)
+        throw new Error(`the answer of the host takes more than ${MAX_BYTES} bytes`);
       pieces.push(piece);
     };
     await abortable(readAll(channel.stdout, take), either).catch((error: unknown) => {

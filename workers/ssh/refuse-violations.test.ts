@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import ssh2, { type ServerChannel } from 'ssh2';
 import { expect, onTestFinished, test } from 'vitest';
 import { makeKeyPair } from '../../servers/key-pair.ts';
@@ -12,19 +12,24 @@ interface Protocol {
   channelData(id: number, data: Buffer): void;
   channelExtData(id: number, data: Buffer, type: number): void;
   channelOpenConfirm(recipient: number, sender: number, window: number, packetSize: number): void;
+  /** Asks for a reply. */
+  ping(): void;
 }
 
 interface Violation {
   /** At once after the connection is made. */
   connected?(protocol: Protocol): void;
   /** When a command is asked for; `id` is the client's number of its channel. */
-  asked?(protocol: Protocol, channel: ServerChannel, id: number): void;
+  asked?(protocol: Protocol, channel: ServerChannel, id: number, socket: Socket): void;
 }
 
 /** A client that is connected to a host which does so, and its errors. */
 async function connectTo({ connected, asked }: Violation) {
   const server = new ssh2.Server({ hostKeys: [makeKeyPair().private] }, host => {
-    const { _protocol: protocol } = host as unknown as { _protocol: Protocol };
+    const { _protocol: protocol, _sock: socket } = host as unknown as {
+      _protocol: Protocol;
+      _sock: Socket;
+    };
     host.on('error', () => {});
     host.on('authentication', context => context.accept());
     connected?.(protocol);
@@ -32,7 +37,7 @@ async function connectTo({ connected, asked }: Violation) {
       accept().on('exec', acceptCommand => {
         const channel = acceptCommand();
         const { outgoing } = channel as unknown as { outgoing: { id: number } };
-        asked?.(protocol, channel, outgoing.id);
+        asked?.(protocol, channel, outgoing.id, socket);
       });
     });
   });
@@ -97,6 +102,42 @@ test('a host that sends more than the window of a channel is left', async () => 
   await run(client);
   await closed;
   expect(errors[0]).toContain('it sends more than the window of a channel');
+});
+
+test.each(['stdout', 'stderr'])(
+  'a host that sends many tiny pieces of %s is left',
+  async stream => {
+    const { client, errors, closed } = await connectTo({
+      asked: (protocol, _channel, id) => {
+        for (let i = 0; i < 70_000; i++)
+          if (stream === 'stdout') protocol.channelData(id, Buffer.from('x'));
+          else protocol.channelExtData(id, Buffer.from('x'), 1);
+      },
+    });
+    // Whose output nobody reads.
+    await run(client);
+    await closed;
+    expect(errors[0]).toContain('it sends too many small pieces');
+  },
+);
+
+test('a host that asks for replies without end and reads none is left', async () => {
+  const { client, errors, closed } = await connectTo({
+    asked: (protocol, _channel, _id, socket) => {
+      socket.pause();
+      // What the buffers of both kernels hold comes first.
+      const ask = () => {
+        for (let i = 0; i < 5_000; i++) protocol.ping();
+        if (socket.destroyed) return;
+        if (socket.writableNeedDrain) socket.once('drain', ask);
+        else setImmediate(ask);
+      };
+      ask();
+    },
+  });
+  await run(client);
+  await closed;
+  expect(errors[0]).toContain('it does not read the replies');
 });
 
 test('keys that a host tells of after the login are not looked at', () => {

@@ -5,29 +5,47 @@ import type { Transport } from './limit-login.ts';
 
 type Handler<A extends unknown[]> = (protocol: unknown, ...message: A) => void;
 type DataHandler = Handler<[recipient: number, data: Buffer, type?: number]>;
+type RequestHandler = Handler<unknown[]>;
 
 /** Handlers of RFC 4254 messages. */
 interface Handlers {
   CHANNEL_OPEN_CONFIRMATION: Handler<[info: { packetSize: number }]>;
   CHANNEL_DATA: DataHandler;
   CHANNEL_EXTENDED_DATA: DataHandler;
+  GLOBAL_REQUEST: RequestHandler;
+  CHANNEL_OPEN: RequestHandler;
+  CHANNEL_REQUEST: RequestHandler;
+}
+
+/** A stream of a channel, and the pieces that nobody has read yet; SFTP has none. */
+interface Unread {
+  _readableState?: { buffer: { length: number } };
 }
 
 /** Internals of ssh2 1.17.0, pinned by package.json: its client's handlers, and its channels by number. */
 interface Internals {
   _protocol: { _handlers: Handlers };
-  _chanMgr: { get(id: number): { incoming?: { state: string; window: number } } | undefined };
+  _chanMgr: { get(id: number): Channel | undefined };
+}
+
+interface Channel extends Unread {
+  incoming?: { state: string; window: number };
+  stderr?: Unread;
 }
 
 /** Servers take 32 kB. ssh2 splits each write into packets of this size, without end if it is 0. */
 const LEAST_PACKET_BYTES = 1_024;
+/** Of each stream: a piece takes some 200 bytes, even where a window has millions of them. */
+const MOST_UNREAD_PIECES = 65_536;
+/** Each takes some 300 bytes until it is sent. */
+const MOST_UNREAD_REPLIES = 16_384;
 const GLOBAL_REQUEST = 80;
 const HOSTKEYS = 'hostkeys-00@openssh.com';
 
 /**
- * Makes ssh2 enforce RFC 4254, where it trusts the host: data beyond a channel's window (5.2) fills the memory, data
- * after EOF (5.3) is an unhandled error, and tiny packets block the process. Data after EOF is dropped; other
- * violations end the connection.
+ * Makes ssh2 enforce RFC 4254, where it trusts the host: data beyond a channel's window (5.2), or in tiny pieces, and
+ * replies to a host that does not read fill the memory; data after EOF (5.3) is an unhandled error; tiny packets block the
+ * process. Data after EOF is dropped; all else ends the connection.
  */
 export function refuseViolations(client: ssh2.Client, transport: Transport): void {
   const { _protocol, _chanMgr: channels } = privateParts<Internals>('a client of ssh2', client, [
@@ -38,6 +56,9 @@ export function refuseViolations(client: ssh2.Client, transport: Transport): voi
     'CHANNEL_OPEN_CONFIRMATION',
     'CHANNEL_DATA',
     'CHANNEL_EXTENDED_DATA',
+    'GLOBAL_REQUEST',
+    'CHANNEL_OPEN',
+    'CHANNEL_REQUEST',
   ]);
   const end = (why: string): never => {
     transport.destroy();
@@ -52,14 +73,30 @@ export function refuseViolations(client: ssh2.Client, transport: Transport): voi
   const bounded =
     (handle: DataHandler): DataHandler =>
     (protocol, recipient, data, type) => {
-      const incoming = channels.get(recipient)?.incoming;
+      const channel = channels.get(recipient);
+      const incoming = channel?.incoming;
       if (incoming && incoming.state !== 'open') return;
       if (incoming && data.length > incoming.window)
         end('it sends more than the window of a channel');
+      const stream = type === undefined ? channel : channel?.stderr;
+      if ((stream?._readableState?.buffer.length ?? 0) > MOST_UNREAD_PIECES)
+        end('it sends too many small pieces');
       handle(protocol, recipient, data, type);
     };
   handlers.CHANNEL_DATA = bounded(handlers.CHANNEL_DATA);
   handlers.CHANNEL_EXTENDED_DATA = bounded(handlers.CHANNEL_EXTENDED_DATA);
+  // Not by bytes: a large write of our own to a slow host may wait as well.
+  let unread = 0;
+  const answered =
+    (handle: RequestHandler): RequestHandler =>
+    (protocol, ...message) => {
+      unread = transport.writableLength === 0 ? 0 : unread + 1;
+      if (unread > MOST_UNREAD_REPLIES) end('it does not read the replies that it asks for');
+      handle(protocol, ...message);
+    };
+  handlers.GLOBAL_REQUEST = answered(handlers.GLOBAL_REQUEST);
+  handlers.CHANNEL_OPEN = answered(handlers.CHANNEL_OPEN);
+  handlers.CHANNEL_REQUEST = answered(handlers.CHANNEL_REQUEST);
 }
 
 /**
