@@ -29,6 +29,8 @@ export async function openSession(
 ): Promise<Outcome<'connect' | 'answer'>> {
   const { worker, sid } = context;
   const which = eq(sessions.sid, sid);
+  // The connection may have been lost before the commit that made this worker its holder.
+  const after = () => worker.sessions.releaseIfLost(sid);
   if (step.challenge) {
     const { id: challenge, instruction, prompts, expires } = step.challenge;
     return {
@@ -39,6 +41,7 @@ export async function openSession(
         const set = { challengeExpires: expires, holder: worker.id };
         await tx.update(sessions).set(set).where(which);
       },
+      after,
     };
   }
   const startsAgent = await hasAgent(context);
@@ -73,6 +76,7 @@ export async function openSession(
         })
         .where(which);
     },
+    after,
   };
 }
 

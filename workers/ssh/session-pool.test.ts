@@ -11,9 +11,11 @@ import { withDatabase } from '../../test/harness/databases/migrated-database.ts'
 import { makeHungDisk } from '../../test/harness/hosts/hung-disk.ts';
 import { type CodeHost, startCodeHost } from '../../test/harness/hosts/pam-sshd.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
+import { makeJobContext } from '../../test/harness/job-context.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { openSftp } from '../remote-files/sftp-requests.ts';
+import { openSession } from './open-session.ts';
 import type { PooledConnection } from './pooled-connection.ts';
 import type { RemoteSession } from './remote-session.ts';
 import { SessionConnector } from './session-connector.ts';
@@ -217,6 +219,29 @@ describeUnless(skip, 'a connection that only its user can make, and whose host h
       await expect(each.session).rejects.toMatchObject({ code: 'challenge_expired' });
     pool.find(sid)?.close();
   }, 30_000);
+
+  test('is told as lost where that was before the commit of its login', async () => {
+    const { db } = given.database();
+    const sid = await makeSession(host.sshd, {});
+    await logInByCode(sid);
+    const context = makeJobContext<'connect'>({
+      sid,
+      job: { owner: 'alice' },
+      payload: {},
+      worker: { id: WORKER, sessions: pool, database: given.database() },
+    });
+    const { promote, after } = await openSession(context, { wasAsked: true });
+    await after?.();
+    expect(await holderOf(sid)).toBe(WORKER);
+    const lost = await present(sid);
+    lost.close();
+    await lost.closed;
+    await awaitLoss(sid);
+    await db.transaction(async tx => promote?.(tx));
+    expect(await holderOf(sid)).toBe(WORKER);
+    await after?.();
+    expect(await holderOf(sid)).toBeNull();
+  });
 
   test('is told as lost where the answer to its next login is wrong', async () => {
     const sid = await makeSession(host.sshd, {});

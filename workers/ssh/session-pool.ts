@@ -106,6 +106,13 @@ export class SessionPool {
     return pooled;
   }
 
+  /** Tells that this worker does not hold the connection, where it has none and no login waits for its user. */
+  async releaseIfLost(sid: string): Promise<void> {
+    const pooled = this.find(sid);
+    // A login tells of its own end.
+    if (!pooled?.isConnected && !pooled?.dialogue) await this.#connector.release(sid);
+  }
+
   /** All that are open or being opened. */
   #all(): PooledConnection[] {
     return [...this.#pooled.values(), ...this.#retired];
