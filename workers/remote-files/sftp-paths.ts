@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type ssh2 from 'ssh2';
 import { invalid } from '../../shared/errors/errors.ts';
 import { isDirectory, isLink, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
-import { isNoDirectory, isNotUtf8 } from './write-errors.ts';
+import { isNoDirectory, isNotUtf8, noDirectory } from './write-errors.ts';
 
 /** What is there, through links; undefined where there is nothing. */
 export async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.Stats | undefined> {
@@ -60,7 +60,10 @@ export async function makeDirectories(channel: Sftp, directory: string): Promise
   const present = await find(channel, directory);
   if (present && !isDirectory(present)) throw isNoDirectory(directory);
   if (present) return;
-  await makeDirectories(channel, posix.dirname(directory));
+  const above = posix.dirname(directory);
+  // A host may say so of its root, too, which nothing is above of.
+  if (above === directory) throw noDirectory(directory);
+  await makeDirectories(channel, above);
   await act(done => sftp.mkdir(directory, done)).catch(async (error: unknown) => {
     // Another one made it meanwhile.
     if (!(await find(channel, directory))) throw error;
