@@ -57,6 +57,7 @@ const submissions = () => readdirSync(join(home, '.windlass/batch')).length;
 /** One visit of the job, by a worker of its own; `before` is called before each request to the host. How it ends. */
 async function visit({
   before = () => {},
+  prints = '',
   most = 0,
   isCancelled = false,
   isDiskShort = false,
@@ -67,7 +68,7 @@ async function visit({
   const exec = (command: string, signal?: AbortSignal) => {
     before();
     if (host.commands.length > 50) throw new Error('the visit does not end');
-    return host.exec(command, signal);
+    return host.exec(`printf %s '${prints}'; ${command}`, signal);
   };
   const signals = new JobSignals(new AbortController().signal);
   if (isCancelled) signals.cancel();
@@ -346,6 +347,13 @@ test('such output is told of a job, too, that its batch system still has', async
   expect(batch().state).toBe('COMPLETING');
   pass(130);
   expect(await visit()).toMatchObject({ code: 'outcome_unknown' });
+});
+
+test('output is whole that start-up files print before, too, without the end of a line', async () => {
+  stand(['asked', 'begun', 'answer.0', 'end.0.10.0'], { id: '7', phase: 'running' });
+  writeFileSync(join(folder(), 'out'), '0123456789');
+  expect(await visit({ prints: 'Welcome, ' })).toMatchObject({ code: 0 });
+  expect(stdout).toBe('0123456789');
 });
 
 test('one that prints all the time holds no slot', async () => {

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { NoAnswer } from '../host-agent/no-answer.ts';
+import { toPrintError } from '../host-agent/protocol/hello.ts';
 import { readAll } from '../runs/read-all.ts';
 
 /** A command of a batch system may wait a minute for its controller, and then tries again. */
@@ -15,20 +17,23 @@ const WHOLE = Buffer.from('\nwhole\n');
 
 /**
  * Runs a program for sh on the host over its own channel and returns its output. The program comes by standard input,
- * so that any login shell starts it and any length fits; it is one function, so that a truncated one does nothing.
+ * so that any login shell starts it and any length fits; it is one function, so that a truncated one does nothing. Throws
+ * `remote_connection_failed`, `startup_files_print`, or the signal's reason.
  */
 export async function askHost(
   remote: RemoteExec,
   program: string,
   signal: AbortSignal,
 ): Promise<Buffer> {
+  // Start-up files may print before it, even a part of a line.
+  const first = Buffer.from(`\nwindlass-${randomBytes(8).toString('hex')}\n`);
   const timeout = AbortSignal.timeout(ANSWER_MS);
   const either = AbortSignal.any([signal, timeout]);
   const channel = await remote.exec('exec /bin/sh', signal);
   try {
     channel.stdin.on('error', () => {});
     channel.stdin.end(
-      `windlass_ask() {\n(\n${program}\n)\nprintf '\\nwhole\\n'\n}\nwindlass_ask\n`,
+      `windlass_ask() {\nprintf '${printable(first)}'\n(\n${program}\n)\nprintf '${printable(WHOLE)}'\n}\nwindlass_ask\n`,
     );
     channel.stderr.resume();
     const pieces: Buffer[] = [];
@@ -47,11 +52,16 @@ export async function askHost(
     });
     const answer = Buffer.concat(pieces);
     if (!answer.subarray(-WHOLE.length).equals(WHOLE)) throw lost();
-    return answer.subarray(0, -WHOLE.length);
+    const at = answer.indexOf(first);
+    if (at < 0) throw toPrintError(answer.toString('utf8', 0, 200));
+    return answer.subarray(at + first.length, -WHOLE.length);
   } finally {
     channel.destroy();
   }
 }
+
+/** As printf takes it. */
+const printable = (line: Buffer) => line.toString().replaceAll('\n', '\\n');
 
 function lost(detail = 'The connection was lost.', cause?: unknown): WindlassError {
   return new WindlassError('remote_connection_failed', { detail, hint: 'Try again.', cause });
