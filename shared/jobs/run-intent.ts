@@ -57,6 +57,13 @@ export const rowMayBeLeft = sql`${jobs.runAt} is not null and ${jobs.runRemoved}
 export const wasSentElsewhere = ({ runAt, runPlace }: Intent, place: string): boolean =>
   runAt !== null && runPlace !== place;
 
+/** Whether the run may have been requested with this folder of fences; the boot is of no matter, as a reboot ends runs. */
+export function mayBeRunOf({ runPlace }: Pick<Intent, 'runPlace'>, fences: string): boolean {
+  // Old releases did not note it.
+  const [, noted] = runPlace?.split(' ') ?? [];
+  return noted === undefined || noted === fences;
+}
+
 /** Of a command, what cannot be known: how it went on without an agent, or the end that a failover lost. */
 export function whatWasLost(row: Intent): 'plain exec' | 'end' | undefined {
   if (row.runAt === null || !row.runRemoved) return undefined;

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eq } from 'drizzle-orm';
+import { eq, inArray } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import type { Database } from '../../shared/database/connect.ts';
@@ -80,6 +80,23 @@ test('removes the runs whose job has ended in this database, and no others', asy
   const events = client.follow({ id: open, stdout: 0, stderr: 0 });
   const result = await collect({ client, id: open, events });
   expect(result.stdout.toString()).toBe('done\n');
+});
+
+test('what another home than that of the run says of it is no removal, for a week', async () => {
+  const client = await harness.connect(harness.makeHost(HOST_SHELL));
+  const { boot, fences } = client.hello;
+  const long = new Date(Date.now() - 8 * 86_400_000);
+  const elsewhere = await makeJob({ ...finished, runPlace: `${boot} 1.2-elsewhere` });
+  const moved = await makeJob({ ...finished, runPlace: `${boot} 1.2-before`, runAt: long });
+  const rebooted = await makeJob({ ...finished, runPlace: `before ${fences}` });
+  const noted = await makeJob({ ...finished, runPlace: boot });
+  const ids = [elsewhere, moved, rebooted, noted];
+  for (const id of ids) await runToEnd(client, id);
+  await removeFinished(client);
+  const { db } = database;
+  const rows = await db.select().from(jobs).where(inArray(jobs.id, ids));
+  const isRemoved = new Map(rows.map(row => [row.id, row.runRemoved]));
+  expect(ids.map(id => isRemoved.get(id))).toEqual([false, true, true, true]);
 });
 
 test('removes runs whose job has no record any more, and then forgets them', async () => {

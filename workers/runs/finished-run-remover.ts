@@ -60,7 +60,7 @@ interface RemoverContext {
 export class FinishedRunRemover {
   readonly #context: RemoverContext;
   /** Runs by session that wait for removeSoon()'s timer. */
-  readonly #gathered = new Map<string, string[]>();
+  readonly #gathered = new Map<string, FinishedRun[]>();
   readonly #sessionBackoff: Backoff;
   readonly #runBackoff: Backoff;
   /** Sessions that a sweep is removing runs of. */
@@ -77,12 +77,13 @@ export class FinishedRunRemover {
   }
 
   /** Removes the run of a job whose end is committed, in a batch with others of its session. */
-  removeSoon(job: Pick<JobRow, 'id' | 'session' | 'runAt' | 'runRemoved'>): void {
-    const { session: sid } = job;
+  removeSoon(job: Pick<JobRow, 'id' | 'session' | 'runAt' | 'runPlace' | 'runRemoved'>): void {
+    const { id, session: sid, runAt, runPlace } = job;
     if (!mayBeLeft(job) || sid === null) return;
+    const run = { id, runAt, runPlace, mayKeepRunning: false };
     const gathered = this.#gathered.get(sid);
-    if (gathered) return void gathered.push(job.id);
-    this.#gathered.set(sid, [job.id]);
+    if (gathered) return void gathered.push(run);
+    this.#gathered.set(sid, [run]);
     setTimeout(() => void this.#removeGathered(sid), GATHER_MS).unref();
   }
 
@@ -130,27 +131,27 @@ export class FinishedRunRemover {
   }
 
   async #removeGathered(sid: string): Promise<void> {
-    const ids = this.#gathered.get(sid) ?? [];
+    const runs = this.#gathered.get(sid) ?? [];
     this.#gathered.delete(sid);
     try {
-      for (let n = 0; n < ids.length; n += BATCH)
-        await this.#removeEnded(sid, ids.slice(n, n + BATCH));
+      for (let n = 0; n < runs.length; n += BATCH)
+        await this.#removeEnded(sid, runs.slice(n, n + BATCH));
     } catch (error) {
       this.#context.log.info(
-        { err: error, jobs: ids },
+        { err: error, jobs: runs.map(({ id }) => id) },
         'finished runs could not be removed from their host; the sweep tries again',
       );
     }
   }
 
-  async #removeEnded(sid: string, ids: string[]): Promise<void> {
-    const runs = ids.map(id => ({ id, mayKeepRunning: false }));
-    const states = new Map(ids.map(id => [id, 'ended']));
-    const alive = await this.#context.use(sid, AbortSignal.timeout(REMOVE_MS), async connection =>
-      removeFinishedRuns(await connection.agent(), runs, states),
-    );
-    const removed = ids.filter(id => !alive.includes(id));
-    await recordRemoval(this.#context.database.db, removed);
+  async #removeEnded(sid: string, runs: FinishedRun[]): Promise<void> {
+    const states = new Map(runs.map(({ id }) => [id, 'ended']));
+    await this.#context.use(sid, AbortSignal.timeout(REMOVE_MS), async connection => {
+      const agent = await connection.agent();
+      const alive = await removeFinishedRuns(agent, runs, states);
+      const removed = runs.filter(({ id }) => !alive.includes(id));
+      await recordRemoval(this.#context.database.db, agent, removed);
+    });
   }
 
   async #findSome(): Promise<(FinishedRun & { sid: string })[]> {
@@ -161,7 +162,13 @@ export class FinishedRunRemover {
       jobs: and(rowMayBeLeft, itsOwnWorkerMissed),
     }).as('finished_runs');
     const found = await db
-      .select({ id: runs.id, sid: sessions.sid, mayKeepRunning: runs.mayKeepRunning })
+      .select({
+        id: runs.id,
+        sid: sessions.sid,
+        runAt: runs.runAt,
+        runPlace: runs.runPlace,
+        mayKeepRunning: runs.mayKeepRunning,
+      })
       .from(runs)
       .innerJoin(sessions, eq(sessions.sid, runs.session))
       .where(
@@ -205,8 +212,9 @@ export class FinishedRunRemover {
         this.#context.log.info({ job: run.id }, 'the run of an ended job is still alive');
         continue;
       }
-      await recordRemoval(this.#context.database.db, [run.id]);
-      this.#runBackoff.reset(run.id);
+      if (await recordRemoval(this.#context.database.db, agent, [run]))
+        this.#runBackoff.reset(run.id);
+      else this.#runBackoff.fail(run.id);
     }
   }
 }

@@ -4,19 +4,25 @@ import type { Database, Db } from '../../shared/database/connect.ts';
 import { jobs, leftoverRuns } from '../../shared/database/schema.ts';
 import { isId } from '../../shared/ids.ts';
 import { KINDS_THAT_RUN_ONCE, KINDS_WITH_SUBMISSIONS } from '../../shared/jobs/catalog.ts';
-import { nothingLeft } from '../../shared/jobs/run-intent.ts';
+import { mayBeRunOf, nothingLeft } from '../../shared/jobs/run-intent.ts';
 import type { AgentClient } from '../host-agent/client.ts';
 
 /** Ids in one query, and in one request to the agent, which passes them as arguments. */
 export const BATCH = 50;
 
-export type Agent = Pick<AgentClient, 'list' | 'stop' | 'forgetAll'>;
+/** A home that is not the run's counts as the only one when the host was asked for so long: it was moved or made anew. */
+const ELSEWHERE_MS = 7 * 86_400_000;
+
+export type Agent = Pick<AgentClient, 'hello' | 'list' | 'stop' | 'forgetAll'>;
 
 /** A run whose job has ended and whose record may still be on its host. */
 export interface FinishedRun {
   id: string;
   /** Its process is not stopped; see mayKeepRunning(). */
   mayKeepRunning: boolean;
+  runAt: Date | null;
+  /** Null where it is not known. */
+  runPlace: string | null;
 }
 
 /**
@@ -44,7 +50,13 @@ export function selectFinishedRuns(
 ) {
   return unionAll(
     db
-      .select({ id: jobs.id, session: jobs.session, mayKeepRunning: mayKeepRunning(limitSeconds) })
+      .select({
+        id: jobs.id,
+        session: jobs.session,
+        runAt: jobs.runAt,
+        runPlace: jobs.runPlace,
+        mayKeepRunning: mayKeepRunning(limitSeconds),
+      })
       .from(jobs)
       .where(
         and(isNotNull(jobs.finished), notInArray(jobs.kind, KINDS_WITH_SUBMISSIONS), where.jobs),
@@ -53,6 +65,8 @@ export function selectFinishedRuns(
       .select({
         id: leftoverRuns.id,
         session: leftoverRuns.session,
+        runAt: sql<Date | null>`${leftoverRuns.runAt}`,
+        runPlace: sql<string | null>`null::text`,
         mayKeepRunning: sql<boolean>`(${leftoverRuns.mayKeepRunning} and ${isInTime(leftoverRuns.runAt, limitSeconds)})`,
       })
       .from(leftoverRuns)
@@ -60,13 +74,26 @@ export function selectFinishedRuns(
   );
 }
 
-/** Records that these runs are no longer on their host. */
-export async function recordRemoval(db: Db, ids: string[]): Promise<void> {
-  if (ids.length === 0) return;
+/**
+ * Records that these runs are no longer on their host, and returns whether it did: a home that is not a run's own tells
+ * nothing of it, and the run may live on in that.
+ */
+export async function recordRemoval(
+  db: Db,
+  { hello }: Pick<Agent, 'hello'>,
+  runs: FinishedRun[],
+): Promise<boolean> {
+  const known = runs.filter(run => mayBeRunOf(run, hello.fences) || isLongAgo(run));
+  const ids = known.map(({ id }) => id);
+  if (ids.length === 0) return false;
   // In this order: a job removed in between has become a leftover run.
   await db.update(jobs).set(nothingLeft).where(inArray(jobs.id, ids));
   await db.delete(leftoverRuns).where(inArray(leftoverRuns.id, ids));
+  return ids.length === runs.length;
 }
+
+const isLongAgo = ({ runAt }: FinishedRun) =>
+  runAt === null || Date.now() - runAt.getTime() > ELSEWHERE_MS;
 
 /**
  * The one rule for removal: stops the runs that may not keep running, and the processes of lost runs, which nobody
@@ -115,8 +142,8 @@ export async function removeListedRuns(
         leftoverRuns: inArray(leftoverRuns.id, some),
       });
       const alive = await removeFinishedRuns(agent, finished, states);
-      const removed = finished.map(run => run.id).filter(id => !alive.includes(id));
-      await recordRemoval(database.db, removed);
+      const removed = finished.filter(run => !alive.includes(run.id));
+      await recordRemoval(database.db, agent, removed);
     }
   }
 }
