@@ -35,8 +35,11 @@ interface Channel extends Unread {
 
 /** Servers take 32 kB. ssh2 splits each write into packets of this size, without end if it is 0. */
 const LEAST_PACKET_BYTES = 1_024;
-/** Of each stream: a piece takes some 200 bytes, even where a window has millions of them. */
-const MOST_UNREAD_PIECES = 65_536;
+/**
+ * Of each stream: a piece takes some 200 bytes, even where a window has millions of them. A command that prints 2,000 times
+ * a second may go on for two minutes while its output cannot be stored.
+ */
+const MOST_UNREAD_PIECES = 262_144;
 /** Each takes some 300 bytes until it is sent. */
 const MOST_UNREAD_REPLIES = 16_384;
 const GLOBAL_REQUEST = 80;
