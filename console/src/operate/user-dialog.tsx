@@ -112,21 +112,27 @@ function Remove({ user, onRemoved }: { user: UserDetails; onRemoved: () => void 
   const { username, soleProjects } = user;
   const remove = useRemoveUser(username);
   const [isRemoving, setRemoving] = useState(false);
-  const [heir, setHeir] = useState('');
+  const [fate, setFate] = useState<Fate>({ heir: '', isDeletion: false });
+  const isDecided = soleProjects === 0 || fate.isDeletion || fate.heir !== '';
+  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const heir = fate.isDeletion ? '' : fate.heir;
+    remove.mutate(heir || undefined, { onSuccess: onRemoved });
+  };
   return (
-    <section class="form danger-zone" aria-label="Remove">
+    <form class="form danger-zone" aria-label="Remove" onSubmit={send}>
       {isRemoving ? (
         <>
           {soleProjects > 0 && (
-            <HeirChoice username={username} count={soleProjects} heir={heir} onChange={setHeir} />
+            <FateFields username={username} count={soleProjects} fate={fate} onChange={setFate} />
           )}
           <div class="row">
             <span>Really?</span>
             <Button
+              type="submit"
               look="danger"
               size="small"
-              disabled={remove.isPending}
-              onClick={() => remove.mutate(heir || undefined, { onSuccess: onRemoved })}
+              disabled={remove.isPending || !isDecided}
             >
               Remove {username}
             </Button>
@@ -141,20 +147,27 @@ function Remove({ user, onRemoved }: { user: UserDetails; onRemoved: () => void 
         </Button>
       )}
       {remove.error && <Problem error={remove.error} />}
-    </section>
+    </form>
   );
 }
 
-interface HeirChoiceProps {
+/** Neither is so until it is chosen: an heir that was only begun to be typed must not end in a deletion. */
+interface Fate {
+  heir: string;
+  isDeletion: boolean;
+}
+
+interface FateFieldsProps {
   username: string;
   /** Of the projects. */
   count: number;
-  heir: string;
-  onChange: (heir: string) => void;
+  fate: Fate;
+  onChange: (fate: Fate) => void;
 }
 
 /** What becomes of the projects that nobody else is in. */
-function HeirChoice({ username, count, heir, onChange }: HeirChoiceProps) {
+function FateFields({ username, count, fate, onChange }: FateFieldsProps) {
+  const { heir, isDeletion } = fate;
   const list = useUsers();
   const others = itemsOf(list.data)?.filter(user => user.username !== username && !user.disabled);
   return (
@@ -162,14 +175,24 @@ function HeirChoice({ username, count, heir, onChange }: HeirChoiceProps) {
       <p>
         {username} alone holds {count === 1 ? '1 project' : `${count} projects`}.
       </p>
-      <Choice
-        label="Give them to"
-        none="Nobody: they are deleted with all data"
-        value={heir}
-        options={others?.map(user => [user.username, user.username] as const) ?? []}
-        more={list}
-        onChange={onChange}
-      />
+      {!isDeletion && (
+        <Choice
+          label="Give them to"
+          required
+          value={heir}
+          options={others?.map(user => [user.username, user.username] as const) ?? []}
+          more={list}
+          onChange={chosen => onChange({ heir: chosen, isDeletion })}
+        />
+      )}
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isDeletion}
+          onChange={event => onChange({ heir, isDeletion: event.currentTarget.checked })}
+        />
+        <span>Give them to nobody: they are deleted with all data</span>
+      </label>
     </>
   );
 }

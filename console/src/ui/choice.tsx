@@ -1,5 +1,5 @@
 import type { TargetedKeyboardEvent } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { More } from '../service/pages.ts';
 import { findOptions, type Option } from './find-options.ts';
 import { DownIcon } from './icons.tsx';
@@ -30,6 +30,7 @@ interface ChoiceProps {
 /** Options drawn at once. More are found by typing. */
 const SHOWN = 100;
 const PAGE = 10;
+const NOT_CHOSEN = 'Choose one of the list.';
 
 /** One of any number of things, found by a part of its name: an editable combobox with a listbox, as WAI-ARIA describes it. */
 export function Choice(props: ChoiceProps) {
@@ -39,7 +40,7 @@ export function Choice(props: ChoiceProps) {
   const input = useRef<HTMLInputElement>(null);
   const popup = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(false);
-  /** What was typed since it was opened. */
+  /** What was typed and has led to no choice. */
   const [typed, setTyped] = useState<string>();
   const [active, setActive] = useState(-1);
   usePlaceBelow({ popup, anchor: input, isOpen });
@@ -49,6 +50,12 @@ export function Choice(props: ChoiceProps) {
   const shown = isOpen ? found.slice(0, SHOWN) : [];
   const nameOf = (wanted: string) => options.find(([each]) => each === wanted)?.[1];
   const chosen = value === '' ? '' : (nameOf(value) ?? valueName ?? value);
+
+  /** The field was left with it, and is in a form, which is not sent so: what is chosen may be something else. */
+  const isWrong = typed !== undefined && !isOpen;
+  useLayoutEffect(() => {
+    input.current?.setCustomValidity(typed === undefined ? '' : NOT_CHOSEN);
+  }, [typed]);
 
   const isShort = isOpen && found.length < SHOWN;
   useEffect(() => {
@@ -62,7 +69,7 @@ export function Choice(props: ChoiceProps) {
   const open = () => {
     if (isOpen) return;
     setOpen(true);
-    setActive(all.slice(0, SHOWN).findIndex(([each]) => each === value));
+    setActive(found.slice(0, SHOWN).findIndex(([each]) => each === value));
     input.current?.select();
     if (more?.isFetchNextPageError) void more.fetchNextPage();
   };
@@ -77,9 +84,12 @@ export function Choice(props: ChoiceProps) {
   };
   const leave = () => {
     const text = typed?.trim().toLocaleLowerCase();
-    const same = found.filter(([, name]) => name.toLocaleLowerCase() === text);
+    const isMeant = ([wanted, name]: Option) =>
+      text === '' ? wanted === '' : name.toLocaleLowerCase() === text;
+    const same = found.filter(isMeant);
     if (same.length === 1 && same[0]) choose(same[0]);
-    else close();
+    else if (isBare) close();
+    else setOpen(false);
   };
   const move = (to: number) => {
     if (isOpen) setActive(Math.max(0, Math.min(shown.length - 1, to)));
@@ -99,6 +109,7 @@ export function Choice(props: ChoiceProps) {
     event.preventDefault();
   };
 
+  const hint = isWrong ? NOT_CHOSEN : props.hint;
   const optionId = (at: number) => `${id}-${at}`;
   const box = (
     <div class="input choice" data-set={value !== ''}>
@@ -107,7 +118,8 @@ export function Choice(props: ChoiceProps) {
         id={id}
         role="combobox"
         aria-label={isBare ? label : undefined}
-        aria-describedby={props.hint ? `${id}-hint` : undefined}
+        aria-describedby={hint ? `${id}-hint` : undefined}
+        aria-invalid={isWrong}
         aria-autocomplete="list"
         aria-expanded={shown.length > 0}
         aria-controls={shown.length > 0 ? `${id}-list` : undefined}
@@ -167,7 +179,11 @@ export function Choice(props: ChoiceProps) {
     <div class="field">
       <label for={id}>{label}</label>
       {box}
-      {props.hint && <small id={`${id}-hint`}>{props.hint}</small>}
+      {hint && (
+        <small id={`${id}-hint`} class={isWrong ? 'trouble' : undefined}>
+          {hint}
+        </small>
+      )}
     </div>
   );
 }
