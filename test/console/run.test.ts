@@ -330,6 +330,24 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await question.getByRole('button', { name: 'Keep' }).click();
   });
 
+  test('a progress bar is drawn as it grows behind lines of the other stream', async () => {
+    const gates = ['first', 'second'].map(name => join(directory.path, name));
+    const [first = '', second = ''] = gates;
+    execFileSync('mkfifo', gates);
+    const open = (gate: string) => execFileSync('sh', ['-c', `: > '${gate}'`]);
+    const { id } = await launchAsync(
+      client,
+      sid,
+      `printf ' 10%%|#' >&2; : < '${first}'; echo epoch; : < '${second}'; printf '\\r100%%|##' >&2`,
+    );
+    await go(`jobs/${id}`);
+    await expect.poll(lines).toEqual([' 10%|#']);
+    open(first);
+    await expect.poll(lines).toEqual([' 10%|#', 'epoch']);
+    open(second);
+    await expect.poll(lines).toEqual(['100%|##', 'epoch']);
+  });
+
   test('all of a command is seen that its title cuts', async () => {
     const long = `echo ${'word '.repeat(30)}last`;
     const { id } = await launchAsync(client, sid, long);

@@ -11,29 +11,52 @@ export class FindLines {
   /** It goes on when bytes have come that are being read again. */
   isWaiting = false;
   #next = 0;
+  /** Lines that were passed while they could still grow. */
+  #passed: number[] = [];
 
   constructor(log: OutputLog, needle: string) {
     this.#log = log;
     this.#needle = needle.toLowerCase();
   }
 
-  /** True once every line there is was looked through, but for a last one that may still grow. */
+  /** True once every line there is was looked through, but for those that may still grow. */
   get isDone(): boolean {
-    const { lineCount, isWhole } = this.#log;
-    const ready = isWhole ? lineCount : lineCount - 1;
-    return this.#next >= ready || this.matches.length >= MOST_MATCHES;
+    const isThrough = this.#next >= this.#log.lineCount && this.#grown() === undefined;
+    return isThrough || this.matches.length >= MOST_MATCHES;
   }
 
   /** Goes on for so many ms. */
   step(ms: number, now: () => number = () => performance.now()): void {
     const until = now() + ms;
     while (!this.isDone && now() < until) {
-      const lines = this.#log.plainLines(this.#next);
+      const grown = this.#grown();
+      const from = grown ?? this.#next;
+      const lines = this.#log.plainLines(from);
       this.isWaiting = lines === undefined;
       if (!lines || lines.length === 0) return;
-      for (const [i, line] of lines.entries())
-        if (line.toLowerCase().includes(this.#needle)) this.matches.push(this.#next + i);
-      this.#next += lines.length;
+      if (grown === undefined) {
+        this.#lookThrough(from, lines);
+        this.#next += lines.length;
+      } else {
+        this.#lookThrough(from, lines.slice(0, 1));
+        this.#passed = this.#passed.filter(line => line !== grown);
+      }
+    }
+  }
+
+  /** A line that was passed, and will not grow any more. */
+  #grown(): number | undefined {
+    const open = this.#log.openLines;
+    return this.#passed.find(line => !open.includes(line));
+  }
+
+  #lookThrough(from: number, lines: string[]): void {
+    const open = this.#log.openLines;
+    for (const [i, line] of lines.entries()) {
+      const n = from + i;
+      if (open.includes(n)) this.#passed.push(n);
+      else if (line.toLowerCase().includes(this.#needle))
+        this.matches.splice(this.matches.findLastIndex(match => match < n) + 1, 0, n);
     }
   }
 }

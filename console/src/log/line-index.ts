@@ -39,6 +39,11 @@ export class LineIndex {
     return this.#lines;
   }
 
+  /** Whether its last line has no line break yet. */
+  get isOpen(): boolean {
+    return !this.#isAtStart;
+  }
+
   get hasEscapes(): boolean {
     return this.#hasEscapes;
   }

@@ -48,8 +48,8 @@ export class LogView {
   #picked: number | undefined;
   /** Of what all rows depend on. */
   #version = 0;
-  /** Lines that had come when rows were drawn last: the last of them may have grown. */
-  #drawn = 0;
+  /** Lines that were open when rows were drawn last: they may have grown. */
+  #open: number[] = [];
 
   constructor(scroller: HTMLElement, log: OutputLog, options: LogViewOptions) {
     this.#scroller = scroller;
@@ -185,7 +185,7 @@ export class LogView {
     this.#scroller.style.setProperty('--digits', String(Math.max(3, `${lineCount}`.length)));
     this.#fitRows(Math.max(0, count));
     for (const [i, row] of this.#rows.entries()) this.#drawRow(row, first + i);
-    this.#drawn = lineCount;
+    this.#open = this.#log.openLines;
     this.#rowsBox.style.transform = `translateY(${this.#offset(first, view)}px)`;
     this.#moveScrollbar();
   };
@@ -211,9 +211,8 @@ export class LogView {
   }
 
   #drawRow(row: Row, n: number): void {
-    const mayHaveGrown = n >= this.#drawn - 1;
     const shows = `${n} ${this.#version}`;
-    if (row.shows === shows && !mayHaveGrown) return;
+    if (row.shows === shows && !this.#open.includes(n)) return;
     const line = this.#log.line(n);
     row.shows = line ? shows : '';
     row.number.textContent = String(n + 1);

@@ -11,6 +11,7 @@ export class MergedLines {
   readonly #firstsOfStream = new GrowingNumbers();
   readonly #streams = new GrowingNumbers();
   readonly #counts: Record<StreamName, number> = { stdout: 0, stderr: 0 };
+  readonly #lasts: Record<StreamName, number> = { stdout: -1, stderr: -1 };
 
   get length(): number {
     return this.#counts.stdout + this.#counts.stderr;
@@ -26,6 +27,12 @@ export class MergedLines {
       this.#streams.push(code);
     }
     this.#counts[stream] += lines;
+    this.#lasts[stream] = this.length - 1;
+  }
+
+  /** Which of all lines a stream's last one is. */
+  lastOf(stream: StreamName): number {
+    return this.#lasts[stream];
   }
 
   /** Which line of which stream it is, and how many of its run follow it. */

@@ -165,6 +165,25 @@ test('a text is found in any case, in lines that come later too, and not in esca
   ]);
 });
 
+test('a text is found in the lines of both streams that end last, wherever they began', () => {
+  const log = new OutputLog();
+  const find = new FindLines(log, 'needle');
+  const print = (stream: StreamName, text: string) => {
+    log.append(stream, encode(text));
+    find.step(1_000);
+    return [find.matches, log.openLines, find.isDone];
+  };
+  expect(print('stdout', 'a needle\nnee')).toEqual([[0], [1], true]);
+  expect(print('stderr', ' 10%|#')).toEqual([[0], [1, 2], true]);
+  // What stands behind a progress bar does not wait for its end.
+  expect(print('stdout', 'dle\nmore\nneedles\n')).toEqual([[0, 1, 4], [2], true]);
+  expect(print('stderr', '\r100%|## needle')).toEqual([[0, 1, 4], [2], true]);
+  log.isWhole = true;
+  expect(find.isDone).toBe(false);
+  find.step(1_000);
+  expect([find.matches, log.openLines, find.isDone]).toEqual([[0, 1, 2, 4], [], true]);
+});
+
 test('a line has the time of its stream, and a time its first line of any stream', () => {
   const log = new OutputLog();
   const time = (second: number) => Date.parse('2026-11-23T10:00:00Z') + second * 1_000;

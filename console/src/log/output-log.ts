@@ -41,7 +41,7 @@ export class OutputLog {
   readonly #keptBlocks: number;
   /** Told of blocks that were dropped and are looked at again. */
   onMissing: ((missing: Missing) => void) | undefined;
-  /** Its last line will not grow any more. */
+  /** No line will grow any more. */
   isWhole = false;
 
   constructor({ keep = KEPT_BYTES } = {}) {
@@ -55,6 +55,13 @@ export class OutputLog {
 
   get lineCount(): number {
     return this.#merged.length;
+  }
+
+  /** Which lines may still grow: the last one of each stream, until its line break comes. */
+  get openLines(): number[] {
+    if (this.isWhole) return [];
+    const open = STREAMS.filter(stream => this.#streams[stream].index.isOpen);
+    return open.map(stream => this.#merged.lastOf(stream));
   }
 
   /** How much of a stream there is. */
