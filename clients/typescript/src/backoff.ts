@@ -1,5 +1,7 @@
 const FIRST_MS = 250;
 const LONGEST_MS = 5_000;
+/** Timers of more ms fire at once. */
+export const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** How long to wait before a request is sent again, in ms: doubled each time, and spread so that clients do not come together. */
 export function backoff(attempt: number): number {
@@ -24,10 +26,13 @@ export function sleep(ms: number, signal?: AbortSignal | null): Promise<void> {
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', stop);
+        resolve();
+      },
+      Math.min(ms, LONGEST_TIMER),
+    );
     signal?.addEventListener('abort', stop, { once: true });
   });
 }

@@ -153,6 +153,28 @@ test('a service that never answered is given up soon, unless patience is asked f
   }
 });
 
+test('who has no end of patience asks again, whatever an answer says of when to', async () => {
+  vi.useFakeTimers();
+  try {
+    for (const asked of ['3600', '3000000', 'Fri, 31 Dec 9999 23:59:59 GMT']) {
+      let count = 0;
+      const fetch = async () => {
+        count++;
+        return Response.json({}, { status: 503, headers: { 'Retry-After': asked } });
+      };
+      const stop = new AbortController();
+      const sending = { patience: Infinity, signal: stop.signal };
+      const failed = expect(connect({ fetch }).http.request('/api/jobs', {}, sending)).rejects;
+      await vi.advanceTimersByTimeAsync(600_500);
+      stop.abort(new Error('It was watched for ten minutes.'));
+      await failed.toThrow('ten minutes');
+      expect([asked, count]).toEqual([asked, 11]);
+    }
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('what was certainly not sent is sent again, whatever it is', async () => {
   const refused = new TypeError('fetch failed', {
     cause: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }),

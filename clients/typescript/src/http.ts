@@ -1,4 +1,4 @@
-import { backoff, retryAfter, sleep } from './backoff.ts';
+import { backoff, LONGEST_TIMER, retryAfter, sleep } from './backoff.ts';
 import { errorOf, WindlassError } from './error.ts';
 import { requireNoPage } from './foreign-answer.ts';
 
@@ -53,6 +53,9 @@ export const isPassing = (error: unknown): error is WindlassError =>
 
 /** An answer that the service gives at once comes within so long, or the connection is dead. */
 export const ANSWER_MS = 60_000;
+
+/** Who has no end of patience asks again after so many ms, whatever `Retry-After` says. */
+const LONGEST_WAIT = 60_000;
 
 /** In seconds: the address of a service that has never answered may be wrong. */
 const FIRST_CONTACT = 10;
@@ -112,6 +115,7 @@ export class Http {
     const begun = performance.now();
     const isOver = (wait: number) =>
       performance.now() + wait > begun + 1_000 * (sending.patience ?? this.#patience);
+    const hasEnd = (sending.patience ?? this.#patience) < Infinity;
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       const request = make();
@@ -127,7 +131,8 @@ export class Http {
         const mayRepeat =
           (sending.isRepeatable !== false && REFUSED.includes(response.status)) ||
           (isRepeatable && isTransient(response.status));
-        wait = Math.max(retryAfter(response) ?? 0, wait);
+        const asked = retryAfter(response) ?? 0;
+        wait = Math.max(hasEnd ? asked : Math.min(asked, LONGEST_WAIT), wait);
         if (!mayRepeat || isOver(wait)) return response;
         if (!REFUSED.includes(response.status)) sending.onLost?.();
         error = await readError(response);
@@ -152,7 +157,8 @@ export class Http {
   async #once(request: Request, { signal, timeoutMs = Infinity }: Sending): Promise<Response> {
     const timeout = new AbortController();
     const late = () => timeout.abort(new Error(`no answer within ${timeoutMs / 1_000} s`));
-    const timer = timeoutMs < Infinity ? setTimeout(late, timeoutMs) : undefined;
+    const timer =
+      timeoutMs < Infinity ? setTimeout(late, Math.min(timeoutMs, LONGEST_TIMER)) : undefined;
     try {
       const either = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
       const send = this.#options.fetch ?? globalThis.fetch;
