@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import { writeFile } from './host-files.ts';
@@ -59,6 +59,27 @@ test('nor is a source that got shorter while it was read', async () => {
   };
   await expect(writeFile(connect(), { ...target, bytes }, { attempts: 1 })).rejects.toBe(changed);
   expect(asked).toBe(1);
+});
+
+test.each([2, 50])('a file of %i GiB is given the time of a slow link', async GiB => {
+  vi.useFakeTimers();
+  try {
+    const size = GiB * 2 ** 30;
+    const fetch = (_request: unknown, { signal }: RequestInit = {}) =>
+      new Promise<Response>((resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason));
+        // 5 Mbit/s, and then the host's disk.
+        setTimeout(() => resolve(Response.json({ size })), size / 625 + 3_000_000);
+      });
+    const http = new Http({ url: 'http://service', token: 'x', fetch });
+    const bytes = { size, slice: () => new Blob([]) };
+    const writing = writeFile({ http } as Connection, { ...target, bytes }, { exclusive: true });
+    const written = expect(writing).resolves.toMatchObject({ size });
+    await vi.runAllTimersAsync();
+    await written;
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('a proxy that does not reach the service is a lost link: the file is sent again', async () => {

@@ -125,7 +125,7 @@ export async function writeFile(
     try {
       const written = await putFile(
         connection,
-        { sid, path, body, mode, parents, exclusive },
+        { sid, path, body, size, mode, parents, exclusive },
         signal,
       );
       onProgress?.({ sent: size, total: size });

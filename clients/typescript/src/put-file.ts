@@ -2,10 +2,11 @@ import type { Connection } from './connection.ts';
 import { escapeId, escapePath } from './escape-path.ts';
 import { requireJson } from './foreign-answer.ts';
 import type { components } from './schema.ts';
+import { timeToSend } from './time-to-send.ts';
 
 export type WrittenFile = components['schemas']['WrittenFile'];
 
-/** A large file is written to its host before the answer comes. */
+/** Once it is sent, a large file is written to its host before the answer comes. */
 const ANSWER_MS = 3_600_000;
 
 /** A file that is to be on the host. */
@@ -13,6 +14,8 @@ export interface FileToPut {
   sid: string;
   path: string;
   body: Blob | ReadableStream;
+  /** Bytes of the body. */
+  size: number;
   mode?: number;
   parents?: boolean;
   exclusive?: boolean;
@@ -24,7 +27,7 @@ export const filePath = (sid: string, path: string) =>
 /** Writes a file on the host by one request, sent once. */
 export async function putFile(
   { http }: Connection,
-  { sid, path, body, mode, parents, exclusive }: FileToPut,
+  { sid, path, body, size, mode, parents, exclusive }: FileToPut,
   signal?: AbortSignal,
 ): Promise<WrittenFile> {
   const query = new URLSearchParams();
@@ -36,7 +39,7 @@ export async function putFile(
     `${filePath(sid, path)}${query.size > 0 ? `?${query}` : ''}`,
     // Without `duplex` no stream is sent (Fetch, 5.5); in a page a File is sent as it is.
     { method: 'PUT', headers, body, duplex: 'half' } as RequestInit,
-    { signal, isRepeatable: false, timeoutMs: ANSWER_MS },
+    { signal, isRepeatable: false, timeoutMs: ANSWER_MS + timeToSend(size) },
   );
   return (await (await requireJson(response)).json()) as WrittenFile;
 }

@@ -4,6 +4,7 @@ import { ANSWER_MS, isPassing } from './http.ts';
 import { Losses } from './losses.ts';
 import { createSha256 } from './sha256.ts';
 import { strongTag } from './strong-tag.ts';
+import { timeToSend } from './time-to-send.ts';
 import { Turns } from './turns.ts';
 import { isStored, keyOf, type Part, type StoredPart, type UploadPlan } from './upload-plan.ts';
 
@@ -29,9 +30,6 @@ export interface SendOptions {
   /** Ends it, with the signal's reason as error; it can be resumed. */
   signal?: AbortSignal;
 }
-
-/** What a link is taken to bring at least, in bytes a ms. */
-const SLOWEST = 16;
 
 /** A part is too large for the link. */
 class TooLarge extends Error {
@@ -149,7 +147,7 @@ export class PartSender {
     if (part.digest !== undefined) headers['Content-Digest'] = `sha-256=:${part.digest}:`;
     const path = `/api/uploads/${id}/files/${fid}/parts/${pid}`;
     // What is lost is sent again below.
-    const sending = { signal, patience: Infinity, timeoutMs: ANSWER_MS + size / SLOWEST };
+    const sending = { signal, patience: Infinity, timeoutMs: ANSWER_MS + timeToSend(size) };
     let begun = 0;
     let isAlone = false;
     const put = () => {

@@ -82,7 +82,7 @@ export class PieceSender {
       isAlone = this.#turns.isAlone;
       return putFile(
         this.#connection,
-        { ...file, body: new Blob([piece as Uint8Array<ArrayBuffer>]) },
+        { ...file, body: new Blob([piece as Uint8Array<ArrayBuffer>]), size: piece.length },
         signal,
       );
     };
