@@ -194,6 +194,48 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     }
   });
 
+  test('the host that a password is for stays as it was when it was typed', async () => {
+    const host = () => dialog().getByRole('combobox', { name: 'Host' });
+    const openDialog = async () => {
+      await go('run');
+      await page.getByRole('button', { name: 'Log in to a host' }).click();
+    };
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    // That of the last login.
+    await page.route('**/api/hosts/node', async route => {
+      await held;
+      await route.continue();
+    });
+    await openDialog();
+    await dialog().locator('input[type=password]').fill('secret');
+    const answered = page.waitForResponse('**/api/hosts/node');
+    release();
+    await answered;
+    await host().click();
+    await dialog().getByRole('option', { name: 'node' }).waitFor();
+    await page.keyboard.press('Escape');
+    expect(await host().inputValue()).toBe('');
+    await page.unrouteAll();
+    await page.evaluate("localStorage.removeItem('windlass.account')");
+    await openDialog();
+    await expect.poll(() => host().inputValue()).toBe('gate');
+    await addHost(client, sshd, { name: 'a-first-one' });
+    await expect
+      .poll(async () => {
+        await page.evaluate("dispatchEvent(new Event('visibilitychange'))");
+        await host().click();
+        const options = await dialog().getByRole('option').allTextContents();
+        await page.keyboard.press('Escape');
+        return options;
+      })
+      .toContain('a-first-one');
+    expect(await host().inputValue()).toBe('gate');
+    await client.delete('/api/hosts/a-first-one');
+  });
+
   test('jobs are found by project, model and time, and lead to what they belong to', async () => {
     const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'Weather' });
     const model = { name: 'Summer', 'model-type': 'measurements' };

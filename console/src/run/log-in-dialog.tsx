@@ -41,9 +41,12 @@ export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogP
   const hosts = itemsOf(list.data) ?? [];
   const [last] = useState(readAccount);
   // It may have been removed since.
-  const isLastThere = Boolean(useHost(last?.hostname).data);
-  const hostname =
-    again?.hostname ?? to ?? chosen ?? (isLastThere ? last?.hostname : hosts[0]?.name);
+  const lastHost = useHost(last?.hostname);
+  const suggested = lastHost.data ? last?.hostname : hosts[0]?.name;
+  // What is typed is for the host that is seen then: no later answer puts another one in its place.
+  const first = useRef<string>();
+  if (!lastHost.isLoading) first.current ??= suggested;
+  const hostname = again?.hostname ?? to ?? chosen ?? (first.current || undefined);
   const one = useHost(hostname).data;
   const [jumpMethod, setJumpMethod] = useState<Method>();
   const host = one ?? hosts.find(({ name }) => name === hostname);
@@ -108,6 +111,9 @@ export function LogInDialog({ to, again, user, onClose, onOpened }: LogInDialogP
           action={open.isPending ? 'Logging in …' : 'Log in'}
           sending={open}
           onSend={send}
+          onInput={() => {
+            first.current ??= '';
+          }}
           onClose={onClose}
         >
           {!again && (
