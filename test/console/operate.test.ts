@@ -153,6 +153,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     expect(await pins.last().textContent()).toMatch(/^authority for \*\.cluster SHA256:/);
     await rowOf('node').getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('is not seen from here').waitFor();
+    expect(await dialog.textContent()).not.toContain('/api/');
     expect(await dialog.getByRole('button', { name: 'See what it shows now' }).count()).toBe(0);
     await expectAccessible(page);
     await dialog.getByRole('combobox', { name: 'Reached through' }).click();

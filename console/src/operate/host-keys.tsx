@@ -49,7 +49,7 @@ export function HostKeys({ host }: { host: FullHost }) {
       ) : (
         <p class="muted">
           What it shows now is not seen from here: the way leads through {host.jump}, and takes a
-          login there. Other keys are pinned with PUT /api/hosts/{host.name}.
+          login there. Where its keys were changed, remove this host, and add it again with them.
         </p>
       )}
     </section>
