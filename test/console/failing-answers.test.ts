@@ -79,6 +79,20 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a console whose answers fail
     await expect.poll(() => told().count()).toBe(0);
   });
 
+  test('a service that asks to come later is not told as one that is away', async () => {
+    await client.post('/api/projects', { name: 'Tides' });
+    let asked = 0;
+    const busy = { status: 503, json: { code: 'unavailable', detail: 'Come later.' } };
+    await page.route('**/api/projects?*', route =>
+      asked++ > 0 ? route.continue() : route.fulfill(busy),
+    );
+    await go('projects');
+    await page.getByRole('table', { name: 'Projects' }).waitFor();
+    expect(asked).toBeGreaterThan(1);
+    // Its return would be told for some seconds.
+    expect(await told().allTextContents()).toEqual([]);
+  });
+
   test('a page that got no answer asks again by itself', async () => {
     await client.post('/api/projects', { name: 'Waves' });
     let failed = 0;

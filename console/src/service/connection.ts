@@ -23,8 +23,8 @@ function set(next: ConnectionState): void {
 }
 
 export function connectionLost({ error, seconds }: { error: WindlassError; seconds: number }) {
-  // It answered, and asked to come later: 429 and 503 are said where they happen.
-  if (error.status !== 0 && error.status < 502) return;
+  // The service itself answered, and asked to come later: its 429 and 503 are said where they happen.
+  if (error.status !== 0 && !error.code.startsWith('http_')) return;
   clearTimeout(timer);
   set({ state: 'lost', detail: error.detail, retryAt: serviceNow() + seconds * 1_000 });
 }
