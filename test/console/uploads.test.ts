@@ -53,6 +53,17 @@ describeStack(missingPrograms('chromium'), 'uploads in the console', form => {
     return items.find(upload => upload.state === state)?.id ?? '';
   };
 
+  test('a file that is dropped beside the zone does not open in place of the console', async () => {
+    await page.getByLabel('Choose files').waitFor({ state: 'attached' });
+    for (const type of ['dragover', 'drop'])
+      expect(
+        await page.evaluate<boolean>(
+          `document.querySelector('h1').dispatchEvent(
+            new DragEvent('${type}', { bubbles: true, cancelable: true }))`,
+        ),
+      ).toBe(false);
+  });
+
   test('a page is needed until the service has taken the end of what it sends', async () => {
     let release = () => {};
     const held = new Promise<void>(resolve => {

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { DropProblem } from '../ui/drop-problem.tsx';
 import { type Drop, type Dropped, readDropped } from '../ui/dropped.ts';
+import { useStayOnDrop } from '../ui/use-stay-on-drop.ts';
 
 interface DropAreaProps {
   folder: string;
@@ -24,14 +25,7 @@ export function DropArea({ folder, onDrop, children }: DropAreaProps) {
     entered.current += by;
     setOver(entered.current > 0);
   };
-  useEffect(() => {
-    // Beside it a browser would open the file, and leave the page.
-    const stay = (event: Event) => event.preventDefault();
-    for (const type of ['dragover', 'drop']) addEventListener(type, stay);
-    return () => {
-      for (const type of ['dragover', 'drop']) removeEventListener(type, stay);
-    };
-  }, []);
+  useStayOnDrop();
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: files can be chosen by a button, too.
     <div

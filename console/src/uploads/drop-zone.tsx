@@ -2,6 +2,7 @@ import type { ComponentChildren, TargetedDragEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { DropProblem } from '../ui/drop-problem.tsx';
 import { type Drop, readDropped } from '../ui/dropped.ts';
+import { useStayOnDrop } from '../ui/use-stay-on-drop.ts';
 import { chosenFiles, type NamedFile, tidy } from './dropped-files.ts';
 
 interface DropZoneProps {
@@ -14,6 +15,7 @@ interface DropZoneProps {
 export function DropZone({ label, onFiles, children }: DropZoneProps) {
   const [isOver, setOver] = useState(false);
   const [dropped, setDropped] = useState<Drop>();
+  useStayOnDrop();
   const drop = async (event: TargetedDragEvent<HTMLElement>) => {
     event.preventDefault();
     setOver(false);
