@@ -274,6 +274,29 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await expectUsable();
   });
 
+  test('a plot of one column is drawn with none of the values of another', async () => {
+    const query = new URLSearchParams({ name: 'small/one.csv', x: 'id', y: 'a, b' });
+    await page.goto(`${stack.url}/console/${base}/table?${query}`);
+    const top = page.locator('.plot-top');
+    await expect.poll(() => top.textContent()).toBe('1.5');
+    // As it is drawn before the answer comes, too.
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route('**/series?**', async route => {
+      await held;
+      await route.continue();
+    });
+    await page.locator('label', { hasText: 'Plot' }).locator('select').selectOption('id');
+    await page.getByRole('slider', { name: 'id along id' }).waitFor();
+    await page.getByText('Reading both columns').waitFor();
+    release();
+    await expect.poll(() => top.textContent()).toBe('9007199254740995');
+    await page.unroute('**/series?**');
+    await page.goto(`${stack.url}/console/${base}/table?name=small/one.csv`);
+  });
+
   test('a table that takes the place of another is shown with its own columns', async () => {
     const mid = base.split('/')[3] ?? '';
     const way = page.getByRole('navigation', { name: 'Where you are' });

@@ -124,7 +124,11 @@ export const useSeries = ({ mid, aid, tag }: TableKey, range: SeriesRange) =>
         }),
       ),
     staleTime: 60_000,
-    placeholderData: before => before,
+    // Other columns have other values, and other scales.
+    placeholderData: (before, query) => {
+      const { x, y } = (query?.queryKey.at(-1) ?? {}) as Partial<SeriesRange>;
+      return x === range.x && y === range.y ? before : undefined;
+    },
     enabled: range.points > 0,
   });
 
