@@ -309,6 +309,13 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await makeTable(client, { mid, aid: 'small/one.csv', csv: 'r,s\n8,9\n' });
     await page.getByText('One row, 2 columns').waitFor();
     await rowIs(1, '8 9');
+    // And another one, before the page has asked for it: its rows are not those that are seen.
+    await page.route('**/metadata', route => route.abort());
+    await makeTable(client, { mid, aid: 'small/one.csv', csv: 't\n1\n2\n' });
+    await page.getByRole('button', { name: 'CSV' }).click();
+    await page.getByRole('alert').getByText('Another table has taken the place').waitFor();
+    await page.unroute('**/metadata');
+    await page.getByText('2 rows, one column').waitFor();
   });
 
   test('of many columns those are read that are seen', async () => {

@@ -137,16 +137,18 @@ const CSV_ROWS = 1_000_000;
 
 /** All rows of a view as CSV, in answers of a million rows that are joined. */
 export async function readCsv(
-  { mid, aid }: TableKey,
+  table: TableKey,
   view: View,
   { onProgress, signal }: { onProgress: (rows: number) => void; signal: AbortSignal },
 ): Promise<Blob> {
   const pieces: Blob[] = [];
   let head = 0;
+  const { mid, aid } = table;
   const headers: Record<string, string> = { Accept: 'text/csv' };
+  const look = () => readRowsOf(table, view, { offset: 0, limit: 1 }, signal);
   for (let offset = 0, total = 1; offset < total; ) {
     // By then the view is there, so that the answer is its rows.
-    ({ total } = await windlass.rowsPage(mid, aid, { ...view, limit: 1, signal }));
+    ({ total } = await look());
     const query = { ...view, offset, limit: CSV_ROWS };
     const asked = windlass.api.GET('/api/models/{mid}/tables/{aid}/rows', {
       params: { path: { mid, aid }, query },
@@ -157,7 +159,7 @@ export async function readCsv(
     const piece = (await unwrap<unknown>(asked)) as Blob;
     // It was removed just now, and is made again.
     if ((await asked).response.status === 202) continue;
-    // The next is 412 where another table has taken its place.
+    // As CSV the same table has another tag. The next is 412 where another one has taken its place.
     const tag = tagOf((await asked).response);
     if (tag !== '') headers['If-Match'] = tag;
     if (offset === 0) head = await headBytes(piece);
@@ -165,6 +167,8 @@ export async function readCsv(
     offset += CSV_ROWS;
     onProgress(Math.min(total, offset));
   }
+  // The rows of another table than is shown end here.
+  await look();
   return new Blob(pieces, { type: 'text/csv' });
 }
 
