@@ -64,7 +64,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   operations.use(routers.login);
   operations.use(identify);
   operations.use(routers['raw-body']);
-  operations.use(readBodies(api.config), authenticateLateBody(api));
+  operations.use(readBodies(api), authenticateLateBody(api));
   operations.use(routers['json-body']);
   app.use('/api', operations);
   app.use(operations);

@@ -29,6 +29,8 @@ declare global {
       isBodyLate?: boolean;
       /** Whether what is still to come of the body is dropped. */
       isBodyRefused?: boolean;
+      /** Gives back the memory reserved for a large JSON body; at the latest the end of the response does. */
+      releaseBody?(): void;
       /** Ends the watch of the body's pace. */
       unwatchBody?(): void;
       /** What the request was answered with, where that is a problem. */

@@ -19,9 +19,10 @@ export class RequestMemory {
   /**
    * Reserves memory until the response closes. Call it before reading what the answer is made of. Throws `unavailable`
    * when the budget stays exhausted for 30 s, `bad_request` when the client disconnects meanwhile, `unauthorized`, and
-   * as `check` does, which is called last: the user may have left the project meanwhile.
+   * as `check` does, which is called last: the user may have left the project meanwhile. Resolves with what gives it back
+   * earlier.
    */
-  async reserve(res: Response, bytes: number, check?: () => Promise<unknown>): Promise<void> {
+  async reserve(res: Response, bytes: number, check?: () => Promise<unknown>): Promise<() => void> {
     const gone = new AbortController();
     const abort = () =>
       gone.abort(new WindlassError('bad_request', { detail: 'The request ended early.' }));
@@ -33,6 +34,7 @@ export class RequestMemory {
     if (res.closed || res.destroyed) release();
     await this.#identify(res);
     await check?.();
+    return release;
   }
 
   /** The same for a list, most of which are small. */
@@ -40,7 +42,7 @@ export class RequestMemory {
     res: Response,
     bytes: number,
     check?: () => Promise<unknown>,
-  ): Promise<void> {
-    if (bytes > SMALL_BYTES) await this.reserve(res, bytes, check);
+  ): Promise<(() => void) | undefined> {
+    return bytes > SMALL_BYTES ? this.reserve(res, bytes, check) : undefined;
   }
 }

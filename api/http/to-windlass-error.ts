@@ -57,7 +57,7 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
         detail: `The body is larger than ${limit} bytes.`,
         hint: setting
           ? `Send a smaller body. ${setting} (${limit}) sets the limit.`
-          : `Send a smaller body: a form may have ${limit} bytes, JSON more.`,
+          : `Send a smaller body: it may have ${limit} bytes.`,
       });
     case 'parameters.too.many':
       return wrongBody('has too many fields', 'Send only the documented fields.');
@@ -71,8 +71,11 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
         `Send a flatter value. LIMIT_JSON_DEPTH (${limit}) sets the limit.`,
       );
     case 'charset.unsupported':
-    case 'encoding.unsupported':
       return new WindlassError('unsupported_media_type', { hint: 'Send JSON in UTF-8.' });
+    case 'encoding.unsupported':
+      return new WindlassError('unsupported_media_type', {
+        hint: 'Send the body without Content-Encoding.',
+      });
     case 'request.aborted':
       return new WindlassError('bad_request', {
         detail: 'The request ended early.',

@@ -2,16 +2,29 @@ import { isUtf8 } from 'node:buffer';
 import express, { type Request, type RequestHandler } from 'express';
 import type { WindlassError } from '../../shared/errors/errors.ts';
 import type { Config } from '../../shared/settings/config.ts';
+import type { RequestMemory } from '../http/request-memory.ts';
 import { invalidInput } from '../http/validate.ts';
 import { enforceBodyLimit, entityTooLarge } from './enforce-body-limit.ts';
 
 type Limits = Pick<Config, 'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_LIST_ITEMS'>;
 
-/** Parses a JSON body in UTF-8 within the limits. A body of another media type leaves `req.body` undefined. */
-export function readJson(limits: Limits): RequestHandler {
+/** The limit on a body from somebody of whom nobody knows yet who it is. */
+export const STRANGERS_BYTES = 16 << 10;
+
+/**
+ * Parses a JSON body in UTF-8 within the limits. A body of another media type leaves `req.body` undefined. `memory` holds
+ * a large one. Without it, for strangers, STRANGERS_BYTES is the limit, and a body must not be compressed: a few bytes
+ * would fill a connection's memory.
+ */
+export function readJson(limits: Limits, memory?: RequestMemory): RequestHandler {
   const depth = limits.LIMIT_JSON_DEPTH;
+  const most = memory ? Number.POSITIVE_INFINITY : STRANGERS_BYTES;
+  const limit = Math.min(limits.LIMIT_BODY_BYTES, most);
+  const nameSetting = (error: unknown) =>
+    limit === limits.LIMIT_BODY_BYTES ? withSetting(error, 'LIMIT_BODY_BYTES') : error;
   const parse = express.json({
-    limit: limits.LIMIT_BODY_BYTES,
+    limit,
+    inflate: memory !== undefined,
     // A bare string or number is JSON too; the schema refuses it.
     strict: false,
     verify: (_req, _res, bytes, encoding) => {
@@ -25,19 +38,18 @@ export function readJson(limits: Limits): RequestHandler {
         throw Object.assign(refusal('body.too_deep', 'nested too deep'), { limit: depth });
     },
   });
-  const read = enforceBodyLimit(parse, limits.LIMIT_BODY_BYTES);
-  return (req, res, next) => {
+  const read = enforceBodyLimit(parse, limit);
+  return async (req, res, next) => {
     // No body, whatever its Content-Type: an operation that needs one refuses it.
     if (req.headers['content-length'] === '0') return next();
-    const refused = req.is('application/json') && checkContentLength(req, limits.LIMIT_BODY_BYTES);
-    if (refused) return next(withSetting(refused, 'LIMIT_BODY_BYTES'));
+    if (req.is('application/json')) {
+      const refused = checkContentLength(req, limit);
+      if (refused) return next(nameSetting(refused));
+      res.locals.releaseBody = await memory?.reserveIfLarge(res, mostBytes(req, limit));
+    }
     read(req, res, (error?: unknown) => {
       // Not thrown: nothing catches an error of this callback.
-      next(
-        error
-          ? withSetting(error, 'LIMIT_BODY_BYTES')
-          : findLongList(req.body, limits.LIMIT_LIST_ITEMS),
-      );
+      next(error ? nameSetting(error) : findLongList(req.body, limits.LIMIT_LIST_ITEMS));
     });
   };
 }
@@ -45,6 +57,13 @@ export function readJson(limits: Limits): RequestHandler {
 /** The error for a body whose announced length exceeds the limit, before it is read. */
 export function checkContentLength(req: Request, limit: number): Error | undefined {
   return Number(req.headers['content-length']) > limit ? entityTooLarge(limit) : undefined;
+}
+
+/** The most bytes that a body may become: a compressed or chunked one does not announce its size. */
+export function mostBytes(req: Request, limit: number): number {
+  const length = Number(req.get('Content-Length') ?? Number.NaN);
+  const isPlain = (req.get('Content-Encoding') ?? 'identity').toLowerCase() === 'identity';
+  return isPlain && length >= 0 ? length : limit;
 }
 
 /** Adds the name of the setting to an error of body-parser, which knows the limit's value only. */

@@ -4,7 +4,7 @@ import type { Config } from '../../shared/settings/config.ts';
 import type { RequestMemory } from '../http/request-memory.ts';
 import { invalidInput, parseBody } from '../http/validate.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
-import { checkContentLength, withSetting } from '../middleware/read-json.ts';
+import { checkContentLength, mostBytes, withSetting } from '../middleware/read-json.ts';
 import { ThreadedValidator } from './threaded-validator.ts';
 import type { BodyShape, RawJsonResult } from './validate-raw-json.ts';
 
@@ -44,13 +44,9 @@ export class RawJsonBodies {
   async #receive(req: Request, res: Response): Promise<Buffer> {
     const charset = /;\s*charset="?([^\s;"]+)/i.exec(req.get('Content-Type') ?? '')?.[1];
     if (charset && !/^utf-?8$/i.test(charset)) throw ofBodyParser('charset.unsupported');
-    const length = Number(req.get('Content-Length') ?? Number.NaN);
-    const isPlain = (req.get('Content-Encoding') ?? 'identity').toLowerCase() === 'identity';
-    // A compressed or chunked body does not announce its size.
-    const most = isPlain && length >= 0 ? length : this.#maxBytes;
     const tooLarge = checkContentLength(req, this.#maxBytes);
     if (tooLarge) throw withSetting(tooLarge, 'LIMIT_VALUE_BYTES');
-    await this.#memory.reserve(res, most);
+    await this.#memory.reserve(res, mostBytes(req, this.#maxBytes));
     await new Promise<void>((resolve, reject) => {
       this.#readRaw(req, res, (error?: unknown) =>
         error ? reject(withSetting(error, 'LIMIT_VALUE_BYTES')) : resolve(),

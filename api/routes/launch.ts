@@ -41,6 +41,7 @@ export default routes('json-body', (router, api) => {
     const request = { kind: 'command' as const, payload, session: sid, name };
     const job = await startSessionJob(api, { req, res }, request);
     req.body = undefined;
+    res.locals.releaseBody?.();
     return { job, command: payload.command.length > SHORT ? undefined : payload.command };
   };
 

@@ -12,12 +12,11 @@ import { beginLogin } from '../identity/logins.ts';
 import { tooManyRefused } from '../identity/password-floods.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
-import { readJson } from '../middleware/read-json.ts';
+import { readJson, STRANGERS_BYTES } from '../middleware/read-json.ts';
 import { refuseCrossSite } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
-const FORM_BYTES = 16 << 10;
 
 const credentials = z
   .strictObject({
@@ -95,6 +94,6 @@ function readForm(): RequestHandler[] {
       req.body = Object.fromEntries(new URLSearchParams(req.body));
     next();
   };
-  const parse = express.text({ type: FORM, limit: FORM_BYTES });
-  return [enforceBodyLimit(parse, FORM_BYTES), toFields];
+  const parse = express.text({ type: FORM, limit: STRANGERS_BYTES, inflate: false });
+  return [enforceBodyLimit(parse, STRANGERS_BYTES), toFields];
 }

@@ -69,7 +69,7 @@ interface PartTarget extends UploadKey {
 /** Parts of an upload, streamed into the object store. */
 export default routes('raw-body', (router, api) => {
   const { db } = api.database;
-  const readJsonBody = readJson(api.config);
+  const readJsonBody = readJson(api.config, api.requestMemory);
   resource(router, '/uploads/:uid/files/:fid/parts/:part', {
     put: operation({
       id: 'sendPart',
@@ -269,6 +269,7 @@ function runMiddleware(
   { req, res }: { req: Request; res: Response },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    middleware(req, res, (error?: unknown) => (error ? reject(error) : resolve()));
+    const next = (error?: unknown) => (error ? reject(error) : resolve());
+    void Promise.resolve(middleware(req, res, next)).catch(reject);
   });
 }

@@ -37,7 +37,7 @@ export interface ReadRequest {
   /** Whether the client has disconnected while the task waited. */
   hasLeft(): boolean;
   /** Waits for memory to hold the answer until it is sent. */
-  reserveMemory(bytes: number): Promise<void>;
+  reserveMemory(bytes: number): Promise<unknown>;
   /** Throws where the user may not read the table any more: the task, or the memory, may have been waited for. */
   confirm(): Promise<void>;
 }

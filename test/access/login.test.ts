@@ -103,10 +103,19 @@ describeStack(undefined, 'logins', form => {
       [400, 'invalid_input', 'username=a', 'application/x-www-form-urlencoded'],
       [400, 'invalid_input', '__proto__=a', 'application/x-www-form-urlencoded'],
       [413, 'payload_too_large', 'a'.repeat(20_000), 'application/x-www-form-urlencoded'],
+      [413, 'payload_too_large', JSON.stringify({ ...alice, target: 'a'.repeat(20_000) })],
       [415, 'unsupported_media_type', 'a', 'text/plain'],
     ];
     for (const [status, code, body, type = 'application/json'] of bad)
       await expectProblem(await sendLogin(stack.url, body, { 'Content-Type': type }), status, code);
+    // The body of somebody unknown is not unpacked: a few bytes would fill memory.
+    for (const type of ['application/json', 'application/x-www-form-urlencoded'])
+      for (const encoding of ['gzip', 'br'])
+        await expectProblem(
+          await sendLogin(stack.url, alice, { 'Content-Type': type, 'Content-Encoding': encoding }),
+          415,
+          'unsupported_media_type',
+        );
     await expectProblem(await fetch(`${stack.url}/api/login`), 405, 'method_not_allowed');
   });
 

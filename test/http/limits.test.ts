@@ -107,7 +107,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
     const long = `sid=${'x'.repeat(16 << 10)}`;
     const login = await client.fetch('/api/login', { method: 'POST', headers, body: long });
     const { hint } = await expectProblem(login, 413, 'payload_too_large');
-    expect(hint).toContain('a form may have 16384 bytes');
+    expect(hint).toContain('it may have 16384 bytes');
     const many = Array.from({ length: 11 }, (_, i) => `f${i}=x`).join('&');
     for (const [body, field] of [
       [long, 'sid'],
