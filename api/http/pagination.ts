@@ -73,7 +73,7 @@ export async function readPage<T, V extends object>(
 }
 
 /** Bytes of text, as stored, that one page may hold: in JSON a control character is six times as long. */
-const MAX_PAGE_BYTES = 4 << 20;
+export const MAX_PAGE_BYTES = 4 << 20;
 const JSON_FACTOR = 6;
 
 /** How many of the first rows, given their sizes in bytes, fit into one page, and their total; at least one row if any. */

@@ -1,13 +1,12 @@
-import { and, count, desc, eq, isNull, sql, sum } from 'drizzle-orm';
 import { z } from 'zod';
-import { members, projects } from '../../shared/database/schema.ts';
+import type { ProjectRow, Role } from '../../shared/database/schema.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { sendJsonPieces } from '../http/send-json-pieces.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { identifyAfterWait } from '../identity/identify-sender.ts';
 import { operation } from '../openapi/operation.ts';
-
-/** Bytes of an entry beside name and description. */
-const ENTRY_BYTES = 300;
+import { measureOwnProjects, readOwnProjects } from '../projects/own-projects.ts';
 
 const listedProject = z
   .object({
@@ -35,38 +34,32 @@ export default routes('json-body', (router, api) => {
           json: z.object({ projects: z.array(listedProject) }).meta({ id: 'AllProjects' }),
         },
       },
-      handle: async ({ res }) => {
-        const ofMembers = eq(projects.pid, members.project);
-        const isMine = and(
-          eq(members.username, currentUser(res).username),
-          isNull(projects.deleted),
-        );
-        const texts = sql`octet_length(${projects.name}) + octet_length(${projects.description})`;
-        const [size] = await db
-          .select({ entries: count(), bytes: sum(texts).mapWith(Number) })
-          .from(members)
-          .innerJoin(projects, ofMembers)
-          .where(isMine);
-        const { entries = 0, bytes } = size ?? {};
+      handle: async ({ req, res }) => {
+        const { username } = currentUser(res);
         // They are held twice, as rows and as JSON.
-        await api.requestMemory.reserveIfLarge(res, 2 * ((bytes ?? 0) + entries * ENTRY_BYTES));
-        const rows = await db
-          .select({ project: projects, role: members.role })
-          .from(members)
-          .innerJoin(projects, ofMembers)
-          .where(isMine)
-          .orderBy(desc(projects.created), desc(projects.pid));
-        res.json({
-          projects: rows.map(({ project: { pid, name, description, created, updated }, role }) => ({
-            _id: pid,
-            name,
-            description,
-            role,
-            created,
-            updated,
-          })),
-        });
+        await api.requestMemory.reserveIfLarge(res, 2 * (await measureOwnProjects(db, username)));
+        async function* read() {
+          for await (const page of readOwnProjects(db, username)) {
+            // A slow reader may have lost the right to the next page.
+            await identifyAfterWait(api, req, res);
+            yield* page;
+          }
+        }
+        await sendJsonPieces(res, writeProjects(read()));
       },
     }),
   });
 });
+
+async function* writeProjects(
+  all: AsyncIterable<{ project: ProjectRow; role: Role }>,
+): AsyncGenerator<string> {
+  let before = '{"projects":[';
+  for await (const { project, role } of all) {
+    const { pid: _id, name, description, created, updated } = project;
+    const listed = { _id, name, description, role, created, updated };
+    yield before + JSON.stringify(listed satisfies z.output<typeof listedProject>);
+    before = ',';
+  }
+  yield before === ',' ? ']}' : `${before}]}`;
+}
