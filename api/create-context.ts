@@ -25,7 +25,10 @@ export function createContext(
   environment: Record<string, string | undefined>,
 ): ApiContext {
   const { config, log, database, notifications, objects, stopping } = service;
-  const requestMemory = new RequestMemory(res => identifyAfterWait(context, res.req, res));
+  const requestMemory = new RequestMemory(
+    res => identifyAfterWait(context, res.req, res),
+    config.LIMIT_BODY_SECONDS * 1_000,
+  );
   const context: ApiContext = {
     ...service,
     settings: listSettings(environment),

@@ -2,18 +2,24 @@ import type { Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { ByteBudget } from '../concurrency/byte-budget.ts';
 import { currentUser } from '../identity/current-user.ts';
+import { watchReader } from './watch-reader.ts';
 
-/** Lists of fewer bytes are not counted. */
+/** Less is not counted, so that small answers need not wait for slow readers of large ones. */
 const SMALL_BYTES = 256 << 10;
 
 /** Memory of this process for large request bodies and answers: a budget per user and one for all. */
 export class RequestMemory {
   readonly #budget = new ByteBudget({ perUser: 32 << 20, inAll: 128 << 20, waitMs: 30_000 });
   readonly #identify: (res: Response) => Promise<void>;
+  readonly #windowMs: number;
 
-  /** `identify` throws where the sender's credentials were taken while memory was waited for. */
-  constructor(identify: (res: Response) => Promise<void>) {
+  /**
+   * `identify` throws where the sender's credentials were taken while memory was waited for. In each window a client must
+   * take 64 KiB of an answer that holds memory.
+   */
+  constructor(identify: (res: Response) => Promise<void>, windowMs: number) {
     this.#identify = identify;
+    this.#windowMs = windowMs;
   }
 
   /**
@@ -29,7 +35,12 @@ export class RequestMemory {
     res.once('close', abort);
     // The response may have closed before this was called; `close` is not emitted again.
     if (res.closed || res.destroyed) abort();
-    const release = await this.#budget.reserve(currentUser(res).username, bytes, gone.signal);
+    const giveBack = await this.#budget.reserve(currentUser(res).username, bytes, gone.signal);
+    const unwatch = watchReader(res, this.#windowMs);
+    const release = () => {
+      unwatch();
+      giveBack();
+    };
     res.once('close', release);
     if (res.closed || res.destroyed) release();
     await this.#identify(res);
@@ -37,7 +48,7 @@ export class RequestMemory {
     return release;
   }
 
-  /** The same for a list, most of which are small. */
+  /** The same for what is mostly small. */
   async reserveIfLarge(
     res: Response,
     bytes: number,

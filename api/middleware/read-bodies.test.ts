@@ -17,7 +17,7 @@ app.use((req, res, next) => {
   res.locals.user = { username: 'one' } as NonNullable<Express.Locals['user']>;
   next();
 });
-const requestMemory = new RequestMemory(async () => {});
+const requestMemory = new RequestMemory(async () => {}, 30_000);
 app.use(readBodies({ config, requestMemory } as unknown as ApiContext));
 app.use((req, res) => res.json(req.body));
 const server = app.listen(0, '127.0.0.1');

@@ -46,7 +46,7 @@ export class RawJsonBodies {
     if (charset && !/^utf-?8$/i.test(charset)) throw ofBodyParser('charset.unsupported');
     const tooLarge = checkContentLength(req, this.#maxBytes);
     if (tooLarge) throw withSetting(tooLarge, 'LIMIT_VALUE_BYTES');
-    await this.#memory.reserve(res, mostBytes(req, this.#maxBytes));
+    await this.#memory.reserveIfLarge(res, mostBytes(req, this.#maxBytes));
     await new Promise<void>((resolve, reject) => {
       this.#readRaw(req, res, (error?: unknown) =>
         error ? reject(withSetting(error, 'LIMIT_VALUE_BYTES')) : resolve(),

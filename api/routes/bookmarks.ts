@@ -129,7 +129,7 @@ export default routes('raw-body', (router, api) => {
           .set('Content-Length', String(size));
         if (req.method === 'HEAD') return void res.end();
         const check = () => findBookmark(db, bid, needRole(res, 'reader'));
-        await api.requestMemory.reserve(res, size, check);
+        await api.requestMemory.reserveIfLarge(res, size, check);
         const [row] = await db
           .select({ content: bookmarks.content })
           .from(bookmarks)

@@ -72,7 +72,7 @@ export default routes('raw-body', (router, api) => {
         res.type('application/json');
         if (answerNotModified(req, res, tag)) return;
         if (req.method === 'HEAD') return void res.set('Content-Length', String(known.size)).end();
-        await api.requestMemory.reserve(res, known.size, () => findModel(db, mid, need));
+        await api.requestMemory.reserveIfLarge(res, known.size, () => findModel(db, mid, need));
         const [found] = await db
           .select({ ...HEAD, value: artifacts.value })
           .from(artifacts)

@@ -35,7 +35,7 @@ export function readFor(
   return {
     user: currentUser(res).username,
     hasLeft: () => res.closed || res.destroyed,
-    reserveMemory: bytes => api.requestMemory.reserve(res, bytes),
+    reserveMemory: bytes => api.requestMemory.reserveIfLarge(res, bytes),
     confirm: async () => {
       if (performance.now() - began < BRIEF_MS) return;
       await identifyAfterWait(api, req, res);

@@ -27,8 +27,7 @@ export async function sendCommandResult(
   { job, command }: { job: JobSummary; command: string | undefined },
 ): Promise<void> {
   const held = Math.min(job.stdoutBytes, ANSWERED) + Math.min(job.stderrBytes, ANSWERED);
-  // Most outputs are small: they need not wait for slow clients.
-  if (held > SMALL_BYTES) await api.requestMemory.reserve(res, held);
+  await api.requestMemory.reserveIfLarge(res, held);
   const [text, ...outputs] = await Promise.all([
     command ?? readCommand(api, job),
     readPieces(api, job, 'stdout'),
