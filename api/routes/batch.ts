@@ -4,6 +4,7 @@ import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
 import { batchRequest } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { unlessRepeated } from '../jobs/requests/repeats-earlier-request.ts';
 import { SESSION_JOB_ERRORS, startSessionJob } from '../jobs/requests/start-requested-job.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { findSession, sessionKey } from '../remote/sessions.ts';
@@ -33,8 +34,10 @@ export default routes('json-body', (router, api) => {
         const sid = pathParameter(req, 'sid');
         const payload = body();
         const key = sessionKey(api, res, sid);
-        const { engines, hostname } = await findSession(api.database.db, key);
-        if (engines?.length === 0) throw noEngine(hostname);
+        await unlessRepeated(api, { req, res }, async () => {
+          const { engines, hostname } = await findSession(api.database.db, key);
+          if (engines?.length === 0) throw noEngine(hostname);
+        });
         const request = { kind: 'batch' as const, payload, session: sid, name: payload.name };
         const job = await startSessionJob(api, { req, res }, request);
         res.location(`/api/jobs/${job.id}`).status(202).json(jobView(job));

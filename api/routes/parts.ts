@@ -25,6 +25,7 @@ import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
+import { unlessRepeated } from '../jobs/requests/repeats-earlier-request.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
 import { readJson } from '../middleware/read-json.ts';
@@ -58,9 +59,13 @@ const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
 
 /** The part that a request names. */
-interface PartTarget extends UploadKey {
+interface PartPlace extends UploadKey {
   file: number;
   part: number;
+}
+
+/** The same, of an upload that takes it. */
+interface PartTarget extends PartPlace {
   /** The project of the upload. */
   project: string;
   found: UploadFound;
@@ -111,7 +116,7 @@ export default routes('raw-body', (router, api) => {
         'insufficient_storage',
       ],
       handle: async ({ req, res }) => {
-        const at = await readTarget(req, res);
+        const at = readPlace(req, res);
         const given = await receive(at, req, res);
         if ('stored' in given) {
           await commit(at, { req, res, stored: given.stored });
@@ -125,20 +130,19 @@ export default routes('raw-body', (router, api) => {
   });
 
   /** Checks all that can be checked before the body is read. */
-  async function readTarget(req: Request, res: Response): Promise<PartTarget> {
-    const key = readUploadKey(req, res);
-    const found = await findUpload(db, key);
-    const { fid, part } = parseInput(req.params, place);
+  async function findTarget(at: PartPlace): Promise<PartTarget> {
+    const found = await findUpload(db, at);
     assertUploadOpen(found);
     assertPartsAreSent(found);
-    return { ...key, project: found.project, file: fid, part, found };
+    return { ...at, project: found.project, found };
   }
 
   /** The bytes of the part, stored; or the fields that name a remote file. */
-  async function receive(at: PartTarget, req: Request, res: Response) {
+  async function receive(at: PartPlace, req: Request, res: Response) {
     const type = req.is([MULTIPART, FORM, 'application/json']);
     if (type !== 'application/json')
-      return store(at, { req, res, isForm: type === MULTIPART || type === FORM });
+      return store(await findTarget(at), { req, res, isForm: type === MULTIPART || type === FORM });
+    await unlessRepeated(api, { req, res }, () => findTarget(at));
     await runMiddleware(readJsonBody, { req, res });
     return { fields: req.body as unknown };
   }
@@ -187,7 +191,7 @@ export default routes('raw-body', (router, api) => {
   }
 
   async function commit(
-    { uid, file, part }: PartTarget,
+    { uid, file, part }: PartPlace,
     { req, res, stored }: { req: Request; res: Response; stored: StoredBytes },
   ): Promise<void> {
     try {
@@ -210,7 +214,7 @@ export default routes('raw-body', (router, api) => {
   }
 
   async function startCopy(
-    at: PartTarget,
+    at: PartPlace,
     { req, res, fields }: { req: Request; res: Response; fields: unknown },
   ): Promise<JobSummary> {
     const { sid, path } = parseInput(fields ?? {}, remoteFile);
@@ -238,6 +242,11 @@ export default routes('raw-body', (router, api) => {
     return job;
   }
 });
+
+function readPlace(req: Request, res: Response): PartPlace {
+  const { fid, part } = parseInput(req.params, place);
+  return { ...readUploadKey(req, res), file: fid, part };
+}
 
 /** The entity tag of a stored part. */
 const tagOf = ({ digest }: { digest: string }) =>

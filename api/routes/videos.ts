@@ -22,6 +22,7 @@ import { sendObject, sendVideo } from '../http/send-object.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
+import { unlessRepeated } from '../jobs/requests/repeats-earlier-request.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
 import { jobTag } from '../jobs/views/job-tag.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
@@ -127,8 +128,11 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res, body }) => {
         const sid = pathParameter(req, 'sid');
         const key = sessionKey(api, res, sid);
-        const session = await findSession(api.database.db, key);
-        requireAgent(session);
+        const session = await unlessRepeated(api, { req, res }, async () => {
+          const found = await findSession(api.database.db, key);
+          requireAgent(found);
+          return found;
+        });
         const { project, key: cacheKey, name, ...video } = body();
         const cache =
           project === undefined && cacheKey === undefined
@@ -136,13 +140,16 @@ export default routes('json-body', (router, api) => {
             : parseCacheLocation({ project, key: cacheKey }, api.config.LIMIT_KEY_LENGTH);
         const payload = { ...readVideo(video), cache };
         const need = needRole(res, 'writer');
-        if (cache) await findProject(api.database.db, cache.project, need);
+        if (cache)
+          await unlessRepeated(api, { req, res }, () =>
+            findProject(api.database.db, cache.project, need),
+          );
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockSession(tx, key);
           if (cache) await lockProjectForShare(tx, cache.project, need);
           return { kind: 'video', payload, session: sid, project: cache?.project, name };
         });
-        await touchSession(api.database.db, session);
+        if (session) await touchSession(api.database.db, session);
         res
           .status(202)
           .location(`/api/remotes/${sid}/videos/${job.id}/status`)

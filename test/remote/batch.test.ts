@@ -65,6 +65,22 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(await client.get(`/api/remotes/${sid}`)).toMatchObject({ engines: ['slurm'] });
   });
 
+  test('a repeat with its Idempotency-Key is the same job, though the session has ended', async () => {
+    const ending = await openSession(client, sshd);
+    const ask = async () => {
+      const answer = await client.fetch(`/api/remotes/${ending}/batch`, {
+        method: 'POST',
+        headers: { 'Idempotency-Key': ending },
+        body: JSON.stringify({ command: 'true' }),
+      });
+      return { status: answer.status, ...((await answer.json()) as Job) };
+    };
+    const first = await ask();
+    await waitForEnd(client, first.id);
+    await client.delete(`/api/remotes/${ending}`);
+    expect(await ask()).toMatchObject({ status: 202, id: first.id });
+  });
+
   test('what Slurm does not take has failed, in its words, nothing ran, and nothing stays', async () => {
     const { id } = await submit({ command: 'true', queue: 'nowhere' });
     expect(await waitForEnd(client, id)).toMatchObject({

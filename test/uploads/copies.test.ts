@@ -72,6 +72,25 @@ describeStack(missingPrograms('sshd'), 'copies into an upload', form => {
     expect((await finishUpload(client, uid, [3])).status).toBe(202);
   });
 
+  test('a repeat with its Idempotency-Key is the same copy, though session and upload have ended', async () => {
+    const uid = await begin();
+    const ending = await openSession(client, sshd);
+    const path = write('repeated', someBytes(10));
+    const ask = async () => {
+      const answer = await client.fetch(partPath(uid, 0, 0), {
+        method: 'PUT',
+        headers: { 'Idempotency-Key': uid },
+        body: JSON.stringify({ sid: ending, path }),
+      });
+      return { status: answer.status, ...((await answer.json()) as Job) };
+    };
+    const first = await ask();
+    await waitForEnd(client, first.id);
+    await client.delete(`/api/remotes/${ending}`);
+    await client.delete(`/api/uploads/${uid}`);
+    expect(await ask()).toMatchObject({ status: 202, id: first.id });
+  });
+
   test('a copy is asked for by a form, too', async () => {
     const uid = await begin();
     const bytes = someBytes(1_000);

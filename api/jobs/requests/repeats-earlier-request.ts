@@ -7,6 +7,23 @@ import { currentUser } from '../../identity/current-user.ts';
 import { readIdempotencyKey } from './start-requested-job.ts';
 
 /**
+ * What is checked before the job is started. Undefined where that fails for a repeat: it is answered with its job, though
+ * the session, for instance, has ended since. Who is told that it has would do the work again.
+ */
+export async function unlessRepeated<T>(
+  api: ApiContext,
+  { req, res }: { req: Request; res: Response },
+  check: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await check();
+  } catch (refusal) {
+    if (await repeatsEarlierRequest(api, req, res)) return undefined;
+    throw refusal;
+  }
+}
+
+/**
  * Whether an earlier request had this one's Idempotency-Key. For what is checked before the body is there, with which
  * startRequestedJob() finds the job.
  */
