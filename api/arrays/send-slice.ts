@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { ARRAY_TYPES } from '../../shared/arrays/npy-header.ts';
 import type { ApiContext } from '../context.ts';
+import { whileClientStays } from '../http/while-client-stays.ts';
 import { isExact } from '../tables/encode-value.ts';
 import { writeValues } from './array-values.ts';
 import type { StoredArray } from './find-array.ts';
@@ -29,26 +30,23 @@ export async function sendSlice(
       `its values lie within ${span.length * size} bytes, and at most ${MAX_SPAN_BYTES} are read at once; narrow the first dimensions`,
       shape,
     );
-  const gone = new AbortController();
-  res.once('close', () => gone.abort());
   const start = offset + span.start * size;
   const range = { start, end: start + span.length * size - 1 };
-  // Before the answer begins: an error has a status of its own.
-  const bytes =
-    count === 0 ? [] : await api.objects.get(artifact.object, { range, signal: gone.signal });
-  const kept = extents.filter(({ isIndex }) => !isIndex).map(lengthOf);
-  async function* text(): AsyncGenerator<string> {
-    yield `{"shape":[${kept.join(',')}],"values":[`;
-    yield* writeValues(Readable.from(bytes), {
-      descr,
-      exact: isExact(column),
-      runs: runsOf(extents, shape),
-    });
-    yield ']}';
-  }
-  res.type('application/json');
-  await pipeline(Readable.from(text()), res).catch((error: unknown) => {
-    if (!gone.signal.aborted) throw error;
+  await whileClientStays(res, async signal => {
+    // Before the answer begins: an error has a status of its own.
+    const bytes = count === 0 ? [] : await api.objects.get(artifact.object, { range, signal });
+    const kept = extents.filter(({ isIndex }) => !isIndex).map(lengthOf);
+    async function* text(): AsyncGenerator<string> {
+      yield `{"shape":[${kept.join(',')}],"values":[`;
+      yield* writeValues(Readable.from(bytes), {
+        descr,
+        exact: isExact(column),
+        runs: runsOf(extents, shape),
+      });
+      yield ']}';
+    }
+    res.type('application/json');
+    await pipeline(Readable.from(text()), res);
   });
 }
 

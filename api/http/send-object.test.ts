@@ -8,6 +8,8 @@ import { createLog } from '../../shared/process/log.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
+import { sendSlice } from '../arrays/send-slice.ts';
+import type { ApiContext } from '../context.ts';
 import { answerErrors } from '../middleware/errors.ts';
 import { SendBuffers } from './send-buffers.ts';
 import { sendObject } from './send-object.ts';
@@ -15,6 +17,7 @@ import { sendObject } from './send-object.ts';
 const directory = makeTempDir('send');
 const objects = new FileStore(directory.path);
 const sendBuffers = new SendBuffers();
+const left: PromiseSettledResult<void>[] = [];
 let server: Server;
 let port: number;
 
@@ -27,6 +30,21 @@ beforeAll(async () => {
   app.get('/:key', (req, res) =>
     sendObject({ objects, sendBuffers }, req, res, { key: req.params.key, type: 'video/mp4' }),
   );
+  app.get('/left/:key', async (req, res) => {
+    req.socket.destroy();
+    await once(res, 'close');
+    const { key } = req.params;
+    const slice = {
+      array: { artifact: { object: key }, descr: '<f8', shape: [10], offset: 0 },
+      extents: [{ from: 0, to: 10, isIndex: false }],
+    };
+    const api = { objects, sendBuffers } as unknown as ApiContext;
+    const sent = [
+      sendObject(api, req, res, { key, type: 'video/mp4' }),
+      sendSlice(api, res, slice as unknown as Parameters<typeof sendSlice>[2]),
+    ];
+    left.push(...(await Promise.allSettled(sent)));
+  });
   app.use(answerErrors(createLog({ level: 'silent', name: 'test' })));
   server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -49,6 +67,12 @@ test('no range of an empty object is satisfiable', async () => {
   expect(await ask('empty')).toEqual([200, null, '']);
   for (const Range of ['bytes=0-', 'bytes=0-0', 'bytes=-1'])
     expect((await ask('empty', { Range })).slice(0, 2)).toEqual([416, 'bytes */0']);
+});
+
+test('a client that left before its answer began is no error', async () => {
+  for (const key of ['ten', 'large']) await expect(ask(`left/${key}`)).rejects.toThrow();
+  await waitFor(() => left.length === 4, { what: 'the ends of both answers' });
+  expect(left.map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'));
 });
 
 test('ranges', async () => {

@@ -7,6 +7,7 @@ import { attachment } from './attachment.ts';
 import { readRange } from './byte-range.ts';
 import { checkIfMatch, entityTag, matchesEntityTag } from './conditional-requests.ts';
 import { SEND_BUFFER_BYTES } from './send-buffers.ts';
+import { whileClientStays } from './while-client-stays.ts';
 
 interface SentObject {
   key: string;
@@ -60,22 +61,17 @@ export async function sendObject(
     if (address) return res.set('Cache-Control', 'no-store').redirect(302, address);
   }
   const place = { key, start: range?.start ?? 0, end: range?.end ?? object.size - 1 };
-  const gone = new AbortController();
-  res.once('close', () => {
-    if (!res.writableFinished) gone.abort();
-  });
-  // Before the headers are set: an error answer must not have those of the object.
-  const bytes =
-    req.method === 'HEAD'
-      ? undefined
-      : ((await readAtOnce(api, res, place)) ??
-        (await api.objects.get(key, { range, signal: gone.signal })));
-  res.set(headers).set('Content-Length', String(place.end - place.start + 1));
-  if (range)
-    res.status(206).set('Content-Range', `bytes ${range.start}-${range.end}/${object.size}`);
-  if (!bytes || Buffer.isBuffer(bytes)) return void res.end(bytes);
-  await pipeline(bytes, res).catch((error: unknown) => {
-    if (!gone.signal.aborted) throw error;
+  await whileClientStays(res, async signal => {
+    // Before the headers are set: an error answer must not have those of the object.
+    const bytes =
+      req.method === 'HEAD'
+        ? undefined
+        : ((await readAtOnce(api, res, place)) ?? (await api.objects.get(key, { range, signal })));
+    res.set(headers).set('Content-Length', String(place.end - place.start + 1));
+    if (range)
+      res.status(206).set('Content-Range', `bytes ${range.start}-${range.end}/${object.size}`);
+    if (!bytes || Buffer.isBuffer(bytes)) return void res.end(bytes);
+    await pipeline(bytes, res);
   });
 }
 
