@@ -67,6 +67,24 @@ test("removes texts of a secret's shape", () => {
   expect(line.msg).toBe('redis://:[redacted]@r and Basic [redacted] and Basic authentication');
 });
 
+test('removes short credentials, bare tokens and keys with header lines, and no ordinary words', () => {
+  const short = Buffer.from('me:abc').toString('base64');
+  const token = `wdl_${'aB3-_'.repeat(8)}xyz`;
+  const header = 'Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00';
+  const key = `-----BEGIN RSA PRIVATE KEY-----\n${header}\n\nabcdef\n-----END RSA PRIVATE KEY-----`;
+  const { line, text } = written({ key }, `Basic ${short}, basic ${short} and ${token} end`);
+  expect(text).not.toMatch(/abcdef|Proc/);
+  expect(line.key).toBe('[redacted] -----END RSA PRIVATE KEY-----');
+  expect(line.msg).not.toContain(short);
+  expect(line.msg).not.toContain('aB3');
+  for (const ordinary of [
+    'basic auth, Basic settings, basic/test and the basic idea',
+    'wdl_short, Basic YWJj and basic functionality123',
+    '-----BEGIN PUBLIC KEY-----abcdef-----END PUBLIC KEY-----',
+  ])
+    expect(written({}, ordinary).line.msg).toBe(ordinary);
+});
+
 test('removes known values anywhere', () => {
   const secrets = listSecrets({
     ADMIN_PASSWORD: SECRET,

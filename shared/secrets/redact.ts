@@ -75,10 +75,12 @@ function withoutParameters(message: string): string {
 }
 
 /** Shapes of secrets. Every repetition is bounded, so that long lines take linear time. */
-const SHAPES: [RegExp, string][] = [
+const SHAPES: [RegExp, string | typeof hideCredentials][] = [
   [/(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s"/:@]{0,300}:)[^\s"/@]{1,600}@/gi, `$1${CENSOR}@`],
-  [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,40000}/g, `${CENSOR} `],
+  [/-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:[^-"]|-(?!----)){0,40000}/g, `${CENSOR} `],
   [/\b(Basic|Bearer) +[\w+/.~-]{20,4096}={0,2}/g, `$1 ${CENSOR}`],
+  [/\b(basic) +([a-z\d+/]{4,4096}={0,2})/gi, hideCredentials],
+  [/\bwdl_[\w-]{20,200}/g, CENSOR],
   [/\bwlk_[\w-]{20,8192}(\.[\w-]{0,64})?/g, CENSOR],
   [/\bwhsec_[\w+/]{20,200}={0,2}/g, CENSOR],
   [/\bserviceauth=[\w%.~+/=-]{1,4096}/g, `serviceauth=${CENSOR}`],
@@ -90,9 +92,20 @@ export function createScrubber(secrets: readonly string[]): (line: string) => st
   return line => {
     let text = line;
     for (const secret of known) if (text.includes(secret)) text = text.replaceAll(secret, CENSOR);
-    for (const [shape, replacement] of SHAPES) text = text.replace(shape, replacement);
+    // Two overloads: TypeScript picks none for a union.
+    for (const [shape, replacement] of SHAPES)
+      text =
+        typeof replacement === 'string'
+          ? text.replace(shape, replacement)
+          : text.replace(shape, replacement);
     return text;
   };
+}
+
+/** Any word follows "basic" in ordinary text: credentials are what decodes to printable text with a colon. */
+function hideCredentials(found: string, scheme: string, encoded: string): string {
+  const text = encoded.length % 4 === 0 ? Buffer.from(encoded, 'base64').toString() : '';
+  return /^[^\p{Cc}\ufffd]*:[^\p{Cc}\ufffd]*$/u.test(text) ? `${scheme} ${CENSOR}` : found;
 }
 
 /** As it is, as JSON escapes it, and as a URL does. */
