@@ -67,6 +67,7 @@ export default routes('raw-body', (router, api) => {
       answers: {
         200: { means: 'All of it.', types: ['application/octet-stream'] },
         206: { means: 'The range.', types: ['application/octet-stream'] },
+        304: 'Unchanged.',
       },
       errors: [...HOST_FILE_ERRORS, 'conflict', 'precondition_failed', 'range_not_satisfiable'],
       reachesHost: true,

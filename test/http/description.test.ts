@@ -83,6 +83,17 @@ describe('the description and the service', () => {
     expect(routed.size).toBeGreaterThan(50);
   });
 
+  test('every GET that takes If-None-Match may be answered 304', () => {
+    const conditional = operations().filter(
+      ({ name, operation }) =>
+        name.startsWith('GET ') &&
+        operation.parameters?.some(parameter => parameter.name === 'If-None-Match'),
+    );
+    expect(conditional.length).toBeGreaterThan(5);
+    const without = conditional.filter(({ operation }) => !operation.responses['304']);
+    expect(without.map(({ name }) => name)).toEqual([]);
+  });
+
   test('no path shadows another: each address leads to its own route', () => {
     for (const layers of readRouters(idle.app)) {
       for (const { path } of layers.map(({ route }) => route)) {

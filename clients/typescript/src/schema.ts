@@ -14066,6 +14066,13 @@ export interface operations {
                     "application/octet-stream": unknown;
                 };
             };
+            /** @description Unchanged. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters; `time_limit`: Time limit reached. */
             400: {
                 headers: {
