@@ -151,18 +151,43 @@ describeStack(undefined, '@windlass/client uploads', form => {
     expect(link.bytes.up - before).toBeLessThan(40 * MB);
   }, 120_000);
 
-  test('a part whose bytes are others by now is sent again', async () => {
+  test('an open upload is resumed with no other file', async () => {
     const { id } = await client.post<{ id: string }>('/api/uploads', {
       mid,
       input: false,
       parser: 'blob',
-      aids: ['changed'],
+      aids: ['one', 'two'],
     });
-    const path = `/api/uploads/${id}/files/0/parts/0`;
-    const headers = { 'Content-Type': 'application/octet-stream' };
-    await client.fetch(path, { method: 'PUT', headers, body: 'old words' });
-    await windlass.upload(new Blob(['new words']), { resume: id });
-    expect(String(await fileOf('changed'))).toBe('new words');
+    const put = (part: string, body: string) =>
+      client.fetch(`/api/uploads/${id}/files/${part}`, {
+        method: 'PUT',
+        headers: { 'Content-Type': 'application/octet-stream' },
+        body,
+      });
+    for (const [part, body] of [
+      ['0/parts/0', 'some'],
+      ['0/parts/1', ' wor'],
+      ['1/parts/1', 'r'],
+    ] as const)
+      expect((await put(part, body)).status).toBeLessThan(300);
+    const { parts: before } = await readUpload(client, id);
+    const resume = (...texts: string[]) =>
+      windlass.upload(
+        texts.map(text => new Blob([text])),
+        { resume: id },
+      );
+    for (const [text, said] of [
+      ['other words', 'bytes 0 to 4 of file 0 are not those that were sent'],
+      ['some cords', 'bytes 4 to 8 of file 0 are not those that were sent'],
+      ['some w', 'of file 0 8 bytes or more were sent, and it has 6'],
+    ] as const)
+      await expect(resume(text, 'more')).rejects.toMatchObject({
+        code: 'other_files',
+        detail: `Upload ${id} was begun with other files: ${said}.`,
+      });
+    expect((await readUpload(client, id)).parts).toEqual(before);
+    await resume('some words', 'more');
+    expect([await fileOf('one'), await fileOf('two')].map(String)).toEqual(['some words', 'more']);
   });
 
   test('of a file that is written meanwhile nothing is made', async () => {
@@ -195,7 +220,7 @@ describeStack(undefined, '@windlass/client uploads', form => {
         body,
         headers: { 'Content-Type': 'application/octet-stream' },
       });
-    await put('old words');
+    await put('new words');
     let isLate = false;
     const send: typeof fetch = async (...given) => {
       const request = new Request(...given);

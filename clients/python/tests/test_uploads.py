@@ -64,10 +64,10 @@ def test_of_two_states_of_a_file_nothing_is_made(client: Client, tmp_path: Path,
     with pytest.raises(windlass.WindlassError, match="has changed while it was sent") as raised:
         client.upload(path, model, part_size=PART, parallel=1, progress=change)
     assert raised.value.code == "changed"
-    # What it is now can be sent with what is stored.
-    upload = client.upload(path, model, resume=raised.value.upload) if size == 5 * PART else None
-    if upload:
-        assert fetch(client, model, "run.dat") == path.read_bytes()
+    # With parts of the other state nothing is made of it either.
+    with pytest.raises(windlass.WindlassError) as refused:
+        client.upload(path, model, resume=raised.value.upload)
+    assert refused.value.code == "other_files"
 
 
 def test_bytes_that_get_fewer_meanwhile(client: Client) -> None:
@@ -174,6 +174,37 @@ def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_p
         assert refused.value.code == "other_files"
 
 
+def test_an_open_upload_is_resumed_with_no_other_file(client: Client) -> None:
+    data = bytes(range(20))
+    model = make_model(client)
+    uid = begin_upload(client, model, data, {0: 4, 1: 4, 3: 4})
+    before = client.request("GET", f"/uploads/{uid}")["parts"]
+    for other, said in (
+        (b"other bytes, as many.", "its bytes 0 to 4 are not those that were sent"),
+        (data[:6] + b"x" + data[7:], "its bytes 4 to 8 are not those that were sent"),
+        (data[:6], "8 bytes or more were sent, and this one has 6"),
+    ):
+        with pytest.raises(WindlassError, match=said) as refused:
+            client.upload(io.BytesIO(other), model, "odd", resume=uid)
+        assert refused.value.code == "other_files"
+    assert client.request("GET", f"/uploads/{uid}")["parts"] == before
+    client.upload(io.BytesIO(data), model, "odd", resume=uid)
+    assert fetch(client, model, "odd") == data
+
+
+def begin_upload(client: Client, model: str, data: bytes, lengths: Dict[int, int]) -> str:
+    """An upload that has parts of these lengths, by their numbers."""
+    body = {"mid": model, "aids": ["odd"], "parser": "blob", "input": True}
+    uid = str(client.request("POST", "/uploads", body=body)["id"])
+    begin = 0
+    for number, length in lengths.items():
+        content = data[begin : begin + length]
+        headers = {"Content-Type": "application/octet-stream"}
+        drive(client._api.request("PUT", f"/uploads/{uid}/files/0/parts/{number}", content=content, headers=headers))
+        begin += length
+    return uid
+
+
 @pytest.mark.parametrize(
     "lengths",
     [
@@ -187,14 +218,7 @@ def test_an_upload_that_broke_is_resumed(service: Service, client: Client, tmp_p
 def test_an_upload_whose_parts_differ_in_size_is_resumed(client: Client, lengths: Dict[int, int]) -> None:
     data = bytes(range(20))
     model = make_model(client)
-    body = {"mid": model, "aids": ["odd"], "parser": "blob", "input": True}
-    uid = client.request("POST", "/uploads", body=body)["id"]
-    begin = 0
-    for number, length in lengths.items():
-        content = data[begin : begin + length]
-        headers = {"Content-Type": "application/octet-stream"}
-        drive(client._api.request("PUT", f"/uploads/{uid}/files/0/parts/{number}", content=content, headers=headers))
-        begin += length
+    uid = begin_upload(client, model, data, lengths)
     upload = client.upload(io.BytesIO(data), model, "odd", part_size=8, resume=uid)
     assert fetch(client, model, "odd") == data
     assert upload.id == uid

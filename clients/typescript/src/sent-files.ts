@@ -30,8 +30,11 @@ export async function checkFiles(
       hint: 'Resume it with the same files in the same order, or begin another one.',
     });
   if (aids.length !== files.length) throw differ(`${aids.length}, not ${files.length}`);
-  // What is open is compared part by part when it is sent.
-  if (job === undefined) return;
+  if (job === undefined) {
+    for (const [fid, file] of files.entries())
+      await checkStored(file, { fid, stored: upload.parts, differ, signal });
+    return;
+  }
   for (const [fid, sent] of (await listSent(connection, { ...upload, job }, signal)).entries()) {
     const file = files[fid] as Source;
     const { name = `file ${fid}`, size } = file;
@@ -40,6 +43,41 @@ export async function checkFiles(
     const digest = sent.parts && (await digestOfParts(file, sent.parts.sizes, signal));
     if (digest !== undefined && digest !== sent.parts?.digest)
       throw differ(`${name} has as many bytes, and not the same ones`);
+  }
+}
+
+/**
+ * Of an open upload, the stored parts that run from its first one, whose place in the file is certain. Where parts
+ * were made smaller, an earlier and larger one may have been stored late: what follows it stands elsewhere.
+ */
+async function checkStored(
+  file: Source,
+  {
+    fid,
+    stored,
+    differ,
+    signal,
+  }: {
+    fid: number;
+    stored: Upload['parts'];
+    differ: (what: string) => WindlassError;
+    signal?: AbortSignal | undefined;
+  },
+): Promise<void> {
+  const parts = new Map(stored.filter(part => part.fid === fid).map(part => [part.pid, part]));
+  const { name = `file ${fid}`, size } = file;
+  let start = 0;
+  let last = 0;
+  for (let pid = 0, part = parts.get(0); part; part = parts.get(++pid)) {
+    // One that is smaller is the end of the file, or the first of smaller ones.
+    if (part.size < last && parts.has(pid + 1)) return;
+    signal?.throwIfAborted();
+    const end = start + part.size;
+    if (end > size) throw differ(`of ${name} ${end} bytes or more were sent, and it has ${size}`);
+    if ((await digestOf(await file.slice(start, end).arrayBuffer())) !== part.digest)
+      throw differ(`bytes ${start} to ${end} of ${name} are not those that were sent`);
+    start = end;
+    last = part.size;
   }
 }
 

@@ -31,8 +31,13 @@ async def check_file(api: Api, file: IO[bytes], size: Optional[int], record: Map
     count = len(record["aids"])
     if count != 1:
         raise differ(f"it has {count} of them")
-    # What is open is compared part by part when it is sent.
-    if record["state"] == "open" or size is None:
+    # What comes from a pipe is gone when it was compared.
+    if size is None:
+        return
+    if record["state"] == "open":
+        said = await api.transport.call(lambda: _compare_stored(file, size, record["parts"]))
+        if said is not None:
+            raise differ(said)
         return
     sent = await _find_sent(api, record)
     if sent is None:
@@ -65,14 +70,43 @@ async def _find_sent(api: Api, record: Mapping[str, Any]) -> Optional[_Sent]:
     return _Sent(files[0]["size"], [(size, count) for size, count in known["sizes"]], known["digest"])
 
 
+def _compare_stored(file: IO[bytes], size: int, stored: Iterable[Mapping[str, Any]]) -> Optional[str]:
+    """How the file differs from the stored parts that run from its first one, whose place in it is certain.
+
+    Where parts were made smaller, an earlier and larger one may have been stored late: what follows it stands
+    elsewhere.
+    """
+    parts = {part["pid"]: part for part in stored if part["fid"] == 0}
+    begin = file.tell()
+    start = last = number = 0
+    try:
+        while number in parts:
+            length, digest = parts[number]["size"], parts[number]["digest"]
+            # One that is smaller is the end of the file, or the first of smaller ones.
+            if length < last and number + 1 in parts:
+                return None
+            end = start + length
+            if end > size:
+                return f"{end} bytes or more were sent, and this one has {size}"
+            if _digest(file.read(length)) != digest:
+                return f"its bytes {start} to {end} are not those that were sent"
+            start, last, number = end, length, number + 1
+        return None
+    finally:
+        file.seek(begin)
+
+
+def _digest(data: bytes) -> str:
+    return base64.b64encode(hashlib.sha256(data).digest()).decode()
+
+
 def _digest_parts(file: IO[bytes], sizes: List[Tuple[int, int]]) -> str:
     start = file.tell()
     lengths = (size for size, count in sizes for _ in range(count))
-    digests = [base64.b64encode(hashlib.sha256(file.read(length)).digest()).decode() for length in lengths]
+    digests = [_digest(file.read(length)) for length in lengths]
     file.seek(start)
     return _digest_all(digests)
 
 
 def _digest_all(digests: Iterable[str]) -> str:
-    joined = b"".join(base64.b64decode(digest) for digest in digests)
-    return base64.b64encode(hashlib.sha256(joined).digest()).decode()
+    return _digest(b"".join(base64.b64decode(digest) for digest in digests))
