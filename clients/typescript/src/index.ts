@@ -16,6 +16,6 @@ export type { Row, RowsOptions, RowsPage, Value } from './rows.ts';
 export type { Result, Run } from './run.ts';
 export type { components, operations, paths } from './schema.ts';
 export type { BatchOptions, RunOptions, Session, SessionRecord } from './session.ts';
-export type { NewUpload, ResumedUpload, Source, UploadOptions } from './upload.ts';
+export type { Files, NewUpload, ResumedUpload, Source, UploadOptions } from './upload.ts';
 export type { Video, VideoOptions } from './video.ts';
 export { type JobFilter, type ListedJob, type OpenOptions, Windlass } from './windlass.ts';

@@ -1,13 +1,49 @@
 import { expect, test } from 'vitest';
 import { Windlass } from './windlass.ts';
 
-test('sizes and numbers with which nothing would ever be sent are refused before anything is asked', async () => {
-  let asked = 0;
-  const fetch = async () => {
-    asked++;
+/** A client of a service that refuses everything, and what is asked of that. */
+function connect() {
+  const asked: string[] = [];
+  const fetch = async (request: RequestInfo | URL) => {
+    const { method, url } = request as Request;
+    const { aids } = await (request as Request).json();
+    asked.push(`${method} ${new URL(url).pathname} ${aids}`);
     return Response.json({ code: 'forbidden', detail: 'No.' }, { status: 403 });
   };
-  const client = new Windlass({ url: 'http://127.0.0.1', token: 'x', fetch });
+  return { asked, client: new Windlass({ url: 'http://127.0.0.1', token: 'x', fetch }) };
+}
+
+test('what is no file begins no upload', async () => {
+  const { asked, client } = connect();
+  const none = [[], 'a/path', Buffer.from('a'), [new File([], 'a'), 'a'], undefined, new Set()];
+  for (const given of none as never[])
+    await expect(client.upload(given, { mid: 'm', parser: 'blob' })).rejects.toMatchObject({
+      code: 'invalid_input',
+      hint: 'Give a File or Blob, or openFile(path).',
+    });
+  expect(asked).toEqual([]);
+});
+
+test("a page's FileList is taken", async () => {
+  const { asked, client } = connect();
+  // As a page has it: no array, and its members by their numbers.
+  const list = { length: 2, 0: new File(['a'], 'a'), 1: new File(['b'], 'b') };
+  const begun = client.upload(list, { mid: 'm', parser: 'blob' });
+  await expect(begun).rejects.toMatchObject({ code: 'forbidden' });
+  expect(asked).toEqual(['POST /api/uploads a,b']);
+});
+
+test('an upload that there is not to be resumed is a new one', async () => {
+  const { asked, client } = connect();
+  for (const resume of [undefined, null])
+    await expect(
+      client.upload(new File(['a'], 'a'), { mid: 'm', parser: 'blob', resume }),
+    ).rejects.toMatchObject({ code: 'forbidden' });
+  expect(asked).toEqual(['POST /api/uploads a', 'POST /api/uploads a']);
+});
+
+test('sizes and numbers with which nothing would ever be sent are refused before anything is asked', async () => {
+  const { asked, client } = connect();
   for (const sending of [
     { parallel: 0 },
     { parallel: 1.5 },
@@ -19,5 +55,5 @@ test('sizes and numbers with which nothing would ever be sent are refused before
       await expect(client.upload(new File(['a'], 'a'), { ...target, ...sending })).rejects.toThrow(
         `${Object.keys(sending)} is ${Object.values(sending)}: give a whole number from 1 on.`,
       );
-  expect(asked).toBe(0);
+  expect(asked).toEqual([]);
 });

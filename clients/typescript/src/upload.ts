@@ -27,6 +27,7 @@ export interface NewUpload extends UploadEvents {
   aids?: string[];
   /** Told the id of the upload, by which another page or program can resume it. */
   onBegin?: (upload: string) => void;
+  resume?: null | undefined;
   [parameter: string]: unknown;
 }
 
@@ -39,16 +40,20 @@ export interface ResumedUpload extends UploadEvents {
 
 export type UploadOptions = NewUpload | ResumedUpload;
 
+/** A file, or several: in an array, or a `FileList` of a page. */
+export type Files = Source | ArrayLike<Source>;
+
 /**
  * Sends files in parts, several at once, and repeats those whose connection is lost. Parts that the service has, by
  * size and digest, are not sent. Returns the parse job once it has succeeded; throws its WindlassError where it failed.
  */
 export async function upload(
   connection: Connection,
-  files: Source[],
+  given: Files,
   options: UploadOptions,
 ): Promise<Job> {
   const { signal, partSize, parallel } = options;
+  const files = toSources(given);
   requireCount('partSize', partSize);
   requireCount('parallel', parallel);
   const { id, stored, job } = await begin(connection, files, options);
@@ -57,6 +62,22 @@ export async function upload(
   const ended = await waitForEnd(connection, end, { signal });
   if (ended.state !== 'succeeded') throw errorOfJob(ended);
   return ended;
+}
+
+/** Of a program without types it may be anything, such as a path. */
+function toSources(given: Files): Source[] {
+  const files = isSource(given) ? [given] : Array.from(given ?? []);
+  if (files.length > 0 && files.every(isSource)) return files;
+  throw new WindlassError({
+    code: 'invalid_input',
+    detail: 'There is no file to upload.',
+    hint: 'Give a File or Blob, or openFile(path).',
+  });
+}
+
+function isSource(one: unknown): one is Source {
+  const { slice, size } = (one ?? {}) as Partial<Source>;
+  return typeof slice === 'function' && typeof size === 'number';
 }
 
 function requireCount(name: string, count = 1): void {
@@ -81,8 +102,8 @@ async function begin(
 ): Promise<Begun> {
   const { api } = connection;
   const { signal } = options;
-  if ('resume' in options) {
-    const { resume, onSentBefore } = options as ResumedUpload;
+  if (isResumed(options)) {
+    const { resume, onSentBefore } = options;
     const params = { path: { uid: resume } };
     const found = await unwrap(
       api.GET('/api/uploads/{uid}', { params, signal, timeoutMs: ANSWER_MS }),
@@ -92,7 +113,7 @@ async function begin(
     if (job !== undefined) onSentBefore?.(job);
     return { id, stored: parts, job };
   }
-  const { partSize, parallel, onProgress, onBegin, onSent, ...others } = options as NewUpload;
+  const { partSize, parallel, onProgress, onBegin, onSent, resume, ...others } = options;
   const { signal: _, ...given } = others;
   const aids = files.map(({ name }, fid) => name ?? `file ${fid}`);
   const body = { input: true, aids, ...given };
@@ -100,6 +121,9 @@ async function begin(
   onBegin?.(id);
   return { id, stored: [] };
 }
+
+const isResumed = (options: UploadOptions): options is ResumedUpload =>
+  options.resume !== undefined && options.resume !== null;
 
 /** Sends what is not stored; the job that parses all of it. */
 async function sendAll(

@@ -9,7 +9,7 @@ import type { Row, RowsOptions, RowsPage } from './rows.ts';
 import { Run } from './run.ts';
 import type { components, operations } from './schema.ts';
 import { Session } from './session.ts';
-import type { Source, UploadOptions } from './upload.ts';
+import type { Files, UploadOptions } from './upload.ts';
 
 type Schemas = components['schemas'];
 export type OpenOptions = Omit<Schemas['NewSession'], 'hostname'> & LoginOptions;
@@ -111,10 +111,10 @@ export class Windlass {
    * Sends one or more files into a model, in parts, and waits until they are parsed. Returns the parse job. Lost
    * connections are repeated; `resume` continues what another page or program began.
    */
-  async upload(files: Source | Source[], options: UploadOptions): Promise<Job> {
+  async upload(files: Files, options: UploadOptions): Promise<Job> {
     // What not every page needs is loaded where it is.
     const { upload } = await import('./upload.ts');
-    return upload(this.#connection, [files].flat(), options);
+    return upload(this.#connection, files, options);
   }
 
   /** Rows of a table of a model, sorted and filtered as asked for, however many there are. */
