@@ -53,6 +53,14 @@ def test_wait_for_a_long_one_without_reading_it(session: Session) -> None:
     assert result.output == "".join(f"{n}\n" for n in range(1, 200_001))
 
 
+def test_a_result_has_the_first_10_mib_of_each_stream(session: Session, client: Client) -> None:
+    run = session.run("head -c 11000000 /dev/zero | tr '\\0' a; echo err >&2")
+    result = run.wait()
+    assert (len(result.output), result.errors, result.truncated) == (10 << 20, "err\n", True)
+    assert len(client.output(run)) == 11_000_000
+    assert not session.run("head -c 10485760 /dev/zero").wait().truncated
+
+
 def test_a_time_out_of_waiting_ends_nothing(session: Session, client: Client) -> None:
     run = session.run("sleep 2; echo done")
     with pytest.raises(TimeoutError):

@@ -89,6 +89,53 @@ def test_why_a_command_waits_is_told(capsys: pytest.CaptureFixture[str]) -> None
     assert printed.err == "windlass: waiting: there is no connection to the host\n"
 
 
+def test_output_is_shown_before_its_line_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    from windlass._magic import show
+
+    out, err = Printed(), Printed()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setattr("sys.stderr", err)
+    shown: List[Tuple[str, str]] = []
+
+    def give() -> Iterator[OutputEvent]:
+        for stream, data in (
+            ("stdout", b"\r1 of 2"),
+            ("stderr", b"Go \xc3"),
+            ("stdout", b"\r2 of 2"),
+            ("stderr", b"\xbcber? "),
+            ("stdout", b"\r\n\xc3"),
+        ):
+            yield OutputEvent(stream, 0, data)
+            shown.append((out.getvalue(), err.getvalue()))
+
+    show(give())
+    assert shown == [
+        ("\r1 of 2", ""),
+        ("\r1 of 2", "Go "),
+        ("\r1 of 2\r2 of 2", "Go "),
+        ("\r1 of 2\r2 of 2", "Go \xfcber? "),
+        ("\r1 of 2\r2 of 2\r\n", "Go \xfcber? "),
+    ]
+    assert out.getvalue() == "\r1 of 2\r2 of 2\r\n\ufffd"
+
+
+def test_what_was_shown_is_not_fetched_again(
+    service: Service, session: Session, proxied: Client, tmp_path: Path
+) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    shell = InteractiveShell(ipython_dir=str(tmp_path))
+    shell.user_ns.update(mine=proxied)
+    shell.run_cell("%load_ext windlass")
+    before = service.control("bytes")["down"]
+    cell = f"%%windlass {service.host} --user {service.account} --client mine\nseq -f %0999.0f 2000\n"
+    with capture_output() as captured:
+        assert shell.run_cell(cell).success
+    assert len(captured.stdout) == 2_000_000
+    assert 2_000_000 < service.control("bytes")["down"] - before < 3_000_000
+
+
 def test_many_lines_are_few_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     from windlass._magic import show
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import getpass
 import sys
 import threading
 from argparse import Namespace
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Dict, Generator, Iterator, Optional
 
 from IPython.core.error import StdinNotImplementedError, UsageError
@@ -14,13 +15,13 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from ._core.api import escape
-from ._core.lines import assemble
+from ._core.jobs import to_result
 from ._sync.client import Client
 from ._sync.session import Session
 from .errors import WindlassError
 from .records import Event, OutputEvent, StateEvent
 
-#: How long a line may wait, with others, until it is seen.
+#: How long output may wait, with more, until it is seen.
 FLUSH_SECONDS = 0.1
 
 
@@ -49,8 +50,9 @@ class WindlassMagics(Magics):
         Where none is open it opens one, which later cells use. Interrupting the cell cancels the command.
         """
         given: Namespace = parse_argstring(self.windlass, line)
+        client = self._find_client(given.client)
         try:
-            session = find_session(self._find_client(given.client), given)
+            session = find_session(client, given)
             run = session.run(cell, cwd=given.cwd)
         except WindlassError as error:
             if error.status == 401:
@@ -63,7 +65,8 @@ class WindlassMagics(Magics):
             run.cancel()
             # Where in the client that was is of no use to whoever did it.
             raise KeyboardInterrupt from None
-        result = run.wait()
+        # What it printed was shown: it is not fetched again.
+        result = to_result(client.wait(run, check=True))
         if not given.no_raise_error:
             result.check_returncode()
 
@@ -122,9 +125,18 @@ def require_host(client: Client, name: str) -> None:
 
 
 def show(events: Iterator[Event]) -> None:
-    with flushing():
-        for line in assemble(tell_waits(events)):
-            print(line.text, file=sys.stderr if line.stream == "stderr" else sys.stdout)
+    """Prints output as it comes, not by lines: progress bars go back to the begin of theirs, prompts have no end."""
+    decoders = {stream: codecs.getincrementaldecoder("utf-8")("replace") for stream in ("stdout", "stderr")}
+
+    def write(stream: str, data: bytes, final: bool = False) -> None:
+        (sys.stderr if stream == "stderr" else sys.stdout).write(decoders[stream].decode(data, final))
+
+    with flushing(), closing(tell_waits(events)) as told:
+        for event in told:
+            if isinstance(event, OutputEvent):
+                write(event.stream, event.data)
+        for stream in decoders:
+            write(stream, b"", final=True)
 
 
 def tell_waits(events: Iterator[Event]) -> Generator[Event, None, None]:

@@ -23,7 +23,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended: its exit status (128 + n after signal n), all it printed as text, and the id of its job."""
+    """How a command ended: its exit status (128 + n after signal n), what it printed as text, and the id of its job.
+
+    `output` and `errors` are the first 10 MiB of each. Where they are `truncated`, `Client.output()` has all, and a
+    loop over the run its lines.
+    """
 
     returncode: int
     output: str
@@ -31,6 +35,7 @@ class Result:
     job: str
     #: The command, where it is known.
     command: str = ""
+    truncated: bool = False
 
     def check_returncode(self) -> Result:
         """Raises `subprocess.CalledProcessError` where the exit status is not 0."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 import time
 from datetime import datetime, timezone
-from typing import Any, AsyncGenerator, Dict, Mapping, Optional
+from typing import Any, AsyncGenerator, Dict, Mapping, Optional, Tuple
 
 from ..errors import JobFailed, Unreachable, WindlassError
 from ..records import Job, Model, Project, Result
@@ -18,6 +18,8 @@ HELD_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 5.0
 #: An answer that is held until the time is over may come so much later.
 LATE_SECONDS = 5
+#: Of each stream of a result, as POST /remotes/launch gives.
+RESULT_BYTES = 10 << 20
 #: The most jobs of a page.
 PAGE_JOBS = 1_000
 
@@ -93,10 +95,35 @@ def to_failure(job: Job) -> JobFailed:
 async def wait_for_result(api: Api, job: str, *, timeout: Optional[float] = None) -> Result:
     """How the command of a job ended, and what it printed; raises `JobFailed` where it did not reach its own end."""
     ended = await wait_for_job(api, job, timeout=timeout, check=True)
-    output = await fetch_output(api, job, "stdout")
-    errors = await fetch_output(api, job, "stderr")
+    output, more_output = await _fetch_begin(api, job, "stdout")
+    errors, more_errors = await _fetch_begin(api, job, "stderr")
+    return to_result(ended, output, errors, more_output or more_errors)
+
+
+def to_result(ended: Job, output: bytes = b"", errors: bytes = b"", truncated: bool = False) -> Result:
     code = ended.result.get("returncode", 0) if isinstance(ended.result, dict) else 0
-    return Result(code, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"), job, ended.label or "")
+    texts = output.decode("utf-8", "replace"), errors.decode("utf-8", "replace")
+    return Result(code, *texts, ended.id, ended.label or "", truncated)
+
+
+class _Enough(Exception):
+    """Ends a download."""
+
+
+async def _fetch_begin(api: Api, job: str, stream: str) -> Tuple[bytes, bool]:
+    """What a result has of a stream, and whether there is more."""
+    output = bytearray()
+
+    def take(chunk: bytes) -> None:
+        output.extend(chunk)
+        if len(output) > RESULT_BYTES:
+            raise _Enough
+
+    try:
+        await download(api, f"/jobs/{escape(job)}/output", take, params={"stream": stream}, offset_parameter="offset")
+    except _Enough:
+        pass
+    return bytes(output[:RESULT_BYTES]), len(output) > RESULT_BYTES
 
 
 async def fetch_output(api: Api, job: str, stream: str = "stdout", offset: int = 0) -> bytes:

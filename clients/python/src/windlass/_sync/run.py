@@ -35,7 +35,7 @@ class Run:
         return drive(jobs.cancel_job(self._api, self.job))
 
     def wait(self, timeout: Optional[float] = None) -> Result:
-        """Waits for the end, whatever the exit status is.
+        """Waits for the end, whatever the exit status is. The result has the first 10 MiB of each stream.
 
         Raises `JobFailed` where the command did not reach its own end, and `TimeoutError` after `timeout` seconds.
         """
