@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../../shared/errors/errors.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { jobEvent } from '../jobs/streaming/job-events.ts';
@@ -105,6 +106,14 @@ function describeOperation(components: Components, described: Described): JsonOb
 
 function describeQuery(components: Components, { query }: Operation): JsonObject[] {
   if (!query) return [];
+  if (isOfAnyNames(query))
+    return [
+      {
+        ...{ name: 'query', in: 'query', style: 'form', explode: true },
+        description: 'Any names and values: `a=1&b=2` of `{"a": 1, "b": 2}`.',
+        schema: components.toSchema(query, 'input'),
+      },
+    ];
   const { properties = {}, required = [] } = components.toSchema(query, 'input') as {
     properties?: Record<string, JsonObject>;
     required?: string[];
@@ -116,6 +125,9 @@ function describeQuery(components: Components, { query }: Operation): JsonObject
     schema,
   }));
 }
+
+/** What an event says is taken as it is. */
+const isOfAnyNames = (query: Operation['query']) => query instanceof z.ZodRecord;
 
 function describeBody(
   components: Components,
@@ -160,7 +172,7 @@ function describeAnswers(
   };
   addIf(operation.for !== 'everyone', ...CREDENTIAL_ERRORS);
   addIf(path.includes('{'), 'bad_request');
-  addIf(Boolean(query ?? body), 'invalid_input');
+  addIf(Boolean(body ?? query) && !isOfAnyNames(query), 'invalid_input');
   addIf(Boolean(body), 'bad_request', 'payload_too_large', 'unsupported_media_type');
   // A read token, and a browser's request from a page of another site, may not write.
   addIf(operation.for === 'administrators' || method !== 'get', 'forbidden');

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { type Logger, pino } from 'pino';
+import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import type { RoutedOperation } from '../http/resource.ts';
@@ -22,6 +23,7 @@ const EVENTS: RoutedOperation = {
     summary: 'Record what a user did: one line in the log of the service',
     details:
       'The path behind /events/ and the query mean what the client likes, and need not even decode. A body is not read, and may have 16 MiB at most (LIMIT_VALUE_BYTES).',
+    query: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
     answers: { 204: 'Recorded.' },
     errors: ['payload_too_large', 'address_too_long'],
     handle: ({ req }) => {

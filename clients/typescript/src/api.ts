@@ -1,6 +1,6 @@
 import createClient, { type Client } from 'openapi-fetch';
 import { errorOf } from './error.ts';
-import { escapeId } from './escape-path.ts';
+import { escapeId, escapePath } from './escape-path.ts';
 import { requireJson } from './foreign-answer.ts';
 import type { Http } from './http.ts';
 import type { paths } from './schema.ts';
@@ -14,8 +14,12 @@ export function createApi(http: Http): Api {
   const api = createClient<paths, Json>({
     baseUrl: http.base,
     fetch: http.fetch,
+    // What an event says has slashes of its own, and a query of any names.
     pathSerializer: (path, ids) =>
-      path.replace(/\{(.+?)\}/g, (_, name) => escapeId(`${ids[name]}`)),
+      path
+        .replace('/{event}', () => escapePath(`/${ids.event}`))
+        .replace(/\{(.+?)\}/g, (_, name) => escapeId(`${ids[name]}`)),
+    querySerializer: { object: { style: 'form', explode: true } },
   });
   api.use({
     onResponse: ({ response, options: { parseAs } }) =>

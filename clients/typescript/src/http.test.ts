@@ -359,6 +359,21 @@ test('an address is absolute where there is no page', () => {
   expect(() => new Http({ url: '/' })).toThrow('Invalid URL');
 });
 
+test('an event has the path and the query that it was given', async () => {
+  const { api } = connect();
+  for (const [event, query] of [
+    ['select/row/17', { table: 'a/b', rows: 2 }],
+    ['a b/ü', undefined],
+    ['up/../down', undefined],
+  ] as const)
+    await api.POST('/api/events/{event}', { params: { path: { event }, query: { query } } });
+  expect(asked.map(({ url }) => url)).toEqual([
+    '/base/api/events/select/row/17?table=a%2Fb&rows=2',
+    '/base/api/events/a%20b/%C3%BC',
+    '/base/api/events/%2Fup%2F..%2Fdown',
+  ]);
+});
+
 test('a port that speaks no TLS is told as such, and not asked again', async () => {
   const { port } = server.address() as AddressInfo;
   const { http } = connect({ url: `https://127.0.0.1:${port}` });

@@ -5253,7 +5253,12 @@ export interface operations {
     };
     recordEvent: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Any names and values: `a=1&b=2` of `{"a": 1, "b": 2}`. */
+                query?: {
+                    [key: string]: string | number | boolean;
+                };
+            };
             header?: never;
             path: {
                 /** @description Description of the user interaction: any path-like text, and a query. */
