@@ -1,7 +1,13 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { makeTempDir } from '../../../test/harness/files/temp-dir.ts';
+import { describeUnless, missingPrograms } from '../../../test/harness/skip.ts';
 import { createApi, unwrap } from './api.ts';
 import type { WindlassError } from './error.ts';
 import { Follow } from './follow.ts';
@@ -355,8 +361,16 @@ test('credentials are a token, what gives one, user and password, or the cookies
   ]);
 });
 
-test('an address is absolute where there is no page', () => {
-  expect(() => new Http({ url: '/' })).toThrow('Invalid URL');
+test.each([
+  ['/', '/'],
+  [undefined, ''],
+  ['', ''],
+  ['windlass.example.org:8080', 'windlass.example.org:8080'],
+  ['ftp://windlass.example.org', 'ftp://windlass.example.org'],
+])('%s is no address where there is no page', (url, said) => {
+  expect(() => new Http({ url: url as string })).toThrow(
+    expect.objectContaining({ code: 'no_url', detail: `"${said}" is no address.` }),
+  );
 });
 
 test('an event has the path and the query that it was given', async () => {
@@ -382,4 +396,32 @@ test('a port that speaks no TLS is told as such, and not asked again', async () 
     detail: `No answer from 127.0.0.1:${port}: it speaks no TLS.`,
   });
   expect(retries).toEqual([]);
+});
+
+describeUnless(missingPrograms('openssl'), 'a certificate that nobody trusts', () => {
+  const folder = makeTempDir('certificate');
+  afterAll(() => folder.remove());
+
+  test('is told as such, and not asked again', async () => {
+    const [key, certificate] = [join(folder.path, 'key.pem'), join(folder.path, 'cert.pem')];
+    execFileSync(
+      'openssl',
+      [
+        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+        ...['-days', '1', '-subj', '/CN=windlass.test', '-keyout', key, '-out', certificate],
+      ],
+      { stdio: 'ignore' },
+    );
+    const options = { key: readFileSync(key), cert: readFileSync(certificate) };
+    const secure = createSecureServer(options).listen(0, '127.0.0.1');
+    await once(secure, 'listening');
+    const { port } = secure.address() as AddressInfo;
+    const { http } = connect({ url: `https://127.0.0.1:${port}` });
+    await expect(http.request('/api/jobs', {})).rejects.toMatchObject({
+      code: 'unreachable',
+      hint: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+    });
+    expect(retries).toEqual([]);
+    secure.close();
+  });
 });

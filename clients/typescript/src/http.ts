@@ -74,6 +74,7 @@ export class Http {
   constructor(options: ConnectionOptions) {
     this.#options = options;
     const page = (globalThis as { location?: { href: string } }).location?.href;
+    if (!isAddress(options.url, page)) throw noUrl(options.url);
     const { origin, pathname } = new URL(options.url, page);
     this.base = `${origin}${pathname.replace(/\/+$/, '')}`;
   }
@@ -141,6 +142,7 @@ export class Http {
         error = unreachable(request.url, cause);
         const mayRepeat =
           !speaksNoTls(cause) &&
+          !isUntrusted(cause) &&
           (isRepeatable || (sending.isRepeatable !== false && isUnsent(cause)));
         if (!mayRepeat || isOver(wait)) throw error;
         sending.onLost?.();
@@ -179,10 +181,26 @@ export class Http {
   }
 }
 
+/** An absolute one, or in a page one below its own. */
+const isAddress = (url: string | undefined, page: string | undefined): url is string =>
+  !!url && URL.canParse(url, page) && /^https?:$/.test(new URL(url, page).protocol);
+
+const noUrl = (url: string | undefined) =>
+  new WindlassError({
+    code: 'no_url',
+    detail: `"${url ?? ''}" is no address.`,
+    hint: 'It begins with http:// or https://.',
+  });
+
 /** The error of an answer, whose body is read for it. */
 async function readError(response: Response): Promise<WindlassError> {
   return errorOf(response, await response.json().catch(() => undefined));
 }
+
+const UNANSWERED =
+  'Is the address right, the service up, and a page of an origin that may call it?';
+const UNTRUSTED =
+  "If an authority of your own signed its certificate, set NODE_EXTRA_CA_CERTS to a file with that authority's.";
 
 /** The error of no answer, or of one that broke off. */
 export function unreachable(url: string, cause: unknown): WindlassError {
@@ -194,7 +212,7 @@ export function unreachable(url: string, cause: unknown): WindlassError {
     {
       code: 'unreachable',
       detail,
-      hint: 'Is the address right, the service up, and a page of an origin that may call it?',
+      hint: isUntrusted(cause) ? UNTRUSTED : UNANSWERED,
     },
     { cause },
   );
@@ -203,6 +221,10 @@ export function unreachable(url: string, cause: unknown): WindlassError {
 /** Whether what answers https is no TLS, as on a port of http: it will not be any. Node tells, and a browser does not. */
 export const speaksNoTls = (cause: unknown): boolean =>
   /^ERR_SSL_(WRONG_V|PACKET)/.test(codeOf(cause));
+
+/** Whether its certificate is refused, which Node tells and a browser does not: it will be again. */
+const isUntrusted = (cause: unknown): boolean =>
+  /^(CERT_|(DEPTH_ZERO_)?SELF_SIGNED_|ERR_TLS_CERT_|UNABLE_TO_)/.test(codeOf(cause));
 
 /** Whether there was no connection, which Node tells and a browser does not. */
 const isUnsent = (cause: unknown): boolean =>
