@@ -277,6 +277,34 @@ def test_the_page_of_a_proxy_is_no_answer(work: Callable[[Client], object]) -> N
             work(client)
 
 
+@pytest.mark.parametrize("timeout", [0, 0.3, 1.3])
+def test_a_wait_ends_when_its_time_is_over(timeout: float) -> None:
+    running = {"id": "j1", "kind": "command", "state": "running", "created": "2026-01-01T00:00:00Z"}
+
+    class Holding(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # As the service does.
+            time.sleep(float(self.headers.get("Prefer", "wait=0").partition("=")[2]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(running).encode())
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with serve(Holding) as url, Client(url, token="t") as client:
+        begun = time.monotonic()
+        with pytest.raises(TimeoutError):
+            client.wait("j1", timeout=timeout)
+        assert timeout <= time.monotonic() - begun < timeout + 0.5
+
+
+def test_a_job_that_has_ended_is_told_however_short_the_time() -> None:
+    ended = {"id": "j1", "kind": "command", "state": "succeeded", "created": "2026-01-01T00:00:00Z"}
+    with server((200, {}, json.dumps(ended).encode())) as (url, _seen), Client(url, token="t") as client:
+        assert client.wait("j1", timeout=0).state == "succeeded"
+
+
 def test_no_answer_is_waited_for_longer_than_the_wait_for_a_job() -> None:
     running = {"id": "j1", "kind": "command", "state": "running", "created": "2026-01-01T00:00:00Z"}
     begun = time.monotonic()
@@ -304,8 +332,11 @@ def test_what_is_no_address_is_told_at_once(url: str) -> None:
 
 @pytest.mark.parametrize("job", ["", ".", ".."])
 def test_no_other_path_is_asked_for_than_that_of_an_id(job: str) -> None:
-    with Client("http://127.0.0.1:9", token="t") as client, pytest.raises(ValueError, match="is no id"):
-        client.job(job)
+    with Client("http://127.0.0.1:9", token="t") as client:
+        for ask in (lambda: client.job(job), lambda: client.follow(job).wait(), lambda: list(client.follow(job))):
+            with pytest.raises(windlass.WindlassError, match="is no id") as raised:
+                ask()
+            assert raised.value.code == "no_id"
 
 
 def test_what_a_proxy_answers_is_told_as_such() -> None:
@@ -336,6 +367,38 @@ def test_a_certificate_that_is_refused_is_told_at_once() -> None:
             with pytest.raises(windlass.Unreachable, match="set SSL_CERT_FILE"):
                 ask()
             assert time.monotonic() - before < 1
+
+
+def test_a_port_of_http_is_told_as_such_at_once() -> None:
+    with server() as (url, _seen), Client(url.replace("http:", "https:"), token="t") as client:
+        for ask in (lambda: client.job("j"), lambda: list(client.follow("j"))):
+            before = time.monotonic()
+            with pytest.raises(windlass.Unreachable, match="speaks no TLS: is it http://"):
+                ask()
+            assert time.monotonic() - before < 2
+
+
+def test_a_proxy_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://ada:secret@127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "localhost")
+    with Client("http://windlass.test", token="t", patience=0) as client:
+        with pytest.raises(windlass.Unreachable, match=r"names the proxy 127\.0\.0\.1:9: is it running\?") as raised:
+            client.job("j")
+    assert "secret" not in str(raised.value)
+    with Client("http://localhost:9", token="t", patience=0) as client:
+        with pytest.raises(windlass.Unreachable, match="Is this its address"):
+            client.job("j")
+
+
+@pytest.mark.parametrize("kind", [windlass.Client, windlass.AsyncClient])
+def test_a_file_of_certificates_that_is_not_there_is_named(
+    kind: Callable[..., object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for path in (tmp_path / "none.pem", tmp_path):
+        monkeypatch.setenv("SSL_CERT_FILE", str(path))
+        with pytest.raises(windlass.WindlassError, match=f"SSL_CERT_FILE names {path}, which cannot be read") as raised:
+            kind("https://windlass.test", token="t")
+        assert raised.value.code == "no_certificates"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from .._core.ids import (
     project_id,
 )
 from .._core.profile import read_access
-from .._core.transport import LIMITS, AsyncTransport
+from .._core.transport import AsyncTransport, open_http
 from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
 from ..records import Artifact, Job, Model, Project, SessionInfo, Upload, UploadProgress
 from .run import AsyncRun
@@ -40,7 +40,7 @@ class AsyncClient:
         http: Optional[httpx.AsyncClient] = None,
     ) -> None:
         address, authorization = read_access(url, token, user, password)
-        transport = AsyncTransport(http or httpx.AsyncClient(limits=LIMITS))
+        transport = AsyncTransport(http or open_http(httpx.AsyncClient))
         self._api = Api(transport, url=address, authorization=authorization, patience=patience)
 
     def __repr__(self) -> str:

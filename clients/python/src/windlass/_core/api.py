@@ -13,6 +13,7 @@ import httpx
 from .._version import __version__
 from ..errors import Unreachable, WindlassError
 from .patience import Patience
+from .proxies import find_proxy
 from .transport import Transport
 
 #: Seconds to connect, and without a byte of an answer that is due at once.
@@ -30,6 +31,7 @@ _PASSING = (408, 429, 502, 503, 504)
 #: Statuses from here on are a proxy's alone, such as 522 of Cloudflare's, which did not reach the service.
 _FIRST_OF_PROXIES = 520
 _UNANSWERED = "Is this its address, and is it running?"
+_NO_TLS = "What answers there speaks no TLS: is it http:// instead of https://?"
 _UNTRUSTED = "If an authority of your own signed it, set SSL_CERT_FILE to a file with that authority's certificate."
 _FOREIGN = "A program before the service said so, such as a proxy. Is this its address, and is the service running?"
 _JOB_ADDRESS = re.compile(r"/jobs/([^/?#]+)$")
@@ -184,10 +186,20 @@ class Api:
         failure = Unreachable(
             f"The service at {self.url} {what}{said}.",
             code="unreachable",
-            hint=_UNTRUSTED if is_certificate(cause) else None if self._was_reached else _UNANSWERED,
+            hint=self._advise(cause),
         )
         failure.__cause__ = cause
         return failure
+
+    def _advise(self, cause: httpx.RequestError) -> Optional[str]:
+        if is_certificate(cause):
+            return _UNTRUSTED
+        if speaks_no_tls(cause):
+            return _NO_TLS
+        proxy = find_proxy(self.url) if isinstance(cause, (*_NOT_SENT, httpx.ProxyError)) else None
+        if proxy is not None:
+            return f"The environment names the proxy {proxy}: is it running? NO_PROXY names what needs none."
+        return None if self._was_reached else _UNANSWERED
 
     def not_the_service(self, elsewhere: Optional[str] = None) -> WindlassError:
         """Something else has answered, such as the login page of a proxy."""
@@ -255,23 +267,34 @@ def find_job(response: httpx.Response) -> Optional[str]:
     return found.group(1) if found else None
 
 
+#: What OpenSSL says of it, by its version.
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
 #: Addresses that lead to each other, and bodies that are not in the encoding that they say.
 _NO_SERVICE = (httpx.TooManyRedirects, httpx.DecodingError)
 
 
 def is_certain(cause: BaseException) -> bool:
-    """True for failures that stay: a refused certificate, an address of another protocol, what is not the service."""
-    return isinstance(cause, (httpx.UnsupportedProtocol, *_NO_SERVICE)) or is_certificate(cause)
+    """True for failures that stay: a refused certificate, another protocol, what is not the service."""
+    is_other = isinstance(cause, (httpx.UnsupportedProtocol, *_NO_SERVICE))
+    return is_other or is_certificate(cause) or speaks_no_tls(cause)
 
 
 def is_certificate(cause: BaseException) -> bool:
     """True for a certificate that is refused."""
+    return isinstance(_find_tls_error(cause), ssl.SSLCertVerificationError)
+
+
+def speaks_no_tls(cause: BaseException) -> bool:
+    """True where what answers https is no TLS, as on a port of http."""
+    found = _find_tls_error(cause)
+    return found is not None and found.reason in _NOT_TLS
+
+
+def _find_tls_error(cause: BaseException) -> Optional[ssl.SSLError]:
     found: Optional[BaseException] = cause
-    while found is not None:
-        if isinstance(found, ssl.SSLCertVerificationError):
-            return True
+    while found is not None and not isinstance(found, ssl.SSLError):
         found = found.__cause__ or found.__context__
-    return False
+    return found
 
 
 def is_passing(status: int) -> bool:
@@ -282,7 +305,7 @@ def is_passing(status: int) -> bool:
 def escape(text: str) -> str:
     """A text as one segment of a path. With these a URL names something else (RFC 3986, 5.2.4)."""
     if text in ("", ".", ".."):
-        raise ValueError(f"{text!r} is no id.")
+        raise WindlassError(f"{text!r} is no id.", code="no_id")
     return quote(text, safe="")
 
 

@@ -36,11 +36,13 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
     # A proxy that takes away or changes tags or preferences has every question answered at once.
     pauses = Patience(math.inf)
     while True:
-        left = None if until is None else until - time.monotonic()
-        if left is not None and left <= 0:
-            raise TimeoutError(f"Job {job} has not ended within {timeout} s.")
-        seconds = POLL_SECONDS if left is None else max(1, min(POLL_SECONDS, round(left)))
-        headers = {"Prefer": f"wait={seconds}", **({"If-None-Match": tag} if tag else {})}
+        left = None if until is None else max(0.0, until - time.monotonic())
+        # An answer is held for whole seconds: what is less is waited for here.
+        seconds = POLL_SECONDS if left is None else min(POLL_SECONDS, int(left))
+        headers = {
+            **({"Prefer": f"wait={seconds}"} if seconds else {}),
+            **({"If-None-Match": tag} if tag else {}),
+        }
         within = None if left is None else left + LATE_SECONDS
         begun = time.monotonic()
         try:
@@ -66,6 +68,8 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
                 return found
         if response.status_code != 304:
             tag = response.headers.get("ETag", "")
+        if left == 0:
+            raise TimeoutError(f"Job {job} has not ended within {timeout} s.")
         if is_new or time.monotonic() - begun > HELD_SECONDS:
             pauses.renew()
         else:

@@ -39,6 +39,21 @@ T = TypeVar("T")
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 
 
+def open_http(make: Callable[..., T]) -> T:
+    """An `httpx.Client` or an `httpx.AsyncClient` by the settings of the environment."""
+    try:
+        return make(limits=LIMITS)
+    except OSError as cause:
+        path = os.environ.get("SSL_CERT_FILE")
+        if not path:
+            raise
+        raise WindlassError(
+            f"SSL_CERT_FILE names {path}, which cannot be read: {cause}.",
+            code="no_certificates",
+            hint="Set it to a file with the certificate of your authority, or unset it.",
+        ) from cause
+
+
 class Lock(Protocol):
     def hold(self) -> Any:
         """An asynchronous context manager."""
@@ -88,7 +103,7 @@ class SyncLock:
 class SyncTransport:
     def __init__(self, given: Optional[httpx.Client]) -> None:
         self._given = given
-        self._http = given or httpx.Client(limits=LIMITS)
+        self._http = given or open_http(httpx.Client)
         #: The process that has its connections, once there are any.
         self._process: Optional[int] = None
 
@@ -112,7 +127,7 @@ class SyncTransport:
             )
         # Not closed: that would wait for a lock which another thread held at the fork.
         self._inherited = self._http
-        self._http = httpx.Client(limits=LIMITS)
+        self._http = open_http(httpx.Client)
         self._process = os.getpid()
 
     async def read(self, response: httpx.Response) -> bytes:
