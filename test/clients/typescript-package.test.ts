@@ -17,7 +17,8 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 const SOURCE = join(ROOT, 'clients/typescript');
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
-const MOST_BYTES = 8_100;
+/** By esbuild it is 2% more. README.md says 10 kB. */
+const MOST_BYTES = 9_750;
 
 interface Package {
   version: string;
@@ -62,7 +63,7 @@ test('the package has the version of the product, and the same packages', () => 
     expect(product.dependencies[name]).toBe(wanted);
 });
 
-test(`a bundle that runs and follows commands has less than ${MOST_BYTES} bytes by gzip`, async () => {
+test(`the files that run and follow commands have less than ${MOST_BYTES} bytes by gzip`, async () => {
   const entry = join(folder.path, 'page.js');
   writeFileSync(
     entry,
@@ -86,7 +87,9 @@ await show(windlass.follow('another'));
   expect([...loaded].some(isUpload)).toBe(false);
   expect(chunks.some(isUpload)).toBe(true);
   expect(code).toContain('Idempotency-Key');
-  expect(gzipSync(code).length).toBeLessThan(MOST_BYTES);
+  // A server compresses each file by itself.
+  const bytes = [...loaded].reduce((sum, one) => sum + gzipSync(one.code).length, 0);
+  expect(bytes).toBeLessThan(MOST_BYTES);
 });
 
 test('its types hold in a page, in Node, and for what the service answers', async () => {
@@ -96,16 +99,26 @@ export async function use(file: Blob): Promise<number> {
   const session = await windlass.open('lab', { username: 'ada', answer: ({ prompts }) => prompts.map(p => p.text) });
   const run = session.run('make', { cwd: '/tmp', env: { A: 'b' }, signal: AbortSignal.timeout(1) });
   for await (const { stream, text } of run) if (stream === 'stderr') console.log(text.length);
-  for await (const { bytes } of windlass.follow(await run.job).chunks()) console.log(bytes.byteLength);
+  for await (const { bytes } of windlass.follow(await run.job).chunks()) console.log(new Blob([bytes]));
+  for await (const { label } of windlass.jobs({ kind: 'command', state: ['queued', 'running'] })) console.log(label);
+  for await (const job of windlass.jobs({ owner: 'ada' })) if ('label' in job) console.log(job.label);
   const { items } = await unwrap(windlass.api.GET('/api/hosts'));
   for await (const row of windlass.rows('mid', 'aid', { sort: 'a' })) console.log(row.a);
-  await windlass.upload(file, { mid: 'mid', parser: 'csv', delimiter: ';' });
+  await windlass.upload(file, { mid: 'mid', parser: 'csv', delimiter: ';', resume: undefined });
+  await windlass.api.POST('/api/events/{event}', { params: { path: { event: 'a/b' }, query: { query: { c: 1 } } } });
   return (await run.wait()).returncode + items.filter(host => host.agent).length;
 }
+export const send = (files: FileList) => windlass.upload(files, { resume: 'u' });
 export const statusOf = (error: unknown) => (error instanceof WindlassError ? error.status : undefined);
+export const wrongOf = (error: WindlassError): string[] =>
+  error.code === 'invalid_input' || error.code === 'of a newer one' ? error.fields.map(one => one.problem) : [];
 `;
   const wrong = `${source}
 windlass.session('one').run('make', { cwdd: '/tmp' });
+windlass.jobs({ kind: 'comand' });
+windlass.upload(new Blob(), { mid: 'm', parser: 'csv', onProgres: console.log });
+windlass.upload('a/path', { mid: 'm', parser: 'csv' });
+for await (const job of windlass.jobs({ owner: 'ada' })) console.log(job.label);
 `;
   writeFileSync(join(folder.path, 'use.ts'), source);
   writeFileSync(join(folder.path, 'wrong.ts'), wrong);
@@ -121,7 +134,16 @@ export const send = async (path: string) =>
   const bundler = ['--module', 'esnext', '--moduleResolution', 'bundler'];
   const node = ['--lib', 'es2022', '--types', 'node', '--module', 'nodenext'];
   expect(await checkTypes('use.ts', [...page, ...bundler])).toBe('');
-  expect(await checkTypes('wrong.ts', [...page, ...bundler])).toContain("'cwdd' does not exist");
+  const said = (await checkTypes('wrong.ts', [...page, ...bundler])).match(/^wrong\.ts.*/gm) ?? [];
+  for (const [n, wanted] of [
+    /'cwdd' does not exist/,
+    /No overload matches/,
+    /'onProgres' does not exist/,
+    /'"?a\/path"?'|'string'/,
+    /'label' does not exist/,
+  ].entries())
+    expect(said[n]).toMatch(wanted);
+  expect(said).toHaveLength(5);
   expect(await checkTypes('program.ts', [...node, '--skipLibCheck'])).toBe('');
 });
 

@@ -32,7 +32,7 @@ async function* readSoFar(
   const pieces = await unwrap(api.GET('/api/jobs/{id}/output', { params, parseAs: 'stream' }));
   let offset = 0;
   // Nothing has been printed yet where there is no body.
-  for await (const bytes of (pieces ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const bytes of (pieces ?? []) as AsyncIterable<Chunk['bytes']>) {
     yield { stream, offset, bytes };
     offset += bytes.length;
   }

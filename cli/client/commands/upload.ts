@@ -1,4 +1,5 @@
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
+import type { ParserParameters } from '../../../clients/typescript/src/parser-parameters.ts';
 import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host.ts';
 import { CommandError } from '../../command-error.ts';
 import { printNotice } from '../../output/print-notice.ts';
@@ -100,7 +101,8 @@ async function openAll(paths: string[]): Promise<OpenedUpload[]> {
   return files;
 }
 
-function readParameters(given: string[] = []): Record<string, unknown> {
+/** The service says which of them its parser does not have. */
+function readParameters(given: string[] = []): ParserParameters {
   return Object.fromEntries(
     given.map(text => {
       const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];

@@ -1,13 +1,38 @@
+import type { components } from './schema.ts';
+
+/** The service's codes, the client's own, and those of newer services. */
+export type ErrorCode =
+  | components['schemas']['Problem']['code']
+  | 'answer_required'
+  | 'changed'
+  | 'foreign_answer'
+  | 'no_id'
+  | 'no_regular_file'
+  | 'no_url'
+  | 'not_written'
+  | 'other_files'
+  | 'unreachable'
+  // Not `string`, which would swallow the names.
+  | (string & {});
+
+/** A field of a request that was `invalid_input`. */
+export interface WrongField {
+  field: string;
+  problem: string;
+}
+
 /** What the service says of an error: the members of a problem document (RFC 9457), and of a failed job's `error`. */
 export interface Problem {
-  code: string;
+  code: ErrorCode;
   /** One sentence for people. */
   detail: string;
   /** What can be done. */
   hint?: string;
   status?: number;
   requestId?: string;
-  /** Others belong to the code: `fields` of `invalid_input`, for instance. */
+  /** Of `invalid_input`. */
+  fields?: WrongField[];
+  /** Others belong to the code. */
   [member: string]: unknown;
 }
 
@@ -17,13 +42,15 @@ export class WindlassError extends Error {
   /** The HTTP status of the answer; 0 where there was none, and where a job failed. */
   readonly status: number;
   /** A stable word: one of the service's, or `unreachable` where no answer came. */
-  readonly code: string;
+  readonly code: ErrorCode;
   /** One sentence for people; also the `message`. */
   readonly detail: string;
   /** What can be done, where the service knows. */
   readonly hint: string | undefined;
   /** Finds the request in the service's log. */
   readonly requestId: string | undefined;
+  /** The wrong fields of a request, if it was refused for any. */
+  readonly fields: WrongField[];
   /** The id of the job that failed. */
   readonly job: string | undefined;
   /** All that was said of it. */
@@ -37,6 +64,7 @@ export class WindlassError extends Error {
     this.detail = problem.detail;
     this.hint = problem.hint;
     this.requestId = problem.requestId;
+    this.fields = problem.fields ?? [];
     this.job = job;
   }
 }

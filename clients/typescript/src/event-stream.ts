@@ -1,3 +1,5 @@
+import type { Bytes } from './lines.ts';
+
 /** A server-sent event. */
 export interface ServerSentEvent {
   event: string;
@@ -13,7 +15,7 @@ export class BrokenStream extends Error {}
  * ms.
  */
 export async function* readEvents(
-  body: ReadableStream<Uint8Array>,
+  body: ReadableStream<Bytes>,
   silenceMs: number,
 ): AsyncGenerator<ServerSentEvent> {
   const reader = body.getReader();
@@ -55,7 +57,7 @@ function readField(given: string): { name: string; text: string } {
 }
 
 /** Throws BrokenStream where nothing comes for so many ms, or the connection is lost. */
-export async function readWithin(ms: number, reader: ReadableStreamDefaultReader<Uint8Array>) {
+export async function readWithin(ms: number, reader: ReadableStreamDefaultReader<Bytes>) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`nothing came for ${ms / 1_000} s`)), ms);

@@ -3,7 +3,7 @@ import { escapeId } from './escape-path.ts';
 import { BrokenStream, readEvents } from './event-stream.ts';
 import { foreignAnswer } from './foreign-answer.ts';
 import { type Http, unreachable } from './http.ts';
-import { type Chunk, type Line, type OutputStream, toLines } from './lines.ts';
+import { type Bytes, type Chunk, type Line, type OutputStream, toLines } from './lines.ts';
 import type { components } from './schema.ts';
 
 export type Offsets = Record<OutputStream, number>;
@@ -131,6 +131,6 @@ function takeOutput(data: string, at: Offsets): Chunk | undefined {
   return chunk;
 }
 
-function fromBase64(text: string): Uint8Array {
+function fromBase64(text: string): Bytes {
   return Uint8Array.from(atob(text), character => character.charCodeAt(0));
 }

@@ -2,6 +2,7 @@ import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { escapeId, escapePath } from './escape-path.ts';
 import { isPassing } from './http.ts';
+import type { Bytes } from './lines.ts';
 import { Losses } from './losses.ts';
 import type { ScriptSession } from './pieces/script-on-host.ts';
 import { sendPieces } from './pieces/send-pieces.ts';
@@ -81,7 +82,7 @@ export async function* readFile(
   { http }: Connection,
   { sid, path }: { sid: string; path: string },
   { start = 0, length, ...options }: ReadOptions = {},
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<Bytes> {
   // There is no range of no bytes: the service would send all of them.
   if (length === 0) return;
   const last = length === undefined ? '' : start + length - 1;

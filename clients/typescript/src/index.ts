@@ -1,5 +1,5 @@
 export { type Api, unwrap } from './api.ts';
-export { type Problem, WindlassError } from './error.ts';
+export { type ErrorCode, type Problem, WindlassError, type WrongField } from './error.ts';
 export { escapePath } from './escape-path.ts';
 export type { FollowOptions, JobEvent, JobState, Offsets } from './follow.ts';
 export type {
@@ -10,12 +10,19 @@ export type {
 } from './host-files.ts';
 export type { ConnectionOptions } from './http.ts';
 export type { Job, WaitOptions } from './jobs.ts';
-export type { Chunk, Line, OutputStream } from './lines.ts';
+export type { Bytes, Chunk, Line, OutputStream } from './lines.ts';
 export type { Challenge, Credentials, LoginOptions } from './login.ts';
+export type { ParserParameters } from './parser-parameters.ts';
 export type { Row, RowsOptions, RowsPage, Value } from './rows.ts';
 export type { Result, Run } from './run.ts';
 export type { components, operations, paths } from './schema.ts';
 export type { BatchOptions, RunOptions, Session, SessionRecord } from './session.ts';
 export type { Files, NewUpload, ResumedUpload, Source, UploadOptions } from './upload.ts';
 export type { Video, VideoOptions } from './video.ts';
-export { type JobFilter, type ListedJob, type OpenOptions, Windlass } from './windlass.ts';
+export {
+  type JobFilter,
+  type JobsOptions,
+  type ListedJob,
+  type OpenOptions,
+  Windlass,
+} from './windlass.ts';

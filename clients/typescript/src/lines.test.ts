@@ -10,7 +10,11 @@ async function split(chunks: Chunk[]): Promise<Line[]> {
   for await (const line of toLines(given())) lines.push(line);
   return lines;
 }
-const of = (stream: Chunk['stream'], bytes: Uint8Array): Chunk => ({ stream, offset: 0, bytes });
+const of = (stream: Chunk['stream'], bytes: Chunk['bytes']): Chunk => ({
+  stream,
+  offset: 0,
+  bytes,
+});
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
 test('lines are the same, wherever the bytes are split', async () => {

@@ -1,3 +1,6 @@
+/** `Uint8Array<ArrayBuffer>`, by a name that TypeScript before 5.7 knows, too. */
+export type Bytes = ReturnType<Uint8Array['slice']>;
+
 export type OutputStream = 'stdout' | 'stderr';
 
 /** Output as it came, split anywhere. */
@@ -5,7 +8,7 @@ export interface Chunk {
   stream: OutputStream;
   /** Of its first byte, in its stream. */
   offset: number;
-  bytes: Uint8Array;
+  bytes: Bytes;
   /** When it was stored, to the second; 0.1.0 did not keep it. */
   time?: string;
 }

@@ -1,6 +1,7 @@
 import { WindlassError } from './error.ts';
 import { BrokenStream, readWithin } from './event-stream.ts';
 import { type Http, unreachable } from './http.ts';
+import type { Bytes } from './lines.ts';
 
 const SILENCE_MS = 60_000;
 
@@ -25,7 +26,7 @@ export async function* readBytes(
   http: Http,
   ask: Ask,
   { signal, answerMs = SILENCE_MS, tag, onBegin }: ReadBytesOptions = {},
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<Bytes> {
   const sending = { signal, patience: Infinity, timeoutMs: answerMs };
   let at = 0;
   let total = Infinity;

@@ -4,6 +4,7 @@ import { WindlassError } from './error.ts';
 import type { FollowOptions } from './follow.ts';
 import type { DirectoryListing, ReadOptions, WriteOptions, WrittenFile } from './host-files.ts';
 import { ANSWER_MS } from './http.ts';
+import type { Bytes } from './lines.ts';
 import { type Credentials, LOGIN_MS, type LoginOptions, logIn } from './login.ts';
 import { Run } from './run.ts';
 import type { components } from './schema.ts';
@@ -84,7 +85,7 @@ export class Session {
   }
 
   /** The bytes of a file on the host, as they come, over any number of connections. */
-  async *readFile(path: string, options?: ReadOptions): AsyncGenerator<Uint8Array> {
+  async *readFile(path: string, options?: ReadOptions): AsyncGenerator<Bytes> {
     const { readFile } = await import('./host-files.ts');
     yield* readFile(this.#connection, { sid: this.sid, path }, options);
   }

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest';
+import { PARSERS } from '../../../shared/uploads/parsers.ts';
+import type { ParserParameters } from './parser-parameters.ts';
 import { Windlass } from './windlass.ts';
 
 /** A client of a service that refuses everything, and what is asked of that. */
 function connect() {
   const asked: string[] = [];
-  const fetch = async (request: RequestInfo | URL) => {
-    const { method, url } = request as Request;
-    const { aids } = await (request as Request).json();
+  const fetch: typeof globalThis.fetch = async (...given) => {
+    const request = new Request(...given);
+    const { method, url } = request;
+    const { aids } = (await request.json()) as { aids: string[] };
     asked.push(`${method} ${new URL(url).pathname} ${aids}`);
     return Response.json({ code: 'forbidden', detail: 'No.' }, { status: 403 });
   };
@@ -40,6 +43,15 @@ test('an upload that there is not to be resumed is a new one', async () => {
       client.upload(new File(['a'], 'a'), { mid: 'm', parser: 'blob', resume }),
     ).rejects.toMatchObject({ code: 'forbidden' });
   expect(asked).toEqual(['POST /api/uploads a', 'POST /api/uploads a']);
+});
+
+test("the parsers' parameters have types, and nothing else does", () => {
+  const typed = {
+    ...{ delimiter: true, header: true, quote: true, encoding: true, decimal: true, comment: true },
+    ...{ skip: true, units: true, nulls: true, tolerance: true, text: true, types: true },
+  } satisfies Record<keyof ParserParameters, true>;
+  const known = Object.values(PARSERS).flatMap(({ parameters }) => Object.keys(parameters.shape));
+  expect(Object.keys(typed).sort()).toEqual([...new Set(known)].sort());
 });
 
 test('sizes and numbers with which nothing would ever be sent are refused before anything is asked', async () => {

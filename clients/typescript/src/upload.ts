@@ -3,6 +3,7 @@ import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import { ANSWER_MS } from './http.ts';
 import { errorOfJob, type Job, waitForEnd } from './jobs.ts';
+import type { ParserParameters } from './parser-parameters.ts';
 import type { components } from './schema.ts';
 import { PartSender, type SendOptions, type Source } from './send-parts.ts';
 import { checkFiles } from './sent-files.ts';
@@ -18,7 +19,7 @@ interface UploadEvents extends SendOptions {
 }
 
 /** Where files go, and how they are parsed: parameters of the parser stand beside it. */
-export interface NewUpload extends UploadEvents {
+export interface NewUpload extends UploadEvents, ParserParameters {
   mid: string;
   parser: string;
   /** Inputs of the model, unless it is false. */
@@ -28,7 +29,6 @@ export interface NewUpload extends UploadEvents {
   /** Told the id of the upload, by which another page or program can resume it. */
   onBegin?: (upload: string) => void;
   resume?: null | undefined;
-  [parameter: string]: unknown;
 }
 
 /** An upload that was begun before, and is continued with the same files and parts. */

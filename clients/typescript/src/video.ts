@@ -2,6 +2,7 @@ import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { ANSWER_MS } from './http.ts';
 import { cancelJob, errorOfJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
+import type { Bytes } from './lines.ts';
 import { readBytes } from './read-bytes.ts';
 import type { components } from './schema.ts';
 
@@ -62,7 +63,7 @@ export class Video {
   }
 
   /** Its bytes as they come, once it is ready. */
-  chunks(options?: { signal?: AbortSignal }): AsyncGenerator<Uint8Array> {
+  chunks(options?: { signal?: AbortSignal }): AsyncGenerator<Bytes> {
     const path = `/api/jobs/${this.job}/result`;
     const ask = (at: number) => ({ path, headers: at > 0 ? { Range: `bytes=${at}-` } : undefined });
     return readBytes(this.#connection.http, ask, options);
@@ -71,10 +72,8 @@ export class Video {
   /** All of it, when it is ready. */
   async blob(options?: { signal?: AbortSignal }): Promise<Blob> {
     await this.wait(options);
-    const pieces: Uint8Array<ArrayBuffer>[] = [];
-    for await (const bytes of this.chunks(options)) {
-      pieces.push(bytes as Uint8Array<ArrayBuffer>);
-    }
+    const pieces: Bytes[] = [];
+    for await (const bytes of this.chunks(options)) pieces.push(bytes);
     return new Blob(pieces, { type: this.contentType });
   }
 

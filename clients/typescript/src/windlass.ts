@@ -14,6 +14,12 @@ import type { Files, UploadOptions } from './upload.ts';
 type Schemas = components['schemas'];
 export type OpenOptions = Omit<Schemas['NewSession'], 'hostname'> & LoginOptions;
 export type JobFilter = NonNullable<operations['listJobs']['parameters']['query']>;
+type OneOrMore<T> = T extends (infer One)[] ? One | One[] : T;
+export type JobsOptions = Omit<JobFilter, 'state' | 'kind'> & {
+  state?: OneOrMore<JobFilter['state']>;
+  kind?: OneOrMore<JobFilter['kind']>;
+  signal?: AbortSignal;
+};
 export type ListedJob = Job | Schemas['ForeignJob'];
 
 /** How often a login is begun anew that the service cancelled because the connection to it was lost. */
@@ -90,15 +96,17 @@ export class Windlass {
     return cancelJob(this.#connection, job, options);
   }
 
-  /** Jobs that match, the latest first: `limit` of them, or all. */
+  /** Jobs that match, the latest first: `limit` of them, or all. Those of an `owner` are other people's for an administrator. */
+  jobs(options?: JobsOptions & { owner?: undefined }): AsyncGenerator<Job>;
+  jobs(options: JobsOptions): AsyncGenerator<ListedJob>;
   async *jobs({
     signal,
     limit = Infinity,
     ...filter
-  }: JobFilter & { signal?: AbortSignal } = {}): AsyncGenerator<ListedJob> {
+  }: JobsOptions = {}): AsyncGenerator<ListedJob> {
     let left = limit;
     for (let after: string | undefined | null = filter.after; after !== null && left > 0; ) {
-      const query: JobFilter = { ...filter, after, limit: Math.min(left, JOBS_PAGE) };
+      const query = { ...filter, after, limit: Math.min(left, JOBS_PAGE) } as JobFilter;
       const sending = { params: { query }, signal, timeoutMs: ANSWER_MS };
       const page = await unwrap(this.api.GET('/api/jobs', sending));
       yield* page.items;

@@ -1,4 +1,4 @@
-import { type components, unwrap, WindlassError } from '@windlass/client';
+import { type components, type ParserParameters, unwrap, WindlassError } from '@windlass/client';
 import { windlass } from './client.ts';
 import { modelChanged } from './models.ts';
 import { sendFromPage } from './page-transfers.ts';
@@ -70,10 +70,12 @@ async function send(
     void modelChanged(mid);
   };
   const how = { onProgress, onSent, signal };
+  // Their fields are made of what the service says of each parser.
+  const described = parameters as ParserParameters;
   uploadTransfers.change([key], { sent: 0 });
   try {
     await (uid === undefined
-      ? windlass.upload(files, { ...parameters, ...how, mid, parser, aids, input: true, onBegin })
+      ? windlass.upload(files, { ...described, ...how, mid, parser, aids, input: true, onBegin })
       : windlass.upload(files, { ...how, resume: uid }));
     if (begun && !signal.aborted) forgetUpload(begun);
     return { state: 'done', files: [] };
