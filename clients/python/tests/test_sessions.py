@@ -188,3 +188,33 @@ def test_relative_paths_are_in_the_home(service: Service, session: Session) -> N
     with pytest.raises(ValueError, match="empty"):
         session.browse("")
     session.run(f"rm -r {folder}").wait()
+
+
+def test_a_file_is_read_to_a_file_and_in_parts(session: Session, service: Service, tmp_path: Path) -> None:
+    path = str(service.home / "numbers.bin")
+    data = bytes(range(256)) * 4_000
+    session.write_file(path, data)
+    target = tmp_path / "here.bin"
+    target.write_bytes(b"before")
+    assert session.read_file(path, target) == target
+    assert target.read_bytes() == data
+    assert session.read_file(path, start=10, length=20) == data[10:30]
+    assert session.read_file(path, to=target, start=1_000_000) == target
+    assert target.read_bytes() == data[1_000_000:]
+    assert session.read_file(path, length=0) == b""
+    with pytest.raises(windlass.WindlassError):
+        session.read_file(f"{path}.missing", target)
+    # It is as before, and nothing is left beside it.
+    assert target.read_bytes() == data[1_000_000:]
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_part_of_a_file_whose_link_is_cut_is_asked_for_on(
+    session: Session, service: Service, proxied: windlass.Client
+) -> None:
+    path = str(service.home / "cut.bin")
+    data = bytes(range(256)) * 16_000
+    session.write_file(path, data)
+    service.control("cut-after?direction=down&bytes=2000000")
+    part = proxied.session(session.sid).read_file(path, start=100, length=3_900_000)
+    assert part == data[100:3_900_100]

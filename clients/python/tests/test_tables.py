@@ -109,6 +109,15 @@ def test_to_pandas_of_a_part(table: Table, monkeypatch: pytest.MonkeyPatch) -> N
     testing.assert_frame_equal(frame, chosen[["count", "share"]].reset_index(drop=True))
 
 
+def test_to_pandas_of_the_first_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    whole = table.to_pandas()
+    for most in (1, 2, 10_000):
+        monkeypatch.setattr("windlass._core.table.PAGE_ROWS", most)
+        for limit in (0, 1, 2, 3):
+            assert table.to_pandas(limit=limit).equals(whole.head(limit))
+
+
 def test_to_pandas_keeps_integers_where_some_are_missing(client: Client, table: Table) -> None:
     pytest.importorskip("pandas")
     content = b"a,b\n9007199254740993,1\n,2\n9007199254740995,3\n"

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union, overload
 
 from .._core import sessions, video
 from .._core.api import Api
@@ -127,8 +129,26 @@ class AsyncSession:
     async def browse(self, path: str) -> List[Entry]:
         return await sessions.list_folder(self._api, self.sid, await self._paths.resolve(path))
 
-    async def read_file(self, path: str) -> bytes:
-        return await sessions.read_file(self._api, self.sid, await self._paths.resolve(path))
+    @overload
+    async def read_file(self, path: str, *, start: int = 0, length: Optional[int] = None) -> bytes: ...
+
+    @overload
+    async def read_file(
+        self, path: str, to: Union[str, os.PathLike[str]], *, start: int = 0, length: Optional[int] = None
+    ) -> Path: ...
+
+    async def read_file(
+        self,
+        path: str,
+        to: Union[str, os.PathLike[str], None] = None,
+        *,
+        start: int = 0,
+        length: Optional[int] = None,
+    ) -> Union[bytes, Path]:
+        found = await self._paths.resolve(path)
+        if to is None:
+            return await sessions.read_file(self._api, self.sid, found, start, length)
+        return await sessions.save_file(self._api, self.sid, found, to, start, length)
 
     async def write_file(
         self,

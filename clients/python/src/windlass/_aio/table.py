@@ -46,8 +46,9 @@ class AsyncTable:
         columns: Optional[Texts] = None,
         sort: Optional[Texts] = None,
         where: Texts = (),
+        limit: Optional[int] = None,
     ) -> pyarrow.Table:
-        return await table.fetch_table(self._api, self._path, columns=columns, sort=sort, where=where)
+        return await table.fetch_table(self._api, self._path, columns=columns, sort=sort, where=where, limit=limit)
 
     async def to_pandas(
         self,
@@ -55,6 +56,7 @@ class AsyncTable:
         columns: Optional[Texts] = None,
         sort: Optional[Texts] = None,
         where: Texts = (),
+        limit: Optional[int] = None,
     ) -> pandas.DataFrame:
-        found = await self.to_arrow(columns=columns, sort=sort, where=where)
+        found = await self.to_arrow(columns=columns, sort=sort, where=where, limit=limit)
         return await self._api.transport.call(partial(table.to_frame, found))

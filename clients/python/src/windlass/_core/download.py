@@ -18,10 +18,13 @@ async def download(
     params: Optional[Mapping[str, Any]] = None,
     offset_parameter: Optional[str] = None,
     first_offset: int = 0,
+    start: int = 0,
+    length: Optional[int] = None,
 ) -> httpx.Headers:
     """Passes the bytes of a GET to `sink`, each once: after a lost connection it goes on where it stood.
 
-    It asks for the rest by Range, or by a parameter of the query. Returns the headers of the last answer.
+    It asks for the rest by Range, or by a parameter of the query. `start` and `length` are of the bytes to get by
+    Range. Returns the headers of the last answer.
     """
     patience = api.patience()
     received = 0
@@ -33,8 +36,9 @@ async def download(
         query = dict(params or {})
         if offset_parameter is not None:
             query[offset_parameter] = first_offset + received
-        elif received > 0:
-            headers["Range"] = f"bytes={received}-"
+        elif start + received > 0 or length is not None:
+            last = "" if length is None else start + length - 1
+            headers["Range"] = f"bytes={start + received}-{last}"
             if tag and not tag.startswith("W/"):
                 headers["If-Range"] = tag
         try:
@@ -42,7 +46,8 @@ async def download(
                 if response.status_code < 400:
                     api.require_service(response)
                     total = _read_total(response)
-                    if "Range" in headers and (response.status_code != 206 or total != known_total):
+                    is_other = received > 0 and total != known_total
+                    if "Range" in headers and (response.status_code != 206 or is_other):
                         raise WindlassError("What is being fetched has changed meanwhile.", code="changed")
                     known_total = total
                     tag = response.headers.get("ETag", "")

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import io
-from typing import Any, List, Mapping, Optional
+import os
+from pathlib import Path
+from typing import Any, List, Mapping, Optional, Union
 
 from ..records import Entry, SessionInfo, read_time
 from .api import Api, escape, escape_path
-from .download import download
+from .download import Sink, download
 from .jobs import list_all, start_job
+from .save import save
 
 
 async def get_session(api: Api, sid: str) -> SessionInfo:
@@ -52,7 +55,22 @@ async def list_folder(api: Api, sid: str, path: str) -> List[Entry]:
     return [Entry(name, kind, size, read_time(modified)) for name, kind, size, modified in columns]
 
 
-async def read_file(api: Api, sid: str, path: str) -> bytes:
+async def read_file(api: Api, sid: str, path: str, start: int, length: Optional[int]) -> bytes:
     content = io.BytesIO()
-    await download(api, f"/remotes/{escape(sid)}/file/{escape_path(path)}", content.write)
+    await _download_file(api, sid, path, content.write, start, length)
     return content.getvalue()
+
+
+async def save_file(
+    api: Api, sid: str, path: str, to: Union[str, os.PathLike[str]], start: int, length: Optional[int]
+) -> Path:
+    return await save(to, lambda sink: _download_file(api, sid, path, sink, start, length))
+
+
+async def _download_file(api: Api, sid: str, path: str, sink: Sink, start: int, length: Optional[int]) -> None:
+    if start < 0 or (length is not None and length < 0):
+        raise ValueError("start and length are at least 0.")
+    # There is no range of no bytes: the service would send all of them.
+    if length != 0:
+        address = f"/remotes/{escape(sid)}/file/{escape_path(path)}"
+        await download(api, address, sink, start=start, length=length)

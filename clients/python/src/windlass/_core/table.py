@@ -37,22 +37,26 @@ async def read_rows(api: Api, path: str, query: Dict[str, Any]) -> Rows:
 
 
 async def fetch_table(
-    api: Api, path: str, *, columns: Optional[Texts], sort: Optional[Texts], where: Texts
+    api: Api, path: str, *, columns: Optional[Texts], sort: Optional[Texts], where: Texts, limit: Optional[int]
 ) -> pyarrow.Table:
     """The whole table from its Parquet file, or what was chosen of it as Arrow."""
     _import_pyarrow()
-    if columns is None and not sort and not where:
+    if columns is None and not sort and not where and limit is None:
         return await _fetch_parquet(api, path)
     import pyarrow
 
     pages: List[pyarrow.Table] = []
     tag: Optional[str] = None
-    while not pages or pages[-1].num_rows == PAGE_ROWS:
-        query = {**to_query(columns, sort, where), "offset": len(pages) * PAGE_ROWS, "limit": PAGE_ROWS}
+    offset = 0
+    while not pages or (pages[-1].num_rows == PAGE_ROWS and (limit is None or offset < limit)):
+        most = PAGE_ROWS if limit is None else max(1, min(PAGE_ROWS, limit - offset))
+        query = {**to_query(columns, sort, where), "offset": offset, "limit": most}
         response = await _get_rows(api, path, query, _ARROW, tag)
         tag = strong_tag(response)
         pages.append(await api.transport.call(partial(_read_arrow, response.content)))
-    return pyarrow.concat_tables(pages)
+        offset += PAGE_ROWS
+    # At least one row is asked for.
+    return pyarrow.concat_tables(pages).slice(0, limit)
 
 
 def to_frame(found: pyarrow.Table) -> pandas.DataFrame:

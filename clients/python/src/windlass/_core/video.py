@@ -3,17 +3,16 @@ from __future__ import annotations
 import base64
 import io
 import os
-import secrets
-import stat
 from html import escape as escape_html
 from pathlib import Path
-from typing import IO, Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
 from ..records import VideoStatus
 from .api import Api, escape
 from .download import download
 from .jobs import start_job, wait_for_job
 from .links import make_link
+from .save import save
 
 #: A notebook keeps what is shown in it: larger videos are linked.
 SHOWN_BYTES = 64 << 20
@@ -54,29 +53,7 @@ async def fetch_video(api: Api, job: str) -> bytes:
 
 
 async def save_video(api: Api, job: str, path: Union[str, os.PathLike[str]]) -> Path:
-    """Writes it beside the file, then renames it: the file is there when it is whole, with the permissions that it had.
-
-    A link is followed.
-    """
-    given = Path(path).expanduser()
-    target = given.resolve()
-    present = target.stat() if target.exists() else None
-    # A name has at most 255 bytes; those of two long names differ.
-    begin = target.name.encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
-    partial = target.with_name(f".{begin}.{secrets.token_hex(6)}.part")
-    # Who may not read the file that is replaced never may read this one.
-    mode = stat.S_IMODE(present.st_mode) if present else 0o666
-    try:
-        file: IO[bytes]
-        with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-            # The umask is for files that are new.
-            if present:
-                partial.chmod(mode)
-            await download(api, f"/jobs/{escape(job)}/result", file.write)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
-    return given
+    return await save(path, lambda sink: download(api, f"/jobs/{escape(job)}/result", sink))
 
 
 async def render(api: Api, job: str) -> str:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union, overload
 
 from .._core import sessions, video
 from .._core.api import Api
@@ -151,9 +153,30 @@ class Session:
         """The entries of a folder on the host; a relative path, or `~/…`, is in the home, here and below."""
         return drive(sessions.list_folder(self._api, self.sid, drive(self._paths.resolve(path))))
 
-    def read_file(self, path: str) -> bytes:
-        """A file on the host."""
-        return drive(sessions.read_file(self._api, self.sid, drive(self._paths.resolve(path))))
+    @overload
+    def read_file(self, path: str, *, start: int = 0, length: Optional[int] = None) -> bytes: ...
+
+    @overload
+    def read_file(
+        self, path: str, to: Union[str, os.PathLike[str]], *, start: int = 0, length: Optional[int] = None
+    ) -> Path: ...
+
+    def read_file(
+        self,
+        path: str,
+        to: Union[str, os.PathLike[str], None] = None,
+        *,
+        start: int = 0,
+        length: Optional[int] = None,
+    ) -> Union[bytes, Path]:
+        """A file on the host: its bytes, or the path of the file here that it is written `to`, whole or not at all.
+
+        `start` and `length` choose bytes of it.
+        """
+        found = drive(self._paths.resolve(path))
+        if to is None:
+            return drive(sessions.read_file(self._api, self.sid, found, start, length))
+        return drive(sessions.save_file(self._api, self.sid, found, to, start, length))
 
     def write_file(
         self,

@@ -48,9 +48,10 @@ class Table:
         columns: Optional[Texts] = None,
         sort: Optional[Texts] = None,
         where: Texts = (),
+        limit: Optional[int] = None,
     ) -> pyarrow.Table:
         """The whole table, or what is chosen of it, with the types of its columns. Needs pyarrow."""
-        return drive(table.fetch_table(self._api, self._path, columns=columns, sort=sort, where=where))
+        return drive(table.fetch_table(self._api, self._path, columns=columns, sort=sort, where=where, limit=limit))
 
     def to_pandas(
         self,
@@ -58,6 +59,7 @@ class Table:
         columns: Optional[Texts] = None,
         sort: Optional[Texts] = None,
         where: Texts = (),
+        limit: Optional[int] = None,
     ) -> pandas.DataFrame:
         """`to_arrow()` as a DataFrame. Needs pandas and pyarrow: `pip install "windlass[pandas]"`."""
-        return table.to_frame(self.to_arrow(columns=columns, sort=sort, where=where))
+        return table.to_frame(self.to_arrow(columns=columns, sort=sort, where=where, limit=limit))
