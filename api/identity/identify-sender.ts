@@ -161,7 +161,7 @@ async function useCookie(
   req: Request,
   res: Response,
 ): Promise<void> {
-  if (isForeignPage(res)) throw refusal('a page of another origin needs a token.');
+  if (isForeignPage(res)) throw refusal('a page of another origin needs a token.', FOR_PAGES);
   const secrets = readLoginCookies(req);
   if (secrets.length === 0) throw refusal();
   const areMany = secrets.length > MAX_COOKIES;
@@ -227,12 +227,10 @@ export function wrongPassword(): WindlassError {
   return refusal('the user name or password is wrong.');
 }
 
+const FOR_PAGES = 'Send a token (Authorization: Bearer), or use a link of POST /api/links.';
+
 /** Refuses passwords from such a page: it could try them, and read what a password opens. */
-const noPassword = () =>
-  forbidden(
-    'a page of another origin may not use a password.',
-    'Send a token (Authorization: Bearer), or use a link of POST /api/links.',
-  );
+const noPassword = () => forbidden('a page of another origin may not use a password.', FOR_PAGES);
 
 function refusal(
   why?: string,

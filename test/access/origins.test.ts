@@ -103,7 +103,9 @@ describeStack(undefined, 'pages of ALLOWED_ORIGINS', form => {
     const login = await logIn(stack, { username, password });
     const refused = await login.fetch('/api/users/-', { headers: { Origin: APP } });
     expect(refused.headers.get('WWW-Authenticate')).toBe('Bearer');
-    await expectProblem(refused, 401, 'unauthorized');
+    // Neither a password nor a login is of use there.
+    const { hint } = await expectProblem(refused, 401, 'unauthorized');
+    expect(hint).toMatch(/^Send a token .*\/links\.$/);
     const body = JSON.stringify({ username, password });
     const headers = { 'Content-Type': 'application/json' };
     await expectProblem(
