@@ -1,9 +1,19 @@
-import { checkCacheKey, MAX_KEY_LENGTH } from '../../shared/projects/cache-entry.ts';
+import {
+  checkCacheKey,
+  checkNewCacheKey,
+  MAX_KEY_LENGTH,
+} from '../../shared/projects/cache-entry.ts';
 import { invalidInput } from '../http/validate.ts';
 
-/** Validates a key of a project's cache. Throws `invalid_input`. */
-export function readCacheKey(key: string, max = MAX_KEY_LENGTH): string {
-  const problem = checkCacheKey(key, max);
+/** Validates the key of an entry that may be there. Throws `invalid_input`. */
+export const readCacheKey = (key: string, max = MAX_KEY_LENGTH): string =>
+  refuse(key, checkCacheKey(key, max), max);
+
+/** Validates the key of a new entry. Throws `invalid_input`. */
+export const readNewCacheKey = (key: string, max: number): string =>
+  refuse(key, checkNewCacheKey(key, max), max);
+
+function refuse(key: string, problem: string | undefined, max: number): string {
   if (problem === undefined) return key;
   throw invalidInput(
     [{ field: 'key', problem }],

@@ -9,7 +9,7 @@ import { putCacheEntry } from '../../shared/projects/cache-entry.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockProjectForShare, needRole } from './access.ts';
-import { readCacheKey } from './cache-key.ts';
+import { readNewCacheKey } from './cache-key.ts';
 
 /** A key in a project's cache. */
 interface CacheLocation {
@@ -42,7 +42,7 @@ export function parseCacheLocation(
     throw new WindlassError('missing_cache_key', {
       hint: "Give the key for the video in the project's cache.",
     });
-  return { project, key: readCacheKey(key, max) };
+  return { project, key: readNewCacheKey(key, max) };
 }
 
 /**

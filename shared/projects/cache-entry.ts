@@ -25,6 +25,14 @@ export function checkCacheKey(key: string, max = MAX_KEY_LENGTH): string | undef
   return undefined;
 }
 
+/** What is wrong with a key for a new entry. */
+export function checkNewCacheKey(key: string, max?: number): string | undefined {
+  // Browsers and curl take such a segment for a step in the address: DELETE of `..` removed the project.
+  if (key.split('/').some(segment => segment === '.' || segment === '..'))
+    return 'must have no . or .. between slashes';
+  return checkCacheKey(key, max);
+}
+
 interface CacheReference {
   project: string;
   key: string;

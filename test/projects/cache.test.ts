@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
@@ -8,7 +10,7 @@ import { drawFrames } from '../harness/files/draw-frames.ts';
 import { type Job, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
-import { useRemoteStack } from '../harness/stacks/use-stack.ts';
+import { useRemoteStack, useStackDatabase } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 interface Entries {
@@ -18,6 +20,7 @@ interface Entries {
 
 describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
   const { stack, sshd } = useRemoteStack(form);
+  const database = useStackDatabase(stack);
   let people: People;
   let sid: string;
   let images: string[];
@@ -144,6 +147,8 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
       [query(pid, 'x'.repeat(901)), 'invalid_input', 'Invalid parameters: key', 'key'],
       [query(pid, 'é\n'), 'invalid_input', 'Invalid parameters: key', 'key'],
       [query(pid, '漢'.repeat(850)), 'invalid_input', 'Invalid parameters: key', 'key'],
+      [query(pid, '..'), 'invalid_input', 'Invalid parameters: key', 'key'],
+      [query(pid, 'a/./b'), 'invalid_input', 'Invalid parameters: key', 'key'],
       [`${query(pid, 'x')}&key=y`, 'invalid_input', 'Invalid parameters: key', 'key'],
     ];
     for (const [search, code, words, field] of cases) {
@@ -155,6 +160,8 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
       [{ project: pid }, 'missing_cache_key'],
       [{ key: 'x' }, 'missing_project'],
       [{ project: pid, key: 'a\0' }, 'invalid_input'],
+      [{ project: pid, key: '..' }, 'invalid_input'],
+      [{ project: pid, key: 'a/..' }, 'invalid_input'],
     ] as const)
       await expectProblem(await post(body), 400, code);
     expect(await keysOf(pid)).toEqual([]);
@@ -166,6 +173,21 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
           (await people.reader.fetch(`/api/projects/${pid}/cache/${key}`)).status,
         ),
       ).toBe(true);
+    expect(await keysOf(pid)).toEqual([]);
+  });
+
+  test('an older entry under a key that an address cannot have is removed, and not its project', async () => {
+    const pid = await makeProject(people);
+    const { vsid } = await make();
+    await database`
+      insert into cache_entries (project, key, object, type, size)
+      select ${pid}, '..', result ->> 'object', 'video/mp4', 1 from jobs where id = ${vsid}`;
+    const headers = { Authorization: people.owner.authorization };
+    // fetch() would resolve it.
+    const path = `/api/projects/${pid}/cache/%2E%2E`;
+    const asked = request(stack.url, { path, method: 'DELETE', headers }).end();
+    const [{ statusCode }] = (await once(asked, 'response')) as [IncomingMessage];
+    expect(statusCode).toBe(204);
     expect(await keysOf(pid)).toEqual([]);
   });
 
