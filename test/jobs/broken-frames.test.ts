@@ -137,6 +137,18 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
     expect(error).toMatchObject({ code: 'bad_frames', count: 2 });
   });
 
+  test('where most differ from the first, leaving them out is no answer', async () => {
+    const odd = at('odd.png');
+    writeFileSync(odd, await drawFrame({ width: 66, height: 48, kind: 'png' }));
+    const { error } = await make({ images: [odd, ...good], 'on-bad-frame': 'skip' });
+    expect(error).toMatchObject({
+      code: 'bad_frames',
+      detail: expect.stringContaining(`${odd} has 66×48 pixels, and 6 of 7 frames differ from it`),
+      count: 1,
+      frames: [{ index: 0, path: odd }],
+    });
+  });
+
   test('a hundred are listed and all are counted', async () => {
     const images = Array.from({ length: 130 }, (_, i) => at(`nowhere/${i}.png`));
     const { error } = await make({ images });
@@ -157,6 +169,11 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
       return job.result?.frames ?? error;
     };
     expect(await frames({})).toBe(4);
+    const { job, status } = await make({ pattern });
+    const gap = { path: join(folder, 'f012.png'), after: 2 };
+    expect([job.result, status]).toMatchObject([{ gap }, { gap }]);
+    // The last step is over.
+    expect(job).toMatchObject({ state: 'succeeded', message: null });
     expect(await frames({ first: 9, last: 11 })).toBe(3);
     expect(await frames({ first: 8, last: 14, step: 3 })).toBe(3);
     expect(await frames({ last: 14 })).toMatchObject({
@@ -201,6 +218,8 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
       [{ pattern: '/a/%d.png', images: ['/a'] }, 'pattern'],
       [{ pattern: '/a/b.png' }, 'pattern'],
       [{ pattern: '/a/%d*.png' }, 'pattern'],
+      [{ pattern: '/a*/%d.png' }, 'pattern'],
+      [{ pattern: '/a%d/b%d/c.png' }, 'pattern'],
       [{ pattern: 'a/%d.png' }, 'pattern'],
       [{ pattern: '/a/%d.png', first: 3, last: 2 }, 'last'],
       [{ images: ['/a'], step: 2 }, 'step'],

@@ -5,6 +5,7 @@ import type { Db } from '../../shared/database/connect.ts';
 import { videoFrames } from '../../shared/database/schema.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { JobContext } from '../context.ts';
+import type { FrameGap } from './frame-pattern.ts';
 import type { Frame, FrameProblem } from './frame-validator.ts';
 import { examineFrames } from './inspect-frames.ts';
 import { listFrames, toFrames } from './list-frames.ts';
@@ -19,6 +20,7 @@ export interface ChosenFrames {
   /** The first hundred, and how many all were; only where frames may be left out. */
   skipped?: FrameProblem[];
   skippedCount?: number;
+  gap?: FrameGap;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface ChosenFrames {
  */
 export async function chooseFrames(context: VideoContext): Promise<ChosenFrames> {
   const { images, onBadFrame } = context.payload;
-  if (images && onBadFrame !== 'skip') return { frames: await listFrames(context) };
+  if (images && onBadFrame !== 'skip') return listFrames(context);
   return (await recall(ofJob(context))) ?? (await remember(context, await choose(context)));
 }
 
@@ -44,11 +46,12 @@ const ofJob = ({ job, worker }: VideoContext) => ({ db: worker.database.db, job:
 
 async function choose(context: VideoContext): Promise<ChosenFrames> {
   const listed = await listFrames(context);
-  if (context.payload.onBadFrame !== 'skip') return { frames: listed };
-  const examined = await examineFrames(context, listed);
-  const frames = listed.filter(({ index }) => !examined.isBad(index));
+  if (context.payload.onBadFrame !== 'skip') return listed;
+  const examined = await examineFrames(context, listed.frames);
+  examined.assertTypical();
+  const frames = listed.frames.filter(({ index }) => !examined.isBad(index));
   if (frames.length === 0) throw examined.toError();
-  return { frames, skipped: examined.problems, skippedCount: examined.bad };
+  return { ...listed, frames, skipped: examined.problems, skippedCount: examined.bad };
 }
 
 async function recall({ db, job }: { db: Db; job: string }): Promise<ChosenFrames | undefined> {

@@ -46,6 +46,15 @@ describe('FrameValidator', () => {
     expect([validator.isBad(0), validator.isBad(1)]).toEqual([false, true]);
   });
 
+  it('names the first frame where most differ from it', () => {
+    const odd = { ...png, width: 8 };
+    const validator = check({ problem: 'is missing' }, odd, png, png);
+    expect(() => validator.assertTypical()).toThrow('/1 has 8×2 pixels, and 2 of 4 frames differ');
+    expect(() => check({ ...png, kind: 'exr' }, png, png).assertTypical()).toThrow('/0 has 4×2');
+    for (const usual of [check(odd, png), check(png, png, odd), check({ problem: 'is missing' })])
+      expect(() => usual.assertTypical()).not.toThrow();
+  });
+
   it('lists a hundred in the order of the list, and counts all', () => {
     const validator = new FrameValidator();
     for (let i = 149; i >= 0; i--)

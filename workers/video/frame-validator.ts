@@ -33,6 +33,10 @@ export class FrameValidator {
   readonly #reasons = new Map<number, FrameProblem>();
   readonly #pixels: number;
   #size: Size | undefined;
+  /** The frame that decides size and kind. */
+  #model: (Frame & Size) | undefined;
+  /** Those whose size or kind is another. */
+  readonly #differing = new Set<number>();
 
   /** `pixels`: of the largest frame. */
   constructor(pixels = MAX_PIXELS) {
@@ -70,7 +74,7 @@ export class FrameValidator {
     this.first ??= info;
     const fits = fitsTogether(info, this.first);
     if (!fits && !(isDecoded(info) && isDecoded(this.first)))
-      return this.addProblem(frame, describeKind(info, this.first));
+      return this.#addDiffering(frame, describeKind(info, this.first));
     if (info.kind === 'other' || !fits) this.needsDecode = true;
     return info.kind === 'other' || this.addSize(frame, info);
   }
@@ -89,16 +93,40 @@ export class FrameValidator {
         `is too large: ${width}×${height} pixels, at most ${this.#pixels} (LIMIT_FRAME_PIXELS)`,
       );
     this.#size ??= { width, height };
+    this.#model ??= { ...frame, width, height };
     const wanted = this.#size;
     if (width === wanted.width && height === wanted.height) return true;
     const sizes = `${width}×${height} pixels, the first is ${wanted.width}×${wanted.height}`;
-    return this.addProblem(frame, `is of another size: ${sizes}`);
+    return this.#addDiffering(frame, `is of another size: ${sizes}`);
   }
 
   /** Records a problem of a frame, which may have been added before. */
   addProblem({ index, path }: Frame, reason: string): false {
     if (!this.#reasons.has(index)) this.#reasons.set(index, { index, path, reason });
     return false;
+  }
+
+  #addDiffering(frame: Frame, reason: string): false {
+    if (!this.isBad(frame.index)) this.#differing.add(frame.index);
+    return this.addProblem(frame, reason);
+  }
+
+  /**
+   * Throws WindlassError `bad_frames` where more frames differ from the first than go with it: the first one is the odd
+   * one, and those that go with it are not the video that was meant.
+   */
+  assertTypical(): void {
+    const model = this.#model;
+    const good = this.checked - this.bad;
+    if (!model || this.#differing.size <= good) return;
+    const path = showPath(model.path);
+    const differing = `${this.#differing.size} of ${this.checked} frames differ from it`;
+    const reason = `has ${model.width}×${model.height} pixels, and ${differing}`;
+    throw new WindlassError('bad_frames', {
+      detail: `the first frame decides size and kind: ${path} ${reason}.`,
+      hint: 'Leave it out, as by "first" or another pattern.',
+      extra: { frames: [{ index: model.index, path, reason }], count: 1 },
+    });
   }
 
   /**

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { sortNaturally } from './frame-pattern.ts';
+import { sortNaturally } from '../../shared/sort-naturally.ts';
 import { STREAM_MAGIC } from './frame-stream.ts';
 import { readNames } from './list-frames.ts';
 

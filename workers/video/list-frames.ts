@@ -6,7 +6,7 @@ import type { JobContext } from '../context.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { decodePath } from './frame-path.ts';
-import { expandPattern, type Pattern, patternScript } from './frame-pattern.ts';
+import { type Expanded, expandPattern, type Pattern, patternScript } from './frame-pattern.ts';
 import { openFrameStream, STREAM_MAGIC } from './frame-stream.ts';
 import type { Frame } from './frame-validator.ts';
 
@@ -17,16 +17,17 @@ const MAX_LISTED_BYTES = 2 ** 28;
 const MAX_PATH_BYTES = 2 ** 16;
 
 /** The frames of a video, as given or as the pattern matches on the host. */
-export async function listFrames(context: JobContext<'video'>): Promise<Frame[]> {
+export async function listFrames(
+  context: JobContext<'video'>,
+): Promise<Omit<Expanded, 'frames'> & { frames: Frame[] }> {
   const { payload, signal } = context;
-  const paths =
-    payload.images ??
-    (await withSession(context, async session => {
-      const pattern = toPattern(payload);
-      const stdout = await openFrameStream(session, patternScript(pattern), signal);
-      return expandPattern(pattern, await readNames(stdout, signal));
-    }));
-  return toFrames(paths);
+  if (payload.images) return { frames: toFrames(payload.images) };
+  const { frames, ...gap } = await withSession(context, async session => {
+    const pattern = toPattern(payload);
+    const stdout = await openFrameStream(session, patternScript(pattern), signal);
+    return expandPattern(pattern, await readNames(stdout, signal));
+  });
+  return { frames: toFrames(frames), ...gap };
 }
 
 export const toFrames = (paths: readonly string[]): Frame[] =>

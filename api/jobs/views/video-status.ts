@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ErrorRecord } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
-import { skippedFrame } from '../../../shared/jobs/payloads/video.ts';
+import { frameGap, skippedFrame } from '../../../shared/jobs/payloads/video.ts';
 
 const PHASES = ['queued', 'checking', 'encoding', 'storing', 'ready', 'failed'] as const;
 type Phase = (typeof PHASES)[number];
@@ -21,6 +21,10 @@ export const statusRecord = z
       .optional()
       .describe('Frames that were left out, the first hundred.'),
     skippedCount: z.number().int().optional().describe('How many were left out.'),
+    gap: frameGap
+      .optional()
+      .describe('Where the pattern ended, without `last`, though more frames follow.'),
+    uncached: z.string().optional().describe('Why the cache of the project has not got it.'),
   })
   .meta({ id: 'VideoStatus' });
 
@@ -45,7 +49,9 @@ export function videoStatus(row: PolledVideo): z.output<typeof statusRecord> {
       return { ...working, phase: phaseOf(message), message, progress: row.progress ?? 0 };
     }
     case 'succeeded': {
-      const { skipped, skippedCount } = (row.result ?? {}) as Partial<Result<'video'>>;
+      const { skipped, skippedCount, gap, uncached } = (row.result ?? {}) as Partial<
+        Result<'video'>
+      >;
       return {
         ok: true,
         ready: true,
@@ -53,6 +59,8 @@ export function videoStatus(row: PolledVideo): z.output<typeof statusRecord> {
         message: 'ready',
         progress: 1,
         ...(skipped ? { skipped, skippedCount } : {}),
+        ...(gap ? { gap } : {}),
+        ...(uncached === undefined ? {} : { uncached }),
       };
     }
     default:

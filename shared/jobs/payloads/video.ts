@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { absolutePath } from './absolute-path.ts';
+import { readFramePattern } from './frame-pattern.ts';
 
 /** Frames of one video, at most. */
 export const MAX_FRAMES = 100_000;
 
-/** One `%d`, perhaps with a width, or `*`; elsewhere they are not special. */
+/** Elsewhere they are not special. */
 const framePattern = absolutePath.refine(
-  path => (path.match(/%0?\d{0,2}d/g) ?? []).length === (path.includes('*') ? 0 : 1),
-  'must hold one number, such as %05d, or *',
+  path => readFramePattern(path) !== undefined,
+  'must hold one number, such as %05d, or *, in the name of the file, or else in its folder',
 );
 /** The number of a frame in the names that a pattern matches. */
 const framePosition = z.number().int().min(0).max(1e15);
@@ -32,6 +33,14 @@ export const skippedFrame = z
     reason: z.string(),
   })
   .meta({ id: 'SkippedFrame' });
+
+/** Why a video of a pattern has fewer frames than are there. */
+export const frameGap = z
+  .object({
+    path: z.string().describe('The first frame that is missing.'),
+    after: z.number().int().describe('How many frames of the pattern are there after it.'),
+  })
+  .meta({ id: 'FrameGap' });
 
 export const videoRequest = z.object({
   type: z.enum(['video/mp4', 'video/webm']),
@@ -67,6 +76,10 @@ export const videoResult = z.object({
   /** The first hundred that were left out, and how many all were. */
   skipped: z.array(skippedFrame).optional(),
   skippedCount: z.number().int().optional(),
+  /** Where the pattern ended, without a last number, though more frames follow. */
+  gap: frameGap.optional(),
+  /** Why the cache that it was for has not got it. */
+  uncached: z.string().optional(),
   /** Objects: the first picture, and small pictures side by side, for what shows a video before it is played. */
   poster: z.string().optional(),
   sprite: z.string().optional(),
