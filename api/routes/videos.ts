@@ -13,6 +13,7 @@ import {
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { type JobSummary, summaryColumns } from '../../shared/jobs/job-view.ts';
+import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { ApiContext } from '../context.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { sendRecord } from '../http/conditional-requests.ts';
@@ -124,6 +125,7 @@ export default routes('json-body', (router, api) => {
         'not_found',
         'forbidden',
         'idempotency_conflict',
+        'insufficient_storage',
       ],
       handle: async ({ req, res, body }) => {
         const sid = pathParameter(req, 'sid');
@@ -147,6 +149,9 @@ export default routes('json-body', (router, api) => {
         const job = await startRequestedJob(api, req, res, async tx => {
           await lockSession(tx, key);
           if (cache) await lockProjectForShare(tx, cache.project, need);
+          // Nobody waits for a video that cannot be stored.
+          const limit = api.config.LIMIT_USER_BYTES;
+          await assertUserStorage(tx, { user: currentUser(res).username, added: 1, limit });
           return { kind: 'video', payload, session: sid, project: cache?.project, name };
         });
         if (session) await touchSession(api.database.db, session);

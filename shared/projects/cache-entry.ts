@@ -43,6 +43,15 @@ interface CacheReference {
   storedBy: string;
 }
 
+/** Why no cache takes a video of that size; undefined where one does. */
+export function checkCacheSize(
+  size: number,
+  { LIMIT_CACHE_BYTES: limit }: Pick<Config, 'LIMIT_CACHE_BYTES'>,
+): string | undefined {
+  if (limit === 0 || size <= limit) return undefined;
+  return `the video has ${size} bytes, more than the whole cache of a project, ${limit}.`;
+}
+
 /**
  * Stores a reference in a project's cache, in place of one under the same key. The transaction has locked the project,
  * and locks nothing afterwards. Throws `insufficient_storage` beyond the limits of project and user, and for more bytes
@@ -53,9 +62,10 @@ export async function putCacheEntry(
   given: CacheReference,
   limits: StorageLimits & Pick<Config, 'LIMIT_CACHE_BYTES'>,
 ): Promise<void> {
-  if (limits.LIMIT_CACHE_BYTES > 0 && given.size > limits.LIMIT_CACHE_BYTES)
+  const detail = checkCacheSize(given.size, limits);
+  if (detail !== undefined)
     throw new WindlassError('insufficient_storage', {
-      detail: `the video has ${given.size} bytes, more than the whole cache of a project, ${limits.LIMIT_CACHE_BYTES}.`,
+      detail,
       hint: 'Make a smaller one, or fetch it without the cache. LIMIT_CACHE_BYTES sets the limit.',
     });
   const growth = growthOf(given, await replaceCacheEntry(tx, given));

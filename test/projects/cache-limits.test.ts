@@ -173,6 +173,13 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits of project caches', for
     const problem = await expectProblem(refused, 507, 'insufficient_storage');
     expect(problem.hint).toContain('LIMIT_CACHE_BYTES');
     expect((await client.fetch(at)).status).toBe(200);
+    // Asked for with the video, it is not a reason to have none.
+    const kept = await make(images, { quality: 1, project: pid, key: 'k' });
+    expect((await client.fetch(kept.at)).status).toBe(200);
+    const { result } = await client.get<{ result: { uncached?: string } }>(
+      `/api/jobs/${kept.vsid}`,
+    );
+    expect(result.uncached).toMatch(/^the video has \d+ bytes, more than the whole cache/);
     expect(await keysOf(pid)).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { assertWriter } from '../../shared/projects/assert-writer.ts';
-import { putCacheEntry } from '../../shared/projects/cache-entry.ts';
+import { checkCacheSize, putCacheEntry } from '../../shared/projects/cache-entry.ts';
 import { chargeUserStorage } from '../../shared/quotas/user-storage.ts';
 import type { Handler } from '../context.ts';
 import { makeVideo } from '../video/make-video.ts';
@@ -15,12 +15,14 @@ const video: Handler<'video'> = async context => {
   const { payload, job, worker } = context;
   const object = newObjectKey('videos', job.id);
   const made = await makeVideo(context, object);
+  const { cache, type } = payload;
+  // It is kept for a day nevertheless: work of hours is not thrown away.
+  const uncached = cache && checkCacheSize(made.bytes, worker.config);
   return {
-    result: { object, type: payload.type, ...made },
+    result: { object, type, ...made, ...(uncached !== undefined && { uncached }) },
     promote: async tx => {
-      const { cache, type } = payload;
       const { owner: user } = job;
-      if (cache) {
+      if (cache && uncached === undefined) {
         await lockProject(tx, cache.project);
         await assertWriter(tx, { project: cache.project, username: user });
         const { bytes: size, frames } = made;
