@@ -24,7 +24,10 @@ export const jobRecord = z
     label: z.string().nullable().describe('What it is, in one line.'),
     name: z.string().nullable().describe("The client's own."),
     progress: z.number().min(0).max(1).nullable(),
-    message: z.string().nullable().describe('What it does, or why it waits.'),
+    message: z
+      .string()
+      .nullable()
+      .describe('What it does, or why it waits; null once it has ended.'),
     host: z.string().nullable(),
     session: z.string().nullable(),
     project: z.string().nullable(),
@@ -74,8 +77,11 @@ export const jobView = (row: JobSummary): z.output<typeof jobRecord> => ({
 });
 
 /** Where nothing else happens to a job, why. */
-export const messageOf = ({ message, unreachableSince, finished }: JobSummary): string | null =>
-  unreachableSince && !finished ? 'waiting: there is no connection to the host' : message;
+export function messageOf({ message, unreachableSince, finished }: JobSummary): string | null {
+  // The last step of what has ended is nothing that it does.
+  if (finished) return null;
+  return unreachableSince ? 'waiting: there is no connection to the host' : message;
+}
 
 /** Object keys are internal. */
 function publicResult({ result }: JobSummary): unknown {
