@@ -8,7 +8,12 @@ const HINTS: [said: RegExp, instead: string][] = [
   [/^GET …\/metadata lists the columns/, 'See its columns: windlass rows MODEL TABLE --limit 1.'],
   [/^GET \/api\/configuration\/parsers lists/, 'Give another --parser.'],
   [/"private": true/, 'A server administrator can allow that: windlass host add --private.'],
-  [/"on-bad-frame": "skip"/, 'Every frame must be a readable image file of the same size.'],
+  [
+    /"on-bad-frame": "skip"/,
+    'Every frame must be a readable image file of the same size. --skip-bad leaves out those that are not.',
+  ],
+  [/^Give "first" and "last", or a "step"/, 'Give --first and --last, or --step.'],
+  [/^Leave it out, as by "first"/, 'Leave it out, as by --first or another pattern.'],
   [/^Give `cwd` /, 'Give --cwd a folder that exists there.'],
   [
     / a longer `timeout`/,

@@ -1,6 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -273,13 +281,13 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const labels = await readLabels(file, { length: 10 });
     expect(labels.map(label => label.slice(2))).toEqual(names);
     const [job] = await printJson(['jobs', '--kind', 'video', '--limit', '1']);
-    expect(job).toMatchObject({ state: 'succeeded', label: '12 frames, video/mp4' });
+    expect(job).toMatchObject({ state: 'succeeded', label: `${folder}/*.dat, video/mp4` });
     for (const frames of ['frames/*.dat', '~/frames/*.dat', '~/frames/frame %d.dat'])
       expect(await print(['video', 'host', '-o', file, ...login(), frames])).toBe(
         `${file}: 12 frames\n`,
       );
     const none = await windlass(['video', 'host', '-o', file, ...login(), '/nowhere/*.png']);
-    expect(none.stderr).toContain('The host has no file like /nowhere/*.png.');
+    expect(none.stderr).toContain('nothing matches the pattern /nowhere/*.png.');
     const nowhere = ['video', 'host', '-o', join(line.home, 'no/study.mp4'), `${folder}/*.dat`];
     expect(await windlass(nowhere)).toMatchObject({
       code: 1,
@@ -296,6 +304,68 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
         'windlass: EFBIG: file too large, write.\n',
     );
     expect(readdirSync(line.home).filter(name => name.includes('full.mp4'))).toEqual([]);
+  });
+
+  test('the shell of the host reads nothing in the names of frames but * and ~', async () => {
+    const folder = join(sshd.home, "it's a $(touch made) [1]");
+    await drawFrames({ folder, count: 12 });
+    const file = join(line.home, 'names.mp4');
+    const labelled = ['--label', 'name', '--quality', '1'];
+    /** What a label shows of the names. */
+    const labels = async (...frames: string[]) => {
+      await print(['video', 'host', '-o', file, ...labelled, ...login(), ...frames]);
+      return (await readLabels(file, { length: 10 })).map(label => label.slice(2));
+    };
+    const ends = (...names: string[]) => names.map(name => name.slice(-8));
+    const path = (name: string) => join(folder, name);
+    renameSync(path('frame 1.dat'), path('frame [2].dat'));
+    const below = folder.slice(sshd.home.length + 1);
+    expect(await labels(path('frame [2].dat'))).toEqual(ends('frame [2].dat'));
+    expect(await labels(`~/${below}/fr*.dat`)).toHaveLength(12);
+    expect(
+      await labels(`~/${below}/frame 1*.dat`, `${below}/frame 2.dat`, path('frame [2].dat')),
+    ).toEqual(ends('frame 10.dat', 'frame 11.dat', 'frame 2.dat', 'frame [2].dat'));
+    const numbered = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11].map(n => `frame ${n}.dat`);
+    expect(await labels(path('frame*.dat'), path('frame 2.dat'))).toEqual(
+      ends('frame 0.dat', ...numbered, 'frame [2].dat', 'frame 2.dat'),
+    );
+    expect(readdirSync(sshd.home)).not.toContain('made');
+  });
+
+  test('a pattern that finds nothing beside another one is named, and where it was looked for', async () => {
+    await drawFrames({ folder: join(sshd.home, 'one'), count: 1 });
+    const given = ['-o', join(line.home, 'one.mp4'), ...login(), '~/one/*.dat'];
+    const { code, stderr } = await windlass(['video', 'host', ...given, 'none/*.dat']);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining(`The host has no file like none/*.dat in ${sshd.home}.`),
+    ]);
+  });
+
+  test('frames that a video has not are told, and up to twenty bad ones named', async () => {
+    const folder = join(sshd.home, 'gaps');
+    const frames = await drawFrames({ folder, count: 30 });
+    unlinkSync(join(folder, 'frame 5.dat'));
+    const file = join(line.home, 'gaps.mp4');
+    const make = (...words: string[]) =>
+      windlass(['video', 'host', '-o', file, ...login(), ...words]);
+    const pattern = join(folder, 'frame %d.dat');
+    const gap = `24 more after a gap at ${join(folder, 'frame 5.dat')}: give --last to have them`;
+    expect(await make(pattern)).toMatchObject({ stdout: `${file}: 5 frames, ${gap}\n` });
+    expect(await make('--skip-bad', '--last', '29', pattern)).toMatchObject({
+      stdout: `${file}: 29 frames, 1 left out\n`,
+      stderr: `windlass: ${join(folder, 'frame 5.dat')} is missing\n`,
+    });
+    expect(await make('--first', '10', '--step', '2', '--last', '19', pattern)).toMatchObject({
+      stdout: `${file}: 5 frames\n`,
+    });
+    for (const frame of frames.slice(6)) writeFileSync(frame, 'no picture');
+    const { stderr } = await make('--last', '29', pattern);
+    const named = stderr.split('\n').filter(each => / is (missing|not an image)/.test(each));
+    expect(named.slice(0, -1)).toHaveLength(20);
+    expect(stderr).toContain('windlass: and 5 more\n');
+    const { stdout } = await make('--json', '--last', '29', pattern);
+    expect(JSON.parse(stdout).error.frames).toHaveLength(25);
   });
 
   test('a video that cannot be written here is not made', async () => {

@@ -1,7 +1,4 @@
-import { posix } from 'node:path';
-import { errorOfJob } from '../../../clients/typescript/src/jobs.ts';
-import { quoteWord } from '../../../clients/typescript/src/pieces/script-on-host.ts';
-import type { Session } from '../../../clients/typescript/src/session.ts';
+import { errorOfJob, type Job } from '../../../clients/typescript/src/jobs.ts';
 import type { Video } from '../../../clients/typescript/src/video.ts';
 import { CommandError } from '../../command-error.ts';
 import { printNotice } from '../../output/print-notice.ts';
@@ -11,6 +8,7 @@ import { abortWhenInterrupted } from '../abort-when-interrupted.ts';
 import { cancelWhenInterrupted } from '../cancel-when-interrupted.ts';
 import { connect } from '../connect.ts';
 import { findOrOpenSession, type LoginChoice } from '../find-session.ts';
+import { findFrames } from '../frames-on-host.ts';
 import { requireWritable, saveFile } from '../save-file.ts';
 
 export interface VideoOptions extends LoginChoice {
@@ -18,23 +16,57 @@ export interface VideoOptions extends LoginChoice {
   fps?: number;
   width?: number;
   quality?: number;
+  codec?: 'h264' | 'vp9' | 'av1';
+  background?: string;
   label?: 'frame' | 'name';
+  first?: number;
+  last?: number;
+  step?: number;
+  skipBad?: boolean;
+  project?: string;
+  /** `--key` is a file with a private key. */
+  cacheKey?: string;
   name?: string;
   json?: boolean;
 }
+
+/** What a video may have that people should know. */
+interface VideoResult {
+  frames: number;
+  skipped?: BadFrame[];
+  skippedCount?: number;
+  gap?: { path: string; after: number };
+  uncached?: string;
+}
+
+interface BadFrame {
+  path: string;
+  reason: string;
+}
+
+/** How many frames are named. */
+const MAX_NAMED = 20;
+/** The detail of an error names so many. */
+const NAMED_ALREADY = 3;
 
 /** `windlass video`: of frames on a host, into a file here. */
 export async function makeVideo(
   host: string,
   words: string[],
-  { output, user, key, jumpUser, jumpKey, json, ...options }: VideoOptions,
+  { output, user, key, jumpUser, jumpKey, json, skipBad, cacheKey, ...options }: VideoOptions,
 ): Promise<void> {
   const contentType = typeOf(output);
   await requireWritable(output);
   const windlass = await connect();
   const session = await findOrOpenSession(windlass, host, { user, key, jumpUser, jumpKey });
   const frames = await findFrames(session, words);
-  const asked = session.video({ ...frames, contentType, ...options });
+  const asked = session.video({
+    ...frames,
+    contentType,
+    'on-bad-frame': skipBad ? 'skip' : undefined,
+    key: cacheKey,
+    ...options,
+  });
   const interruption = cancelWhenInterrupted(
     windlass,
     asked.then(video => video.job),
@@ -51,14 +83,42 @@ export async function makeVideo(
     process.exitCode = interruption.status;
     return;
   }
-  if (job.state !== 'succeeded') throw errorOfJob(job);
+  if (job.state !== 'succeeded') {
+    if (json) await printRecord(job, { json });
+    else tellBadFrames(job);
+    throw errorOfJob(job);
+  }
   const status = await download(video, output);
   if (status !== undefined) {
     process.exitCode = status;
     return;
   }
-  const { frames: count } = job.result as { frames: number };
-  await printRecord(job, { sentence: `${output}: ${count} frames`, json });
+  const result = job.result as VideoResult;
+  const sentence = [`${output}: ${result.frames} frames`, ...describeRest(result)].join(', ');
+  await printRecord(job, { sentence, json });
+  if (json) return;
+  nameFrames(result.skipped ?? [], result.skippedCount ?? 0);
+  if (result.uncached) printNotice(`not in the cache of the project: ${result.uncached}`);
+}
+
+/** Frames that are there and not in the video. */
+function describeRest({ skippedCount = 0, gap }: VideoResult): string[] {
+  return [
+    ...(skippedCount > 0 ? [`${skippedCount} left out`] : []),
+    ...(gap ? [`${gap.after} more after a gap at ${gap.path}: give --last to have them`] : []),
+  ];
+}
+
+/** More of them than the error names. */
+function tellBadFrames({ error }: Job): void {
+  const { frames = [], count = 0 } = (error ?? {}) as { frames?: BadFrame[]; count?: number };
+  if (count > NAMED_ALREADY) nameFrames(frames, count);
+}
+
+function nameFrames(frames: BadFrame[], count: number): void {
+  const named = frames.slice(0, MAX_NAMED);
+  for (const { path, reason } of named) printNotice(`${path} ${reason}`);
+  if (count > named.length) printNotice(`and ${count - named.length} more`);
 }
 
 /** Where it fails, the work is not lost: it says how to get the video. The status to end with where a signal ended it. */
@@ -83,51 +143,4 @@ function typeOf(output: string): 'video/mp4' | 'video/webm' {
   throw new CommandError(`${output} is neither .mp4 nor .webm.`, {
     hint: 'Name the output FILE.mp4 or FILE.webm.',
   });
-}
-
-/** In the name of a file, such as `%05d.png`. */
-const NUMBERED = /%\d*d[^/]*$/;
-
-/** Names that are numbered as ffmpeg writes them are looked for by the service, everything else by the account's shell. */
-async function findFrames(
-  session: Session,
-  words: string[],
-): Promise<{ pattern: string } | { images: string[] }> {
-  const [word = ''] = words;
-  if (words.length > 1 || !NUMBERED.test(word))
-    return { images: await expandOnHost(session, words) };
-  const folders = await expandOnHost(session, [posix.dirname(word)]);
-  const [folder = ''] = folders;
-  if (folders.length > 1)
-    throw new CommandError(`The frames of ${word} are in several folders: ${folders.join(', ')}.`, {
-      hint: 'Name one of them, or give a pattern with * instead of %d to take the frames of all.',
-    });
-  return { pattern: posix.join(folder, posix.basename(word)) };
-}
-
-/**
- * The files to which the account's shell expands words such as `~/frames/*.png`, those of a pattern in natural order. A
- * name that is no pattern, or a dangling link, stays even where there is no such file: the service reports it.
- */
-async function expandOnHost(session: Session, words: string[]): Promise<string[]> {
-  const absolute = `case $f in /*) ;; *) f=$PWD/$f ;; esac`;
-  const print = (test: string) => `${absolute}; ${test}printf '%s\\0' "$f"`;
-  const expand = (word: string) =>
-    `for f in ${word}; do ${print(/[*?[]/.test(word) ? '{ [ -e "$f" ] || [ -L "$f" ]; } && ' : '')}; done; printf '\\0'`;
-  const list = `cd || exit 1; ${words.map(expand).join('; ')}; true`;
-  // Whatever the account's shell is.
-  const { output, truncated } = await session.run(`sh -c ${quoteWord(list)}`).wait();
-  const inOrder = new Intl.Collator('en', { numeric: true }).compare;
-  const files = output
-    .split('\0\0')
-    .flatMap(ofWord => ofWord.split('\0').filter(Boolean).sort(inOrder));
-  if (truncated)
-    throw new CommandError('These are too many frames.', {
-      hint: 'Give a pattern such as %05d.png, or fewer frames.',
-    });
-  if (files.length === 0)
-    throw new CommandError(`The host has no file like ${words.join(' ')}.`, {
-      hint: 'Quote patterns, so that the shell here leaves them as they are.',
-    });
-  return files;
 }

@@ -116,12 +116,30 @@ function addVideo(program: Command): void {
           'what is drawn into each frame: its number or its name',
         ).choices(['frame', 'name'] as const),
       )
+      .option(
+        '--first <number>',
+        'the first number of a pattern; with * the position from 0',
+        wholeNumber,
+      )
+      .option('--last <number>', 'the last one, without which a pattern ends at a gap', wholeNumber)
+      .option('--step <number>', 'take one in so many', wholeNumber)
+      .option('--skip-bad', 'leave out frames that are missing or broken')
+      .addOption(
+        new Option(
+          '--codec <codec>',
+          'h264 or av1 in .mp4, vp9 or av1 in .webm; the first by default',
+        ).choices(['h264', 'vp9', 'av1'] as const),
+      )
+      .option('--background <colour>', 'behind transparent pixels, such as #ffffff')
+      .option('--project <id>', 'keep the video in the cache of this project too')
+      .option('--cache-key <key>', 'its key there')
       .option('--name <name>', 'a name for the job')
       .addOption(json())
       .action(async (host, frames, options) =>
         (await import('../commands/video.ts')).makeVideo(host, frames, options),
       ),
     "windlass video lab -o study.mp4 --fps 30 '~/study/*.png'",
+    "windlass video lab -o study.webm --last 500 --skip-bad '~/study/%05d.png'",
   );
 }
 
