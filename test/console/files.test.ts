@@ -26,6 +26,7 @@ import {
 } from '../harness/browser/console-page.ts';
 import { measureTasks } from '../harness/browser/page-tasks.ts';
 import { makeAccount } from '../harness/clients/accounts.ts';
+import { addUsers } from '../harness/clients/projects.ts';
 import { makeTable } from '../harness/clients/tables.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { addHost, openSession } from '../harness/hosts/remote.ts';
@@ -593,6 +594,44 @@ describeStack(missingPrograms('sshd', 'chromium', 'ffmpeg'), 'files in the conso
     const panel = page.getByRole('region', { name: 'Result' });
     expect(await panel.getByRole('link', { name: 'Download the video' }).count()).toBe(0);
     expect(await panel.getByRole('button', { name: 'Keep it there' }).count()).toBe(0);
+  });
+
+  test('a gap in the numbers is told before a video ends there, and bad frames after it failed', async () => {
+    mkdirSync(at('gap'));
+    for (const n of [1, 2, 4, 5, 6]) writeFileSync(at('gap', `g${n}.png`), 'no picture');
+    await go(at('gap'), { make: 'g%d.png' });
+    const maker = page.getByRole('region', { name: 'Make a video' });
+    await maker.getByText('3 more after a gap at g3.png: give To number').waitFor();
+    await expectUsable();
+    await maker.getByLabel('To number').fill('6');
+    await maker.getByText('1 is missing').waitFor();
+    expect(await maker.getByText('after a gap').count()).toBe(0);
+    await maker.getByRole('button', { name: 'Make the video' }).click();
+    await page.waitForURL('**/console/jobs/*');
+    const bad = page.getByRole('region', { name: 'Bad frames' }).getByRole('listitem');
+    await bad.first().waitFor({ timeout: 60_000 });
+    expect(await bad.allTextContents()).toEqual(
+      [1, 2, 3, 4, 5, 6].map(n => expect.stringMatching(`/gap/g${n}\\.png (is missing|is not)`)),
+    );
+    await expectUsable();
+  });
+
+  test('a project that the user only reads is not offered to keep a video in', async () => {
+    const { reader } = await addUsers(stack, ['reader']);
+    for (const [name, acl] of [
+      ['only read', { readers: [{ user: 'reader' }] }],
+      ['written', { writers: [{ user: 'reader' }] }],
+    ] as const)
+      await client.post('/api/projects', { name, acl });
+    const session = await openSession(reader, sshd);
+    const theirs = await openConsole(browser, stack.url, { path: 'files' });
+    await logInToConsole(theirs.page, { username: 'reader', password: 'a long password' });
+    const query = new URLSearchParams({ session, path: at('gap'), make: 'g%d.png' });
+    await theirs.page.goto(`${stack.url}/console/files?${query}`);
+    await theirs.page.getByLabel('Keep it in the cache of').click();
+    await theirs.page.getByRole('option', { name: 'written' }).waitFor();
+    expect(await theirs.page.getByRole('option', { name: 'only read' }).count()).toBe(0);
+    await theirs.page.context().close();
   });
 
   test('a folder that may not be read says so, and how to go on', async () => {

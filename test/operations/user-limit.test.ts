@@ -193,6 +193,11 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
     const { vsid } = await film();
     expect(await waitForEnd(user, vsid)).toMatchObject(failure);
     expect(objectsOf('videos', vsid)).toEqual([]);
+    await expectProblem(await user.fetch(`${table}/rows?sort=a`), ...FULL);
+    const { job } = await startParse(user, parse);
+    expect(await waitForEnd(user, job)).toMatchObject(failure);
+    expect(objectsOf('artifacts', mid)).toHaveLength(tables);
+    // Where nothing fits any more, none is begun.
     const last = Buffer.alloc(LIMIT - (await storageOf(user)).bytes);
     expect((await putPart(user, partPath(filler, 0, 2), last)).status).toBe(200);
     const refused = await user.fetch(`/api/remotes/${sid}/videos`, {
@@ -200,10 +205,6 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'bytes of a user: LIMIT_USER_BY
       body: JSON.stringify(body),
     });
     expect(await expectProblem(refused, ...FULL)).toMatchObject({ hint });
-    await expectProblem(await user.fetch(`${table}/rows?sort=a`), ...FULL);
-    const { job } = await startParse(user, parse);
-    expect(await waitForEnd(user, job)).toMatchObject(failure);
-    expect(objectsOf('artifacts', mid)).toHaveLength(tables);
 
     await user.delete(`/api/uploads/${filler}`);
     const half = { mid, parser: 'csv' as const };

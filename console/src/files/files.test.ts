@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { entryAt, findEntries, type Listing, sortEntries } from './entries.ts';
-import { expandPattern, findPattern, isPattern } from './frame-pattern.ts';
+import { expandPattern, findGap, findPattern, isPattern } from './frame-pattern.ts';
 import { cleanFolder, extensionOf, join, nameOf, parentOf } from './paths.ts';
 import { readRows } from './read-rows.ts';
 import { findSeparator, readText } from './read-text.ts';
@@ -58,6 +58,11 @@ test('a pattern takes what the service will take', () => {
     ...['a3.png', 'a4.png', 'a5.png'],
   ]);
   expect(expandPattern('a%d.png', names, { step: 2, last: 4 })).toEqual(['a1.png', 'a3.png']);
+  expect(findGap('a%d.png', names)).toEqual({ name: 'a4.png', after: 2 });
+  expect(findGap('a%d.png', names, { step: 2, first: 3 })).toEqual(undefined);
+  expect(findGap('a%d.png', names, { last: 3 })).toBe(undefined);
+  expect(findGap('a%d.png', names, { first: 7 })).toBe(undefined);
+  expect(findGap('a*.png', names)).toBe(undefined);
   expect(expandPattern('a*.png', names)).toEqual([
     ...['a01.png', 'a1.png', 'a2.png', 'a3.png', 'a5.png', 'a10.png'],
   ]);

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import type { Listing } from './entries.ts';
-import { expandPattern, isPattern } from './frame-pattern.ts';
+import { expandPattern, findGap, isPattern } from './frame-pattern.ts';
 import { FrameSamples } from './frame-samples.tsx';
 
 /** Which frames a video has, as texts of a form. */
@@ -15,11 +15,14 @@ interface FrameChoice {
 export function useFrames(listing: Listing, pattern: string) {
   const [choice, choose] = useState<FrameChoice>({ first: '', last: '', step: '1', fps: '25' });
   const [first, last, step] = [choice.first, choice.last, choice.step].map(readNumber);
-  const frames = useMemo(
-    () => expandPattern(pattern, listing.names, { first, last, step: Math.max(1, step ?? 1) }),
-    [pattern, listing, first, last, step],
-  );
-  return { choice, choose, frames, options: { first, last, step, fps: Number(choice.fps) } };
+  const { frames, gap } = useMemo(() => {
+    const range = { first, last, step: Math.max(1, step ?? 1) };
+    return {
+      frames: expandPattern(pattern, listing.names, range),
+      gap: findGap(pattern, listing.names, range),
+    };
+  }, [pattern, listing, first, last, step]);
+  return { choice, choose, frames, gap, options: { first, last, step, fps: Number(choice.fps) } };
 }
 
 interface FrameFieldsProps {
@@ -32,7 +35,7 @@ interface FrameFieldsProps {
 
 /** Asks which frames, and shows some of them. */
 export function FrameFields({ sid, listing, pattern, onPattern, taken }: FrameFieldsProps) {
-  const { choice, choose, frames } = taken;
+  const { choice, choose, frames, gap } = taken;
   const isNumbered = !pattern.includes('*');
   const field = (name: keyof FrameChoice) => ({
     class: 'input',
@@ -76,7 +79,13 @@ export function FrameFields({ sid, listing, pattern, onPattern, taken }: FrameFi
         </label>
       </div>
       {isPattern(pattern) ? (
-        <FrameSamples sid={sid} listing={listing} frames={frames} fps={Number(choice.fps)} />
+        <FrameSamples
+          sid={sid}
+          listing={listing}
+          frames={frames}
+          gap={gap}
+          fps={Number(choice.fps)}
+        />
       ) : (
         <p class="notice" data-look="error">
           The pattern needs one number, such as %04d, or a *, and no slash.

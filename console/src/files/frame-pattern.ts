@@ -53,8 +53,43 @@ export function expandPattern(
   { first, last, step = 1 }: FrameRange = {},
 ): string[] {
   if (!isPattern(pattern)) return [];
+  const numbers = findNumbers(pattern, names);
+  if (!numbers) return expandStar(pattern, names, { first, last, step });
+  const { there, write } = numbers;
+  const frames: string[] = [];
+  for (let n = first ?? lowest(there); frames.length < MOST; n += step) {
+    if (last === undefined ? !there.has(n) : n > last) break;
+    frames.push(write(n));
+  }
+  return frames;
+}
+
+/** Where the numbers of a pattern end though more follow: the name that is missing, and how many they are. */
+export function findGap(
+  pattern: string,
+  names: string[],
+  { first, last, step = 1 }: FrameRange = {},
+): { name: string; after: number } | undefined {
+  const numbers = isPattern(pattern) ? findNumbers(pattern, names) : undefined;
+  if (!numbers || last !== undefined) return undefined;
+  const { there, write } = numbers;
+  const from = first ?? lowest(there);
+  let gap = from;
+  while (there.has(gap)) gap += step;
+  const after = [...there].filter(n => n > gap && (n - from) % step === 0).length;
+  return gap > from && after > 0 ? { name: write(gap), after } : undefined;
+}
+
+const lowest = (numbers: Set<number>): number => {
+  let least = Number.POSITIVE_INFINITY;
+  for (const number of numbers) least = Math.min(least, number);
+  return least;
+};
+
+/** The numbers that are there, and how a name is written with one; undefined for a pattern with `*`. */
+function findNumbers(pattern: string, names: string[]) {
   const split = NUMBER.exec(pattern);
-  if (!split) return expandStar(pattern, names, { first, last, step });
+  if (!split) return undefined;
   const [whole, zero, width = ''] = split;
   const [before = '', after = ''] = pattern.split(whole);
   const write = (n: number) =>
@@ -65,14 +100,7 @@ export function expandPattern(
     const number = Number(name.slice(before.length, name.length - after.length).trim());
     if (Number.isSafeInteger(number) && number >= 0 && write(number) === name) there.add(number);
   }
-  let from = first ?? Number.POSITIVE_INFINITY;
-  if (first === undefined) for (const number of there) from = Math.min(from, number);
-  const frames: string[] = [];
-  for (let n = from; frames.length < MOST; n += step) {
-    if (last === undefined ? !there.has(n) : n > last) break;
-    frames.push(write(n));
-  }
-  return frames;
+  return { there, write };
 }
 
 function expandStar(

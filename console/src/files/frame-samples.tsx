@@ -8,11 +8,13 @@ interface FrameSamplesProps {
   listing: Listing;
   /** Names in the folder; some may be missing there. */
   frames: string[];
+  /** The name where the numbers end though more follow. */
+  gap: { name: string; after: number } | undefined;
   fps: number;
 }
 
 /** The frames that a video will have: how many, how long they last, and each of them by a slider. */
-export function FrameSamples({ sid, listing, frames, fps }: FrameSamplesProps) {
+export function FrameSamples({ sid, listing, frames, gap, fps }: FrameSamplesProps) {
   const [wanted, setWanted] = useState(0);
   // A slider passes by many; where it stays is read.
   const [settled, settle] = useState(0);
@@ -40,6 +42,11 @@ export function FrameSamples({ sid, listing, frames, fps }: FrameSamplesProps) {
         {missing > 0 && (
           <strong class="frames-missing">
             , {missing.toLocaleString()} {missing === 1 ? 'is' : 'are'} missing
+          </strong>
+        )}
+        {gap && (
+          <strong class="frames-missing">
+            , {gap.after.toLocaleString()} more after a gap at {gap.name}: give To number
           </strong>
         )}
       </p>

@@ -15,18 +15,20 @@ import { Problem } from '../ui/problem.tsx';
 import { StateBadge } from '../ui/state-badge.tsx';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
-import { readVideo } from '../video/result.ts';
+import { readBadFrames, readVideo } from '../video/result.ts';
 
 /** Kinds that print what users read; of others the result is shown. */
 const PRINTS = ['command', 'batch'];
 
 const VideoPanel = lazy(async () => (await import('../video/video-panel.tsx')).VideoPanel);
+const FrameList = lazy(async () => (await import('../video/frame-list.tsx')).FrameList);
 
 /** All there is to know of one job. */
 export function JobPage({ id, user }: { id: string; user: CurrentUser }) {
   const { data: job, error } = useJob(id);
   const own = job && isOwn(job) ? job : undefined;
   const video = own && readVideo(own);
+  const bad = own && readBadFrames(own);
   const title = own?.name ?? own?.label ?? job?.kind ?? 'Job';
   useTitle(title);
   if (!job)
@@ -66,6 +68,16 @@ export function JobPage({ id, user }: { id: string; user: CurrentUser }) {
       </div>
       {own?.name && own.label && <p class="mono muted ellipsis">{own.label}</p>}
       <JobEnd job={job} />
+      {bad && (
+        <section class="card" aria-label="Bad frames">
+          <div class="card-head">
+            <h2>Frames that cannot be used</h2>
+          </div>
+          <div class="card-body">
+            <FrameList {...bad} />
+          </div>
+        </section>
+      )}
       <NextStep job={job} user={user} />
       {own?.state === 'running' && own.progress !== null && (
         <div class="job-progress row">

@@ -7,6 +7,9 @@ import { usePages } from './pages.ts';
 
 const STALE_MS = 30_000;
 
+export const canWrite = ({ role }: { role: 'administrator' | 'writer' | 'reader' }): boolean =>
+  role !== 'reader';
+
 /** Without a time each page that has them requests them again. */
 export const useProjects = ({ staleTime }: { staleTime?: number } = {}) =>
   usePages(

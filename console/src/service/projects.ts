@@ -17,9 +17,7 @@ const PAGE = 1_000;
 /** How often a record is asked for that others may change. */
 const RECORD_MS = 10_000;
 
-export const canWrite = ({ role }: Pick<Project, 'role'>): boolean => role !== 'reader';
-
-export { useProjects } from './projects-of-jobs.ts';
+export { canWrite, useProjects } from './projects-of-jobs.ts';
 
 export const useProject = (pid: string) =>
   useQuery({

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
 import { itemsOf } from '../service/pages.ts';
-import { useProjects } from '../service/projects-of-jobs.ts';
+import { canWrite, useProjects } from '../service/projects-of-jobs.ts';
 import type { CachePlace } from '../service/videos.ts';
 import { Choice } from '../ui/choice.tsx';
 
-/** Where a video is kept for the people of a project; nothing where there is no project. */
+/** Where a video is kept for the people of a project; nothing where there is none that the user writes. */
 export function CacheFields({ suggestion, required }: { suggestion: string; required?: boolean }) {
   const list = useProjects();
-  const projects = itemsOf(list.data) ?? [];
+  const projects = (itemsOf(list.data) ?? []).filter(canWrite);
   const [project, choose] = useState('');
-  if (projects.length === 0) return null;
+  if (projects.length === 0 && !list.hasNextPage) return null;
   return (
     <div class="two">
       <Choice

@@ -3,6 +3,7 @@ import type { Job } from '../service/jobs.ts';
 import { apiPath, downloadPath } from '../service/place.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon } from '../ui/icons.tsx';
+import { FrameList } from './frame-list.tsx';
 import { formatTime } from './frames.ts';
 import { KeepVideo } from './keep-video.tsx';
 import { Player } from './player.tsx';
@@ -10,7 +11,17 @@ import type { VideoResult } from './result.ts';
 
 /** A video that is there: it is played, and what else can be done with it. */
 export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
-  const { type, bytes, frames, encoded, tiles, skipped = [], skippedCount = 0 } = result;
+  const {
+    type,
+    bytes,
+    frames,
+    encoded,
+    tiles,
+    skipped = [],
+    skippedCount = 0,
+    gap,
+    uncached,
+  } = result;
   const [isGone, setGone] = useState(false);
   const facts = [
     type === 'video/webm' ? 'WebM' : 'MP4',
@@ -50,19 +61,20 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
             </a>
           )}
         </div>
+        {gap && (
+          <p class="card-body">
+            {gap.after.toLocaleString()} more after a gap at <code>{gap.path}</code> are not in it:
+            make another one with a last number.
+          </p>
+        )}
+        {uncached && <p class="card-body">It is not in the cache of the project: {uncached}</p>}
         {skippedCount > 0 && (
           <details class="card-body">
             <summary>
               {skippedCount.toLocaleString()} {skippedCount === 1 ? 'frame was' : 'frames were'}{' '}
               left out
             </summary>
-            <ul class="skipped">
-              {skipped.map(({ index, path, reason }) => (
-                <li key={index}>
-                  <code>{path}</code> <span class="muted">{reason}</span>
-                </li>
-              ))}
-            </ul>
+            <FrameList frames={skipped} count={skippedCount} />
           </details>
         )}
         {!isGone && <KeepVideo job={job} />}

@@ -1,0 +1,18 @@
+import type { NamedFrame } from './result.ts';
+import '../styles/video.css';
+
+/** Frames that a video could not have, and why. */
+export const FrameList = ({ frames, count }: { frames: NamedFrame[]; count: number }) => (
+  <>
+    <ul class="skipped">
+      {frames.map(({ index, path, reason }) => (
+        <li key={index}>
+          <code>{path}</code> <span class="muted">{reason}</span>
+        </li>
+      ))}
+    </ul>
+    {count > frames.length && (
+      <p class="muted">and {(count - frames.length).toLocaleString()} more</p>
+    )}
+  </>
+);
