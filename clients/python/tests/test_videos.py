@@ -4,8 +4,8 @@ import asyncio
 import base64
 import re
 from html import unescape
-from pathlib import Path
-from typing import Callable, List
+from pathlib import Path, PurePosixPath
+from typing import Any, Callable, Dict, List
 
 import httpx
 import pytest
@@ -34,6 +34,17 @@ def test_frames_in_the_home(session: Session, frames: List[str]) -> None:
     some = session.video([f"frames/{name}" for name in names[:5]]).wait()
     every = session.video(pattern="~/frames/%03d.png").wait()
     assert len(some.fetch()) < len(every.fetch())
+
+
+def test_what_is_chosen_of_the_frames(session: Session, frames: List[str], tmp_path: Path) -> None:
+    folder = PurePosixPath(frames[0]).parent
+    options: Dict[str, Any] = dict(on_bad_frame="skip", codec="vp9", background="#ffffff", label="name")
+    some = session.video(folder / "%03d.png", "video/webm", first=2, last=9, step=2, **options)
+    with pytest.raises(ValueError, match=r"video/webm, not \.mp4"):
+        some.save(tmp_path / "some.mp4")
+    assert some.save(tmp_path / "some.webm").read_bytes()[:4] == b"\x1aE\xdf\xa3"
+    each = session.video([folder / "001.png", frames[1], folder / "none.png"], on_bad_frame="skip").wait()
+    assert each.fetch()[4:8] == b"ftyp"
 
 
 def test_a_notebook_shows_the_video(session: Session, frames: List[str], tmp_path: Path) -> None:

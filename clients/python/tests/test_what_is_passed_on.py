@@ -6,6 +6,7 @@ import io
 import json
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
+from pathlib import PurePosixPath
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
@@ -74,6 +75,27 @@ def test_one_other_text_is_the_only_frame() -> None:
         client.session("s1").video("/data/f.png")
         client.session("s1").video(["/data/f*.png"])
     assert [body["images"] for _, body in asked] == [["/data/f.png"], ["/data/f*.png"]]
+
+
+def test_frames_are_paths_and_what_is_chosen_of_them() -> None:
+    folder = PurePosixPath("/data/50%damping")
+    with server() as (client, asked):
+        session = client.session("s1")
+        session.video(folder / "f%d.png", first=1, last=9, step=2, on_bad_frame="skip", codec="av1")
+        session.video([folder / "f.png"], background="#ffffff")
+        session.video(folder / "f.png")
+        video = session.video(["/f.png"], "video/webm")
+        with pytest.raises(ValueError, match=r"video/webm, not \.mp4"):
+            video.save("out.mp4")
+    mp4 = {"content-type": "video/mp4"}
+    frame = "/data/50%damping/f.png"
+    chosen = {"first": 1, "last": 9, "step": 2, "on-bad-frame": "skip", "codec": "av1"}
+    assert [body for _, body in asked][:3] == [
+        {**mp4, **chosen, "pattern": "/data/50%damping/f%d.png"},
+        {**mp4, "background": "#ffffff", "images": [frame]},
+        {**mp4, "images": [frame]},
+    ]
+    assert len(asked) == 4
 
 
 def test_a_pattern_is_given_once() -> None:

@@ -12,11 +12,12 @@ from ..records import VideoStatus
 class AsyncVideo:
     """See `Video`. A notebook cannot wait for it: it is shown there after `show()`."""
 
-    def __init__(self, api: Api, sid: str, job: str) -> None:
+    def __init__(self, api: Api, sid: str, job: str, media_type: Optional[str] = None) -> None:
         self._api = api
         self._sid = sid
         #: The id of its job.
         self.job = job
+        self._media_type = media_type
         self._html = video.say(f"Video of job {job}: `await video.show()` shows it.")
 
     def __repr__(self) -> str:
@@ -34,6 +35,7 @@ class AsyncVideo:
         return await video.fetch_video(self._api, self.job)
 
     async def save(self, path: Union[str, os.PathLike[str]]) -> Path:
+        video.check_suffix(path, self._media_type)
         await self.wait()
         return await video.save_video(self._api, self.job, path)
 

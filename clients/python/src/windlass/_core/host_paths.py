@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import os
 import re
-from typing import Optional
+from typing import Optional, Union
 
 from .api import Api
 from .host_scripts import find_home
+
+HostPath = Union[str, "os.PathLike[str]"]
 
 
 class HostPaths:

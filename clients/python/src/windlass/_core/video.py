@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import re
 from html import escape as escape_html
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence, Tuple, Union
@@ -10,6 +11,7 @@ from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 from ..records import VideoStatus
 from .api import Api, escape
 from .download import download
+from .host_paths import HostPath
 from .jobs import start_job, wait_for_job
 from .links import make_link
 from .save import save
@@ -17,19 +19,33 @@ from .save import save
 #: A notebook keeps what is shown in it: larger videos are linked.
 SHOWN_BYTES = 64 << 20
 LINK_SECONDS = 86_400
+SUFFIXES = {".mp4": "video/mp4", ".webm": "video/webm"}
 
 
 def choose_frames(
-    images: Union[str, Sequence[str], None], pattern: Optional[str]
+    images: Union[HostPath, Sequence[HostPath], None], pattern: Optional[HostPath]
 ) -> Tuple[Optional[Sequence[str]], Optional[str]]:
-    """The list of frames, or the pattern: one text is no list of its letters."""
-    if not isinstance(images, str):
-        return images, pattern
-    if "*" not in images and "%" not in images:
-        return [images], pattern
-    if pattern is not None:
+    """The list of frames, or the pattern: one path is no list of its letters."""
+    given = None if pattern is None else os.fspath(pattern)
+    if images is None:
+        return None, given
+    if not isinstance(images, (str, os.PathLike)):
+        return [os.fspath(image) for image in images], given
+    path = os.fspath(images)
+    # A number is in the name of the file: its folder may be called `50%damping`.
+    if "*" not in path and not re.search(r"%0?\d{0,2}d[^/]*$", path):
+        return [path], given
+    if given is not None:
         raise ValueError("Give one pattern.")
-    return None, images
+    return None, path
+
+
+def check_suffix(path: HostPath, media_type: Optional[str]) -> None:
+    """Refuses the suffix of another kind of video, which players would believe."""
+    suffix = Path(path).suffix.lower()
+    kind = SUFFIXES.get(suffix)
+    if kind is not None and media_type is not None and kind != media_type:
+        raise ValueError(f"The video is {media_type}, not {suffix}: make it with media_type={kind!r}.")
 
 
 async def start_video(

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union, ov
 
 from .._core import sessions, video
 from .._core.api import Api
-from .._core.host_paths import HostPaths
+from .._core.host_paths import HostPath, HostPaths
 from .._core.ids import ProjectLike, project_id
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
 from .._core.transport import drive
@@ -90,15 +90,21 @@ class Session:
 
     def video(
         self,
-        images: Union[str, Sequence[str], None] = None,
+        images: Union[HostPath, Sequence[HostPath], None] = None,
         media_type: str = "video/mp4",
         *,
-        pattern: Optional[str] = None,
+        pattern: Optional[HostPath] = None,
+        first: Optional[int] = None,
+        last: Optional[int] = None,
+        step: Optional[int] = None,
         fps: Optional[float] = None,
         width: Optional[int] = None,
         quality: Optional[float] = None,
+        codec: Optional[str] = None,
+        background: Optional[str] = None,
         encode: Optional[str] = None,
         label: Optional[str] = None,
+        on_bad_frame: Optional[str] = None,
         project: Optional[ProjectLike] = None,
         key: Optional[str] = None,
         name: Optional[str] = None,
@@ -110,16 +116,22 @@ class Session:
         that where it holds `%` or `*`, else the only frame.
 
         `media_type` is `video/mp4` or `video/webm`. With `project` and `key` it is stored in that project's cache
-        when it is ready. `options` are others that the service knows.
+        when it is ready. `first`, `last` and `step` are numbers of a pattern, with `*` positions from 0: without `last`
+        it ends at a gap. With `on_bad_frame="skip"` frames that cannot be used are left out. `options` are others that
+        the service knows.
         """
-        options.update(fps=fps, width=width, quality=quality, encode=encode, label=label)
+        options.update(fps=fps, width=width, quality=quality, encode=encode, label=label, codec=codec)
+        options.update(background=background, first=first, last=last, step=step)
+        if on_bad_frame is not None:
+            options["on-bad-frame"] = on_bad_frame
         options.update(project=None if project is None else project_id(project), key=key, name=name)
-        images, pattern = video.choose_frames(images, pattern)
-        if images is not None:
-            images = [drive(self._paths.resolve(image)) for image in images]
+        paths, pattern = video.choose_frames(images, pattern)
+        if paths is not None:
+            paths = [drive(self._paths.resolve(path)) for path in paths]
         if pattern is not None:
             options["pattern"] = drive(self._paths.resolve(pattern))
-        return Video(self._api, self.sid, drive(video.start_video(self._api, self.sid, images, media_type, options)))
+        job = drive(video.start_video(self._api, self.sid, paths, media_type, options))
+        return Video(self._api, self.sid, job, media_type)
 
     def batch(
         self,

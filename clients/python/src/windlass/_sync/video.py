@@ -14,11 +14,12 @@ from ..records import VideoStatus
 class Video:
     """A video that is being made. As the last value of a notebook's cell it is shown, once it is ready."""
 
-    def __init__(self, api: Api, sid: str, job: str) -> None:
+    def __init__(self, api: Api, sid: str, job: str, media_type: Optional[str] = None) -> None:
         self._api = api
         self._sid = sid
         #: The id of its job.
         self.job = job
+        self._media_type = media_type
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of job {self.job}>"
@@ -38,7 +39,8 @@ class Video:
         return drive(video.fetch_video(self._api, self.job))
 
     def save(self, path: Union[str, os.PathLike[str]]) -> Path:
-        """Writes the file, once it is ready; its path."""
+        """Writes the file, once it is ready; its path, whose suffix may not be that of another kind of video."""
+        video.check_suffix(path, self._media_type)
         self.wait()
         return drive(video.save_video(self._api, self.job, path))
 
