@@ -2067,6 +2067,12 @@ export interface components {
         ForeignJobError: {
             code: string;
         };
+        FrameGap: {
+            /** @description The first frame that is missing. */
+            path: string;
+            /** @description How many frames of the pattern are there after it. */
+            after: number;
+        };
         /**
          * @example {
          *       "ok": true
@@ -2270,7 +2276,7 @@ export interface components {
             /** @description The client's own. */
             name: string | null;
             progress: number | null;
-            /** @description What it does, or why it waits. */
+            /** @description What it does, or why it waits; null once it has ended. */
             message: string | null;
             host: string | null;
             session: string | null;
@@ -3948,6 +3954,10 @@ export interface components {
             skipped?: components["schemas"]["SkippedFrame"][];
             /** @description How many were left out. */
             skippedCount?: number;
+            /** @description Where the pattern ended, without `last`, though more frames follow. */
+            gap?: components["schemas"]["FrameGap"];
+            /** @description Why the cache of the project has not got it. */
+            uncached?: string;
         };
         /**
          * @example {

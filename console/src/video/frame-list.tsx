@@ -4,13 +4,16 @@ import '../styles/video.css';
 /** Frames that a video could not have, and why. */
 export const FrameList = ({ frames, count }: { frames: NamedFrame[]; count: number }) => (
   <>
-    <ul class="skipped">
-      {frames.map(({ index, path, reason }) => (
-        <li key={index}>
-          <code>{path}</code> <span class="muted">{reason}</span>
-        </li>
-      ))}
-    </ul>
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled by keys, too. */}
+    <section class="skipped" aria-label="Their names" tabIndex={0}>
+      <ul>
+        {frames.map(({ index, path, reason }) => (
+          <li key={index}>
+            <code>{path}</code> <span class="muted">{reason}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
     {count > frames.length && (
       <p class="muted">and {(count - frames.length).toLocaleString()} more</p>
     )}
