@@ -268,8 +268,22 @@ test.each<[string, Partial<BatchState>, string]>([
   expect(await visit()).toMatchObject({ code });
 });
 
+test('an end that its batch system has not judged waits half a minute for that, and no longer', async () => {
+  stand(['asked', 'begun', 'answer.0', 'end.0.0.0'], { id: '7', phase: 'running' });
+  for (const seconds of [15, 15]) {
+    expect(await visit()).toMatchObject({ name: 'ReleaseJob', forSeconds: 30 });
+    pass(seconds);
+  }
+  expect(await visit()).toMatchObject({ code: 0 });
+});
+
+test('one that its batch system ended has failed, also where it traps the signal and exits with 0', async () => {
+  stand(['asked', 'begun', 'answer.0', 'end.0.0.0'], { id: '7', phase: 'stopped', overFor: 1 });
+  expect(await visit()).toMatchObject({ code: 'batch_ended' });
+});
+
 test('one whose output has no room now is visited again, and ends with all of it', async () => {
-  stand(['asked', 'begun', 'answer.0', 'end.0.4.0'], { id: '7', phase: 'running' });
+  stand(['asked', 'begun', 'answer.0', 'end.0.4.0'], { id: '7', phase: 'ended' });
   writeFileSync(join(folder(), 'out'), 'all\n');
   for (let n = 0; n < 3; n++) {
     expect(await visit({ isDiskShort: true })).toBeInstanceOf(ReleaseJob);
@@ -338,6 +352,8 @@ test.each([
 test('such output is told of a job, too, that its batch system still has', async () => {
   stand(['asked', 'begun', 'end.0.10.0'], { id: '7', phase: 'running' });
   expect(await visit()).toBeInstanceOf(ReleaseJob);
+  pass(30);
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
   const { id, runPlace, state } = job;
   const followed = { id, directory: runPlace ?? '', batch: batch(), state, stored: NOTHING };
   const completing = { state: 'COMPLETING', reason: null, nodes: 'n1', phase: 'running' } as const;
@@ -350,7 +366,7 @@ test('such output is told of a job, too, that its batch system still has', async
 });
 
 test('output is whole that start-up files print before, too, without the end of a line', async () => {
-  stand(['asked', 'begun', 'answer.0', 'end.0.10.0'], { id: '7', phase: 'running' });
+  stand(['asked', 'begun', 'answer.0', 'end.0.10.0'], { id: '7', phase: 'ended' });
   writeFileSync(join(folder(), 'out'), '0123456789');
   expect(await visit({ prints: 'Welcome, ' })).toMatchObject({ code: 0 });
   expect(stdout).toBe('0123456789');

@@ -265,6 +265,22 @@ describeStack(missing, 'jobs of a Slurm', form => {
     });
   });
 
+  test.concurrent('it has failed, too, where its script traps the signal and exits with 0', async () => {
+    const { id } = await submit({
+      script: '#!/bin/bash\ntrap "echo saved; exit 0" TERM\necho begun\nsleep 600 &\nwait\n',
+    });
+    await waitFor(async () => String(await readOutput(client, id)) === 'begun\n', {
+      what: 'its first line',
+      timeoutMs: 60_000,
+    });
+    await slurm.ask('scancel', '--full', (await read(id)).batch?.id ?? '');
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'failed',
+      error: { code: 'batch_ended', detail: expect.stringContaining('CANCELLED') },
+    });
+    expect(String(await readOutput(client, id))).toBe('begun\nsaved\n');
+  });
+
   test.concurrent('its files leave the host', async () => {
     const { id } = await submit({ command: 'true' });
     await waitForEnd(client, id);

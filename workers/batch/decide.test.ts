@@ -9,6 +9,7 @@ const known: Known = {
   phase: undefined,
   overFor: 0,
   overSeconds: 0,
+  endSeconds: 0,
   isUnwanted: false,
 };
 const end: ExitRecord = { code: 0, stdout: 1, stderr: 2, wasToldToEnd: false };
@@ -48,14 +49,34 @@ describe('following', () => {
     expect(type({ phase: 'absent', overFor: 1 })).toBe('wait');
   });
 
-  test('its own record of its end holds, whatever its batch system says', () => {
-    for (const phase of ['pending', 'absent', 'stopped', undefined] as const)
+  test('its own record of its end holds where its batch system says no other', () => {
+    for (const phase of ['ended', 'absent'] as const)
       expect(next({ phase, files: { start: 'begun', end } })).toEqual({ type: 'finish', end });
+    expect(next({ id: null, files: { start: 'begun', end } })).toEqual({ type: 'finish', end });
+    const nowhere = { ...end, code: 'cwd' } as const;
+    expect(type({ phase: 'stopped', files: { start: 'begun', end: nowhere } })).toBe('finish');
     const failed = { ...end, code: 3 };
-    expect(next({ isUnwanted: true, files: { start: 'begun', end: failed } })).toEqual({
-      type: 'finish',
-      end: failed,
-    });
+    for (const phase of ['running', 'stopped', undefined] as const)
+      expect(next({ phase, isUnwanted: true, files: { start: 'begun', end: failed } })).toEqual({
+        type: 'finish',
+        end: failed,
+      });
+  });
+
+  test('what its batch system ended has failed, also with an exit status of its own', () => {
+    for (const code of [0, 3])
+      expect(next({ phase: 'stopped', files: { start: 'begun', end: { ...end, code } } })).toEqual({
+        type: 'fail',
+        why: 'ended',
+      });
+  });
+
+  test('an end that its batch system has not judged yet waits for that, and not for ever', () => {
+    const files = { start: 'begun', end } as const;
+    for (const phase of ['pending', 'running', undefined] as const) {
+      expect(type({ phase, files, endSeconds: 29 })).toBe('wait');
+      expect(type({ phase, files, endSeconds: 30 })).toBe('finish');
+    }
   });
 
   test('a signal may be of its batch system, which is asked', () => {

@@ -11,6 +11,8 @@ export interface Known {
   overFor: number;
   /** Seconds since the first of these answers. */
   overSeconds: number;
+  /** Seconds since its own record of its end was first seen. */
+  endSeconds: number;
   /** It was cancelled, or exceeded a limit. */
   isUnwanted: boolean;
 }
@@ -45,11 +47,13 @@ export const SETTLED_ANSWERS = 2;
  * a minute (acdirmax); a look refreshes them if it can make a file.
  */
 export const LATE_SECONDS = 120;
+/** Seconds for which the batch system is asked how a job ended that recorded its end: it may be away, or completing it. */
+export const JUDGED_SECONDS = 30;
 /** Searches by name, one every 5 s, after which a job that has begun is lost: it is in no queue. */
 const MOST_SEARCHES = LATE_SECONDS / 5;
 
 /**
- * The next action, from what is known alone. The word of the job's own files comes first. Only a submission whose right
+ * The next action, from what is known alone. The job's own files come first. Only a submission whose right
  * to begin was taken in time is followed by another one (decision 41).
  */
 export function decide(known: Known): Action {
@@ -70,12 +74,20 @@ export function decide(known: Known): Action {
   return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
 }
 
-/** 128 + n is a signal, which the batch system may have sent. */
-function decideEnd({ id, phase, overFor, isUnwanted }: Known, end: ExitRecord): Action {
-  const isByItself = typeof end.code === 'string' || (end.code < 128 && !end.wasToldToEnd);
-  if (isByItself || phase === 'ended') return { type: 'finish', end };
-  if (isUnwanted) return { type: 'stopped' };
+/**
+ * The batch system's word decides whether it ended the job: a script may trap its signal and exit with 0. 128 + n is a
+ * signal, which it may have sent.
+ */
+function decideEnd({ id, phase, overFor, endSeconds, isUnwanted }: Known, end: ExitRecord): Action {
+  if (typeof end.code === 'string' || phase === 'ended') return { type: 'finish', end };
+  const isByItself = end.code < 128 && !end.wasToldToEnd;
+  if (isUnwanted) return isByItself ? { type: 'finish', end } : { type: 'stopped' };
   if (phase === 'stopped') return { type: 'fail', why: 'ended' };
+  if (isByItself) {
+    // Its last word may be older than the end.
+    const mayBeStopped = id !== null && phase !== 'absent' && endSeconds < JUDGED_SECONDS;
+    return mayBeStopped ? { type: 'wait' } : { type: 'finish', end };
+  }
   // No poll asks for one whose id is not known.
   if (phase !== 'absent' || overFor < SETTLED_ANSWERS)
     return { type: id === null ? 'find' : 'wait' };

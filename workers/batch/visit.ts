@@ -5,11 +5,11 @@ import { wasCancelled } from '../engine/job-signals.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { BatchOutput } from './batch-output.ts';
-import { type Action, decide } from './decide.ts';
+import { type Action, decide, JUDGED_SECONDS } from './decide.ts';
 import { describeFailure } from './errors.ts';
 import { LoginNode } from './login-node.ts';
 import { ASK_AGAIN_SECONDS, LOOK_AGAIN_SECONDS, nextVisit, secondsSince } from './next-visit.ts';
-import { look, readSubmission, type Submission } from './submission.ts';
+import { look, readSubmission, record, type Submission } from './submission.ts';
 import type { ExitRecord } from './submission-state.ts';
 import { Submitting } from './submitting.ts';
 
@@ -60,9 +60,11 @@ export class Visit {
   }
 
   #decide({ files, batch }: Submission): Action {
-    const { id, phase, overFor, overSince } = batch;
+    const { id, phase, overFor, overSince, endSince } = batch;
     const overSeconds = secondsSince(overSince);
-    return decide({ files, id, phase, overFor, overSeconds, isUnwanted: this.#isUnwanted });
+    const endSeconds = secondsSince(endSince);
+    const isUnwanted = this.#isUnwanted;
+    return decide({ files, id, phase, overFor, overSeconds, endSeconds, isUnwanted });
   }
 
   async #act(action: Action, submission: Submission): Promise<Submission | ExitRecord> {
@@ -92,12 +94,16 @@ export class Visit {
         if (action.why === 'refused') return submitting.judgeRefusal(submission);
         throw describeFailure(action.why, submission.batch, wasCancelled(this.#context));
       case 'wait':
-        throw nextVisit(
-          this.#context.job,
-          submission,
-          submission.batch.id === null ? ASK_AGAIN_SECONDS : LOOK_AGAIN_SECONDS,
-        );
+        return this.#wait(submission);
     }
+  }
+
+  async #wait(submission: Submission): Promise<never> {
+    const { batch, files } = submission;
+    if (files.end && batch.endSince === undefined)
+      await record(this.#context, submission, { ...batch, endSince: new Date().toISOString() });
+    const seconds = batch.id === null ? ASK_AGAIN_SECONDS : LOOK_AGAIN_SECONDS;
+    throw nextVisit(this.#context.job, submission, files.end ? JUDGED_SECONDS : seconds);
   }
 
   async #finish(end: ExitRecord, submission: Submission): Promise<ExitRecord> {

@@ -100,6 +100,8 @@ export interface BatchState extends z.output<typeof batchView> {
   overFor: number;
   /** When the first of these came: ISO 8601, by the clock of a worker. */
   overSince?: string;
+  /** When its record of its end was first seen: its batch system is asked how it ended. */
+  endSince?: string;
   /** Since when its record of the end states more output than has come; whatever its batch system says meanwhile. */
   lateSince?: string;
   /** Directories that were made for it on the host, each to be submitted once. */
