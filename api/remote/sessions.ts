@@ -17,7 +17,7 @@ import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
-import { cancelJobsOf } from '../../shared/jobs/cancel.ts';
+import { cancelJobsOf, SESSION_ENDED } from '../../shared/jobs/cancel.ts';
 import { rowMayBeLeft } from '../../shared/jobs/run-intent.ts';
 import { HOST_CHANGED, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { ApiContext } from '../context.ts';
@@ -219,5 +219,6 @@ export async function endSessions(
       and(isAmong(jobs.session), rowMayBeLeft, sql`${jobs.error} ->> 'code' = 'outcome_unknown'`),
     );
   await tx.update(leftoverRuns).set({ mayKeepRunning: false }).where(isAmong(leftoverRuns.session));
-  return { jobs: await cancelJobsOf(tx, isAmong(jobs.session)), sessions: sids, opened };
+  const cancelled = await cancelJobsOf(tx, isAmong(jobs.session), { detail: SESSION_ENDED });
+  return { jobs: cancelled, sessions: sids, opened };
 }

@@ -10,6 +10,7 @@ import { printNotice } from '../output/print-notice.ts';
 import { printable } from '../output/printable.ts';
 import { ask } from '../terminal.ts';
 import { nearestWord } from './nearest-word.ts';
+import { readOwnSessions, rememberSession } from './own-sessions.ts';
 import { readPages } from './read-pages.ts';
 
 export interface LoginChoice {
@@ -25,7 +26,7 @@ export interface LoginChoice {
 }
 
 /**
- * The open session of that host and user; where there is none a new one, for which the terminal is asked. Without a
+ * The open session of that host and user, best one that this program opened; where there is none a new one, for which the terminal is asked. Without a
  * user it is that of the only account with a session, and a new one is for the user of this process.
  */
 export async function findOrOpenSession(
@@ -45,7 +46,7 @@ export async function findOrOpenSession(
   if (logged && user === undefined) tellAccount(logged);
   const [present] = there
     .filter(session => startup === undefined || session.startup === startup)
-    .sort(bestFirst);
+    .sort(bestFirst(await readOwnSessions(process.env)));
   if (present?.state === 'open') return windlass.session(present.sid);
   // Nobody types a password for what is not there.
   if (!logged) await requireHost(windlass, host);
@@ -61,7 +62,9 @@ export async function findOrOpenSession(
     await session.login({ ...credential, answer });
     return session;
   }
-  return windlass.open(host, { username, ...credential, startup, answer });
+  const opened = await windlass.open(host, { username, ...credential, startup, answer });
+  await rememberSession(process.env, opened.sid);
+  return opened;
 }
 
 /** A command for one account must not run as another one, such as root. */
@@ -106,8 +109,14 @@ export function listSessions({ api }: Windlass): Promise<SessionRecord[]> {
   return readPages(query => unwrap(api.GET('/api/remotes', { params: { query } })));
 }
 
-const bestFirst = (a: SessionRecord, b: SessionRecord) =>
-  Number(b.state === 'open') - Number(a.state === 'open') || b.accessed.localeCompare(a.accessed);
+/**
+ * What another program opened it may end, and with it the work there. But it is open, and a login may take a person with
+ * a code.
+ */
+const bestFirst = (own: string[]) => (a: SessionRecord, b: SessionRecord) =>
+  Number(b.state === 'open') - Number(a.state === 'open') ||
+  Number(own.includes(b.sid)) - Number(own.includes(a.sid)) ||
+  b.accessed.localeCompare(a.accessed);
 
 /** Reads the login for the jump host: that of the same user, where no other is given. */
 async function readJump(at: {

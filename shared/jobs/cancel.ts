@@ -2,11 +2,13 @@ import { and, asc, eq, inArray, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import type { Notifications } from '../database/notifications.ts';
 import { jobs } from '../database/schema.ts';
-import type { ErrorRecord } from '../errors/errors.ts';
+import { WindlassError } from '../errors/errors.ts';
 import { KINDS_THAT_WAIT, KINDS_WITH_OWN_STATE } from './catalog.ts';
 import { isOpenById } from './job-conditions.ts';
 
-const CANCELLED: ErrorRecord = { code: 'cancelled', detail: 'Cancelled.' };
+/** The detail of jobs that were cancelled for that. */
+export const SESSION_ENDED =
+  'its session ended, by DELETE /remotes/(sid) or with the access of its user.';
 
 /**
  * Cancels these jobs, and returns the ids of those that were open. Jobs that no worker ever claimed end at once;
@@ -16,17 +18,20 @@ export const cancelJobs = (tx: Tx, which: SQL | undefined) =>
   cancelOpen(tx, and(which, isOpenById));
 
 /** Those of a session, a project, a model or an upload, by its index of jobs. */
-export const cancelJobsOf = (tx: Tx, which: SQL | undefined) =>
-  cancelOpen(tx, and(which, isNull(jobs.finished)));
+export const cancelJobsOf = (
+  tx: Tx,
+  which: SQL | undefined,
+  { detail }: { detail?: string } = {},
+) => cancelOpen(tx, and(which, isNull(jobs.finished)), { detail });
 
 /** `byUser`: not as a client left. */
 export const cancelJob = (tx: Tx, id: string, { byUser }: { byUser: boolean }) =>
-  cancelOpen(tx, and(eq(jobs.id, id), isOpenById), byUser ? { userCancelled: true } : {});
+  cancelOpen(tx, and(eq(jobs.id, id), isOpenById), { byUser });
 
 async function cancelOpen(
   tx: Tx,
   which: SQL | undefined,
-  extra: { userCancelled?: true } = {},
+  { byUser = false, detail }: { byUser?: boolean; detail?: string } = {},
 ): Promise<string[]> {
   // A claimed one may be waiting again, in the batch system of its host. Others may have runAt of a request that they repeat.
   const isClaimed = sql`${jobs.runAt} is not null and ${inArray(jobs.kind, KINDS_WITH_OWN_STATE)}`;
@@ -41,11 +46,11 @@ async function cancelOpen(
   const rows = await tx
     .update(jobs)
     .set({
-      ...extra,
+      ...(byUser ? { userCancelled: true } : {}),
       cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())`,
       state: sql`case when (${isUnclaimed}) then 'cancelled' else ${jobs.state} end`,
       finished: sql`case when ${isUnclaimed} then now() else ${jobs.finished} end`,
-      error: sql`case when ${isUnclaimed} then ${JSON.stringify(CANCELLED)}::jsonb else ${jobs.error} end`,
+      error: sql`case when ${isUnclaimed} then ${JSON.stringify(new WindlassError('cancelled', { detail }).toRecord())}::jsonb else ${jobs.error} end`,
       notBefore: sql`case when ${inArray(jobs.kind, KINDS_THAT_WAIT)} then now() else ${jobs.notBefore} end`,
       version: sql`${jobs.version} + 1`,
     })

@@ -20,6 +20,7 @@ import { interruptUntilEnded, PROGRAM } from '../harness/clients/command-line.ts
 import { useCommandLine } from '../harness/clients/use-command-line.ts';
 import { drawFrames } from '../harness/files/draw-frames.ts';
 import { readLabels } from '../harness/files/read-labels.ts';
+import { openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useRemoteStack } from '../harness/stacks/use-stack.ts';
@@ -464,6 +465,24 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     const none = await windlass(['close', '--json', sid]);
     expect(none).toMatchObject({ code: 1, stdout: `{"sid":"${sid}","closed":false}\n` });
     expect(none.stderr).toContain(`There is no session ${sid}.`);
+  });
+
+  test('a command runs in the session that this program opened, and says so where that is ended', async () => {
+    await print(['run', 'host', ...login(), '--', 'true']);
+    const [own] = await printJson(['sessions']);
+    const other = await openSession(client, sshd);
+    const begin = async () =>
+      (await print(['run', 'host', ...login(), '-d', '--', 'sleep 600'])).trim();
+    const [asked, unasked] = [await begin(), await begin()];
+    await print(['cancel', asked]);
+    await print(['close', other]);
+    expect(await client.get(`/api/jobs/${unasked}`)).toMatchObject({ session: own.sid });
+    await print(['close', own.sid]);
+    expect(await waitForEnd(client, asked)).toMatchObject({ error: { detail: 'Cancelled.' } });
+    expect(await waitForEnd(client, unasked)).toMatchObject({
+      state: 'cancelled',
+      error: { detail: expect.stringContaining('its session ended') },
+    });
   });
 
   test('each of several jobs is cancelled, also after one that is not there', async () => {

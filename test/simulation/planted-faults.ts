@@ -117,7 +117,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'entries that the queue lost are not dispatched again',
-    seed: 17,
+    seed: 41,
     where: /^update "jobs" set "dispatched" = \$1 where/,
     change: [
       [/"dispatched" = \$1/, '"dispatched" = coalesce($1::timestamptz, "jobs"."dispatched")'],

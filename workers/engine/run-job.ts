@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull } from 'drizzle-orm';
 import {
   describeOutage,
   isDatabaseDown,
@@ -6,9 +6,15 @@ import {
   type Tx,
 } from '../../shared/database/connect.ts';
 import { failureLevel } from '../../shared/database/failure-level.ts';
-import { type JobRow, jobs } from '../../shared/database/schema.ts';
-import { type ErrorRecord, toErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
+import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
+import {
+  ERRORS,
+  type ErrorRecord,
+  toErrorRecord,
+  WindlassError,
+} from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
+import { SESSION_ENDED } from '../../shared/jobs/cancel.ts';
 import {
   isJobKind,
   JOBS,
@@ -190,7 +196,10 @@ class Attempt {
     }
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);
     if (isCancelled(error))
-      return this.#end({ state: 'cancelled', error: explain(error) }, this.#withFailure);
+      return this.#end(
+        { state: 'cancelled', error: explain(await this.#nameReason(error)) },
+        this.#withFailure,
+      );
     if (isDatabaseDown(error)) {
       log.warn(
         { err: error },
@@ -255,6 +264,20 @@ class Attempt {
     const seconds = (performance.now() - this.#began) / 1_000;
     this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);
     this.context.log.debug({ state: ending.state, seconds }, 'job ended');
+  }
+
+  /** Nobody asked for the end of this job where that of its session cancelled it. */
+  async #nameReason(error: WindlassError): Promise<WindlassError> {
+    const { session, id } = this.context.job;
+    if (session === null || error.message !== ERRORS.cancelled.title) return error;
+    const isOfSession = this.#worker.database.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .innerJoin(sessions, eq(sessions.sid, jobs.session))
+      .where(and(eq(jobs.id, id), isNotNull(sessions.ended), isNull(jobs.userCancelled)));
+    // While the database is away the end is written later, without this.
+    const found = await isOfSession.catch(() => []);
+    return found.length > 0 ? new WindlassError('cancelled', { detail: SESSION_ENDED }) : error;
   }
 
   async #hasEndedAs({ state }: JobEnd): Promise<boolean> {
