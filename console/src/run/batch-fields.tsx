@@ -64,8 +64,9 @@ export function readBatch(text: string, given: Given): BatchOptions {
     .split('\n')
     .map(line => line.trim())
     .filter(line => line !== '');
+  const script = text.trimStart();
   return {
-    ...(text.startsWith('#!') ? { script: text } : { command: text }),
+    ...(script.startsWith('#!') ? { script } : { command: text }),
     ...readCommonFields(given),
     nodes: number('nodes'),
     tasks: number('tasks'),

@@ -49,6 +49,25 @@ test.each([
   expect(findForbidden([option])).toEqual(expect.any(String));
 });
 
+test.each(['-p urgent', '-n 4', '-t\t10', '--partition urgent'])(
+  'the value of %j would begin with a blank, or be lost',
+  option => {
+    expect(findForbidden([option])).toMatch(/is no option: .*-pdebug/);
+    expect(
+      findForbidden([option.replace(/\s/, option.startsWith('--') ? '=' : '')]),
+    ).toBeUndefined();
+  },
+);
+
+test.each([
+  ['--array=1-3', '--array cannot be set: submit several jobs'],
+  ['--out=x', '--out cannot be set: what it prints is stored'],
+  ['-D/tmp', '-D cannot be set: give `cwd`'],
+  ['-J=x', '-J cannot be set: give `name`'],
+])('%s is refused with what to do instead, without its value', (option, words) => {
+  expect(findForbidden([option])?.slice(0, words.length)).toBe(words);
+});
+
 test('a flag hides no other option behind it', () => {
   expect(findForbidden(['-Ha1-3'])).toMatch('several options');
   expect(findForbidden(['-Q'])).toBeUndefined();
@@ -73,6 +92,27 @@ test.each(['"--array=1-3"', "--arr'ay'=1-3", '\\--wait', '"-a" 1-3'])(
     expect(batchRequest.safeParse({ script }).success).toBe(false);
   },
 );
+
+test.each([
+  [' \n#!/bin/sh\ntrue\n', 'must begin with #!'],
+  ['#SBATCH -N1\n', 'must begin with #!'],
+  ['\ufeff#!/bin/sh\n', 'byte order mark'],
+])('a script that names no interpreter is refused: %j', (script, words) => {
+  expect(batchRequest.safeParse({ script }).error?.message).toContain(words);
+});
+
+test('lines of options in a command are refused, where no batch system reads them', () => {
+  for (const command of ['#SBATCH -N1\ntrue', 'true\n  #SBATCH --partition=p\n'])
+    expect(batchRequest.safeParse({ command }).error?.message).toContain(
+      'only a `script` may have',
+    );
+  expect(batchRequest.safeParse({ command: "grep '#SBATCH' job.sh" }).success).toBe(true);
+});
+
+test('a folder that is relative is refused with what one looks like', () => {
+  const { error } = batchRequest.safeParse({ command: 'true', cwd: 'x' });
+  expect(error?.message).toContain('or begin with ~/');
+});
 
 test('a quoted value is a value', () => {
   const script = '#!/bin/sh\n#SBATCH --comment="a --array=1 # b" -N1\n';

@@ -14,11 +14,30 @@ const NEVER = [
   'usage',
   'version',
 ];
+/** What is to be done instead, where something is. */
+const INSTEAD: Record<string, string> = {
+  'job-name': 'give `name`, which is shown as its comment',
+  output: 'what it prints is stored, and read as the output of the job',
+  error: 'what it prints is stored, and read as the output of the job',
+  requeue: 'no command may run twice: submit another job',
+  chdir: 'give `cwd`',
+  array: 'submit several jobs',
+  wrap: 'give `command`',
+  wait: 'wait for the job here',
+  clusters: 'log in to a host of that cluster',
+  cluster: 'log in to a host of that cluster',
+};
 /** Names that begin as one of these does, and are another option. */
 const OTHERS = ['no-requeue', 'wait-all-nodes', 'clusters-constraint', 'error-on-warning'];
 /** One letter for the same options. */
-const OWN_LETTERS = ['J', 'o', 'e', 'D'];
-const NEVER_LETTERS = ['a', 'W', 'M', 'h', 'V'];
+const OWN_LETTERS: Record<string, string> = { J: 'job-name', o: 'output', e: 'error', D: 'chdir' };
+const NEVER_LETTERS: Record<string, string> = {
+  a: 'array',
+  W: 'wait',
+  M: 'clusters',
+  h: 'help',
+  V: 'version',
+};
 /** Letters without a value: getopt reads what follows one of them as further options. */
 const FLAGS = ['H', 'k', 'O', 'Q', 's', 'v', 'I'];
 
@@ -31,20 +50,27 @@ export function findForbidden(
   { inScript = false }: { inScript?: boolean } = {},
 ): string | undefined {
   const names = inScript ? NEVER : [...OWN, ...NEVER];
-  const letters = inScript ? NEVER_LETTERS : [...OWN_LETTERS, ...NEVER_LETTERS];
+  const letters = inScript ? NEVER_LETTERS : { ...OWN_LETTERS, ...NEVER_LETTERS };
   for (const option of options) {
     const long = /^--([a-z][a-z0-9-]*)(=|$)/.exec(option)?.[1];
     const short = /^-([A-Za-z])/.exec(option)?.[1];
-    if (long === undefined && short === undefined) {
+    const isApart = !inScript && /^-[A-Za-z]\s/.test(option);
+    if ((long === undefined && short === undefined) || isApart) {
       // In a script the value of an option may be a word of its own.
       if (inScript) continue;
-      return `${JSON.stringify(option)} is no option: each begins with a hyphen and holds its value, such as --gres=gpu:1`;
+      return `${JSON.stringify(option)} is no option: each begins with a hyphen and holds its value, such as --gres=gpu:1 or -pdebug`;
     }
     // getopt_long takes every beginning of a name that fits one name only.
-    const isNamed =
-      long !== undefined && !OTHERS.includes(long) && names.some(name => name.startsWith(long));
-    const isLettered = short !== undefined && letters.includes(short);
-    if (isNamed || isLettered) return `${option.split('=')[0]} cannot be set`;
+    const named =
+      long !== undefined && !OTHERS.includes(long)
+        ? names.find(name => name.startsWith(long))
+        : undefined;
+    const forbidden = named ?? letters[short ?? ''];
+    if (forbidden !== undefined) {
+      const instead = INSTEAD[forbidden];
+      const said = short === undefined ? `--${long}` : `-${short}`;
+      return `${said} cannot be set${instead ? `: ${instead}` : ''}`;
+    }
     if (short !== undefined && FLAGS.includes(short) && option.length > 2)
       return `${option} holds several options: give them one by one`;
   }

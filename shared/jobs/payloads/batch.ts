@@ -23,10 +23,23 @@ const text = (what: string) =>
 /** What a batch job asks its batch system for. */
 export const batchRequest = z.object({
   /** A line for the account's own shell. */
-  command: commandText.optional(),
+  command: commandText
+    .refine(
+      line => !/^\s*#SBATCH/m.test(line),
+      'has #SBATCH lines, which only a `script` may have: begin it with #! and give it as one',
+    )
+    .optional(),
   /** A file of its own, run by the interpreter that its first line names. */
   script: text('it')
     .min(1)
+    .refine(
+      value => !value.startsWith('\ufeff'),
+      'must not begin with a byte order mark, which hides its #!: save it without',
+    )
+    .refine(
+      value => /^\ufeff?#!/.test(value),
+      'must begin with #! and its interpreter, such as #!/bin/bash',
+    )
     .refine(value => Buffer.byteLength(value) <= SCRIPT_BYTES, 'must be at most 1 MiB long')
     .refine(
       value => !value.includes('\r\n'),
@@ -46,7 +59,7 @@ export const batchRequest = z.object({
   /** Below the account's home, where it begins with `~/`. */
   cwd: text('it')
     .max(4096)
-    .regex(/^(\/|~(\/|$))/, 'must be an absolute path')
+    .regex(/^(\/|~(\/|$))/, 'must be an absolute path, or begin with ~/')
     .optional(),
   env: z
     .record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be a name of a variable'), text('a value'))
@@ -104,6 +117,8 @@ export interface BatchState extends z.output<typeof batchView> {
   endSince?: string;
   /** Since when its record of the end states more output than has come; whatever its batch system says meanwhile. */
   lateSince?: string;
+  /** What it says in place of an answer, since it was last asked. */
+  unanswered?: string;
   /** Directories that were made for it on the host, each to be submitted once. */
   submissions?: number;
 }
