@@ -60,6 +60,22 @@ export function cutOutput(end: ExitRecord, taken: OutputOffsets, directory: stri
   });
 }
 
+/** By words of batch systems for a state or a reason. */
+const ADVICE: Record<string, string> = {
+  BadConstraints: 'Ask for less: no node has all that it asks for.',
+  JobLaunchFailure:
+    'Look at the paths that it names, such as --input: each must be there on the compute nodes.',
+  PREEMPTED: 'Submit it again: it gave its nodes to another job.',
+  NODE_FAIL: 'Submit it again: its node failed.',
+  BOOT_FAIL: 'Submit it again: its node did not start.',
+  CANCELLED: 'Somebody cancelled it there, such as by scancel. Submit it again if it is wanted.',
+  TIMEOUT: 'Ask for more time.',
+  DEADLINE: 'Ask for a later deadline, or for less time.',
+  OUT_OF_MEMORY: 'Ask for more memory.',
+};
+
+const adviseOn = (word: string | null) => (word === null ? undefined : ADVICE[word]);
+
 const LOOK_FIRST = 'Look on the host what the job did before you submit it again.';
 
 export function describeFailure(
@@ -73,12 +89,15 @@ export function describeFailure(
   if (why === 'unbegun')
     return new WindlassError('batch_ended', {
       detail: `The batch system says that ${ended} was over before it had begun; nothing ran.`,
-      hint: SHARE_HOME,
+      hint: adviseOn(reason) ?? SHARE_HOME,
     });
   if (why === 'ended')
     return new WindlassError('batch_ended', {
       detail: `The batch system ended ${ended}; it did not end by itself.`,
-      hint: 'Look at the end of its output; ask for more time or memory where it says so.',
+      hint:
+        adviseOn(reason) ??
+        adviseOn(state) ??
+        'Look at the end of its output; ask for more time or memory where it says so.',
     });
   const what =
     why === 'gone'
