@@ -15,9 +15,13 @@ export interface Interruption {
 
 /**
  * The first signal cancels the job, even one that is just being accepted, and waits for its end. The second one stops
- * waiting.
+ * waiting. `isTold`: on standard error, for it may take a job of a batch system that was meant to go on.
  */
-export function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>): Interruption {
+export function cancelWhenInterrupted(
+  windlass: Windlass,
+  job: Promise<string>,
+  { isTold = false }: { isTold?: boolean } = {},
+): Interruption {
   let status: number | undefined;
   let id: string | undefined;
   job.then(
@@ -26,7 +30,7 @@ export function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>):
     },
     () => {},
   );
-  const interrupt = async (given: number) => {
+  const interrupt = async (given: number, tells = false) => {
     if (status !== undefined) {
       leave(id);
       process.exit(given);
@@ -35,6 +39,7 @@ export function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>):
     // Who waits for it tells why there is none.
     const accepted = await job.catch(() => undefined);
     if (accepted === undefined) return;
+    if (tells) printNotice(`cancelling job ${accepted} …`);
     try {
       await windlass.cancel(accepted);
     } catch (error) {
@@ -44,7 +49,7 @@ export function cancelWhenInterrupted(windlass: Windlass, job: Promise<string>):
     }
   };
   const onSignal = (signal: NodeJS.Signals) =>
-    void interrupt(STATUS[signal as keyof typeof STATUS]);
+    void interrupt(STATUS[signal as keyof typeof STATUS], isTold);
   for (const signal of SIGNALS) process.on(signal, onSignal);
   return {
     interrupt,

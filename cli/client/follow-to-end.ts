@@ -23,7 +23,7 @@ export async function followToEnd(
   job: Promise<string>,
   { json = false, cancels = false }: FollowChoice,
 ): Promise<number> {
-  const interruption = cancels ? cancelWhenInterrupted(windlass, job) : undefined;
+  const interruption = cancels ? cancelWhenInterrupted(windlass, job, { isTold: true }) : undefined;
   if (interruption) whenOutputIsLost(status => void interruption.interrupt(status));
   const id = await job;
   const ended = await printToEnd(windlass, id, json).catch((error: unknown) => {

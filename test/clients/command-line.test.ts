@@ -151,11 +151,18 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     );
     await waitFor(() => said.stdout === 'begun\n', { what: 'the output' });
     child.kill(signal);
-    expect(await ended).toEqual({ code: status, stdout: 'begun\n', stderr: '' });
-    const { items } = await client.get<{ items: { state: string }[] }>(
+    const { items } = await client.get<{ items: { id: string }[] }>(
       `/api/jobs?name=${encodeURIComponent(name)}`,
     );
-    expect(items.map(({ state }) => state)).toEqual(['cancelled']);
+    expect(await ended).toEqual({
+      code: status,
+      stdout: 'begun\n',
+      stderr: `windlass: cancelling job ${items[0]?.id} …\n`,
+    });
+    const { items: after } = await client.get<{ items: { state: string }[] }>(
+      `/api/jobs?name=${encodeURIComponent(name)}`,
+    );
+    expect(after.map(({ state }) => state)).toEqual(['cancelled']);
   });
 
   test('Ctrl-C cancels the command of a service that is just away', async () => {
@@ -188,7 +195,7 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
     const [id] = items.map(job => job.id);
     expect(await ended).toMatchObject({
       code: 130,
-      stderr: `windlass: the job ${id} may go on: windlass cancel ${id}\n`,
+      stderr: `windlass: cancelling job ${id} …\nwindlass: the job ${id} may go on: windlass cancel ${id}\n`,
     });
     await windlass(['cancel', id ?? '']);
   });

@@ -59,7 +59,9 @@ function addRun(program: Command): void {
 function addBatch(program: Command): void {
   withExample(
     endOptionsAtCommand(program.command('batch'))
-      .description('submit a job to the batch system of a host, and follow it')
+      .description(
+        'submit a job to the batch system of a host, and follow it: Ctrl-C cancels it; -d leaves it',
+      )
       .argument('<host>', 'the name of a host')
       .argument(
         '[command...]',
