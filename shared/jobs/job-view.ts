@@ -73,14 +73,33 @@ export const jobView = (row: JobSummary): z.output<typeof jobRecord> => ({
   error: row.error as z.output<typeof jobErrorRecord> | null,
   retryOf: row.retryOf,
   requestId: row.requestId,
-  batch: row.batch && batchView.parse(row.batch),
+  batch: publicBatch(row),
 });
 
 /** Where nothing else happens to a job, why. */
-export function messageOf({ message, unreachableSince, finished }: JobSummary): string | null {
+export function messageOf(row: JobSummary): string | null {
+  const { message, unreachableSince, finished, state, batch } = row;
   // The last step of what has ended is nothing that it does.
   if (finished) return null;
-  return unreachableSince ? 'waiting: there is no connection to the host' : message;
+  if (unreachableSince) return 'waiting: there is no connection to the host';
+  if (message !== null || !batch) return message;
+  if (batch.unanswered !== undefined)
+    return `waiting: the batch system does not answer: ${batch.unanswered}`;
+  return state === 'queued' ? wordsOf(batch) : null;
+}
+
+/** What the batch system says of a job that waits there. */
+function wordsOf({ engine, id, state, reason }: NonNullable<JobRow['batch']>): string | null {
+  const words = [state, reason].filter(word => word !== null).join(', ');
+  return id === null || words === '' ? null : `job ${id} of ${engine}: ${words}`;
+}
+
+/** Of a job that ended before its batch system said so, its last words are not true any more. */
+function publicBatch({ batch, finished }: JobSummary): z.output<typeof batchView> | null {
+  if (!batch) return null;
+  const isOpenThere = batch.phase !== 'ended' && batch.phase !== 'stopped';
+  const outdated = finished && isOpenThere ? { state: null, reason: null } : {};
+  return batchView.parse({ ...batch, ...outdated });
 }
 
 /** Object keys are internal. */

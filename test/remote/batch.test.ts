@@ -202,7 +202,8 @@ describeStack(missing, 'jobs of a Slurm', form => {
     const options = ['--name', 'by hand', '--cpus', '2', '--time', '90', '--env', 'WORD=err'];
     expect(await line.run(['batch', 'host', ...options, '--', command])).toEqual({
       code: 3,
-      stderr: 'err\n',
+      // It may have waited there.
+      stderr: expect.stringMatching(/^(windlass: job \d+ of slurm: .*\n)*err\n$/),
       stdout: expect.stringMatching(/^out of windlass-\S+\n$/),
     });
     writeFileSync(
@@ -214,7 +215,7 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(await line.run(['logs', '-f', job.trim()])).toEqual({
       code: 0,
       stdout: 'of a script: 3\n',
-      stderr: '',
+      stderr: expect.stringMatching(/^(windlass: job \d+ of slurm: .*\n)*$/),
     });
     expect((await line.run(['batch', 'host'])).stderr).toContain('--script FILE');
   });

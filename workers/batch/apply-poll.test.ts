@@ -79,6 +79,14 @@ test('an id that another job has now is not the job’s', () => {
   });
 });
 
+test('that the batch system does not answer is kept until it answers', () => {
+  const unanswered = 'Unable to contact slurm controller';
+  const away = applyPoll(job, { ...poll({}), unanswered })?.batch;
+  expect(away).toEqual({ ...job.batch, unanswered });
+  const back = applyPoll({ ...job, batch: away ?? job.batch }, poll({ statuses: [status] }));
+  expect(back?.batch).toEqual(job.batch);
+});
+
 test('no worker is woken for what the disk of the service has no room for', () => {
   const ended = poll({
     lines: 'at job-1 there asked begun 0.5.0 0\nbytes 6 /h/.windlass/batch/job-1/out\n',

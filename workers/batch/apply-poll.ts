@@ -28,12 +28,14 @@ export interface Change {
 /** The changes to a job's row; undefined if there are none. Without `hasRoom` for its output no worker can go on with it. */
 export function applyPoll(
   job: Followed,
-  { submissions, sizes, statuses }: Poll,
+  { submissions, sizes, statuses, unanswered }: Poll,
   { now = new Date(), hasRoom = true } = {},
 ): Change | undefined {
   const { directory, stored } = job;
   const submission = submissions.get(directory);
-  const batch = statuses ? withStatus(job, statuses, now) : job.batch;
+  const isUnanswered = unanswered !== undefined && job.batch.id !== null;
+  const known = isUnanswered ? { ...job.batch, unanswered } : job.batch;
+  const batch = statuses ? withStatus(job, statuses, now) : known;
   const hasBegun = submission?.start === 'begun' || batch.phase === 'running';
   const runs = hasBegun && job.state !== 'running';
   const size = sizes.get(directory);
@@ -49,10 +51,11 @@ export function applyPoll(
 
 /** If the batch system no longer knows the job, its last words are kept. */
 function withStatus(
-  { batch, directory }: Followed,
+  { batch: earlier, directory }: Followed,
   statuses: NonNullable<Poll['statuses']>,
   now: Date,
 ): BatchState {
+  const { unanswered: _, ...batch } = earlier;
   if (batch.id === null) return batch;
   const status = statuses.get(statusKey({ id: batch.id, token: tokenOf(directory) }));
   // Two in a row are enough.
@@ -62,7 +65,7 @@ function withStatus(
   if (!status) return { ...batch, phase: 'absent', ...over };
   const { state, reason, nodes, phase } = status;
   const isOver = phase === 'ended' || phase === 'stopped';
-  const { phase: _, overSince: __, ...rest } = batch;
+  const { phase: __, overSince: ___, ...rest } = batch;
   const its = { ...rest, state, reason, nodes, ...(phase ? { phase } : {}) };
   return isOver ? { ...its, ...over } : { ...its, overFor: 0 };
 }

@@ -6,7 +6,7 @@ import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
 import { harmless, readable } from '../ssh/host-words.ts';
-import { type BatchStatus, indexStatuses, type Query } from './engine.ts';
+import { type BatchStatus, indexStatuses } from './engine.ts';
 import { ENGINE } from './engines.ts';
 import { jobFile, requestFile, variablesFile } from './submission-files.ts';
 import { parseSizes, parseStates, type SubmissionState } from './submission-state.ts';
@@ -109,12 +109,16 @@ export class LoginNode {
     await this.#ask(cancelling({ name, engine, id }));
   }
 
-  /** The id of this submission; undefined if the batch system does not answer, null if it knows none. */
-  async find(engine: EngineName, name: string): Promise<string | null | undefined> {
+  /** The id of this submission; null if the batch system knows none, and its words if it does not answer. */
+  async find(
+    engine: EngineName,
+    name: string,
+  ): Promise<{ id: string | null } | { unanswered: string }> {
     const query = ENGINE[engine].find(tokenOf(name));
-    const found = (await this.#query(query))?.filter(job => job.token === tokenOf(name));
-    if (!found) return undefined;
-    return (found.find(job => job.phase === 'running') ?? found[0])?.id ?? null;
+    const answer = await this.#ask(`(${query.command}) 2>&1 </dev/null`);
+    const found = query.parse(answer)?.filter(job => job.token === tokenOf(name));
+    if (!found) return { unanswered: firstLine(answer) };
+    return { id: (found.find(job => job.phase === 'running') ?? found[0])?.id ?? null };
   }
 
   /** The next bytes of both streams from these offsets on; `hasMore`: one answer cannot hold all. */
@@ -150,10 +154,13 @@ export class LoginNode {
     );
     const at = answer.indexOf('\nstatuses\n');
     const files = answer.slice(0, at + 1);
+    const said = answer.slice(at + '\nstatuses\n'.length);
+    const statuses = query?.parse(said);
     return {
       submissions: parseStates(files),
       sizes: parseSizes(files),
-      statuses: indexStatuses(query?.parse(answer.slice(at + '\nstatuses\n'.length))),
+      statuses: indexStatuses(statuses),
+      ...(query && !statuses ? { unanswered: firstLine(said) } : {}),
     };
   }
 
@@ -192,10 +199,6 @@ export class LoginNode {
     return submission;
   }
 
-  async #query({ command, parse }: Query): Promise<BatchStatus[] | undefined> {
-    return parse(await this.#ask(`(${command}) 2>&1 </dev/null`));
-  }
-
   async #ask(program: string): Promise<string> {
     return (await askHost(this.#remote, FUNCTIONS + program, this.#signal)).toString('utf8');
   }
@@ -206,7 +209,12 @@ export interface Poll {
   sizes: Map<string, OutputOffsets>;
   /** Undefined: not asked for, or the batch system did not answer. */
   statuses: ReadonlyMap<string, BatchStatus> | undefined;
+  /** What it said where it did not answer. */
+  unanswered?: string;
 }
+
+const firstLine = (text: string) =>
+  harmless(text.slice(0, 2_000)).trim().split('\n')[0]?.slice(0, 300) || 'it says nothing';
 
 /** An ended job. `kept`: a submission that stays; `unended`: what the batch system may still have of it. */
 export interface Removal {

@@ -80,13 +80,16 @@ export class Submitting {
     const read = await this.readId(submission);
     if (read.batch.id !== null) return read;
     const { directory, batch, files } = submission;
-    const id = await this.#node.find(batch.engine, directory);
-    if (id === undefined) return this.#goOnUnanswered(submission, isUnwanted);
+    const found = await this.#node.find(batch.engine, directory);
+    if ('unanswered' in found)
+      return this.#goOnUnanswered(submission, { isUnwanted, words: found.unanswered });
+    const { id } = found;
     if (id !== null) return this.#follow(submission, id);
     if (files.start === 'open') return this.revoke(submission);
     // It never runs.
     if (files.start === 'revoked') return withdrawn(submission);
-    const absent = { ...batch, phase: 'absent', overFor: batch.overFor + 1 } as const;
+    const { unanswered: _, ...rest } = batch;
+    const absent = { ...rest, phase: 'absent', overFor: batch.overFor + 1 } as const;
     return this.#askAgain(await record(this.#context, submission, absent));
   }
 
@@ -140,17 +143,25 @@ export class Submitting {
 
   /** Earlier answers were not about this id. */
   #follow(submission: Submission, id: string): Promise<Submission> {
-    const { phase: _, overSince: __, ...rest } = submission.batch;
+    const { phase: _, overSince: __, unanswered: ___, ...rest } = submission.batch;
     return record(this.#context, submission, { ...rest, id, overFor: 0 });
   }
 
   /** The batch system does not answer: only what the directory decides is known. */
-  async #goOnUnanswered(submission: Submission, isUnwanted: boolean): Promise<Submission> {
-    const { start } = submission.files;
+  async #goOnUnanswered(
+    submission: Submission,
+    { isUnwanted, words }: { isUnwanted: boolean; words: string },
+  ): Promise<Submission> {
+    const { batch, files } = submission;
+    const { start } = files;
     // In whatever queue it may be, it never runs anything.
     if (start === 'revoked' && isUnwanted) return withdrawn(submission);
     if (start === 'open' && (await this.#wasRefused(submission))) return this.revoke(submission);
-    return this.#askAgain(submission);
+    return this.#askAgain(
+      batch.unanswered === words
+        ? submission
+        : await record(this.#context, submission, { ...batch, unanswered: words }),
+    );
   }
 
   async #wasRefused(submission: Submission): Promise<boolean> {

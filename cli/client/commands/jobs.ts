@@ -1,3 +1,4 @@
+import type { Job } from '../../../clients/typescript/src/jobs.ts';
 import type { JobFilter, ListedJob, Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { type Columns, printRecords } from '../../output/print-records.ts';
 import { formatAge } from '../../output/table.ts';
@@ -41,12 +42,17 @@ async function readJobs(
   return jobs;
 }
 
+/** Of a batch job that has not begun, what it waits for. */
+const describeWait = ({ state, batch, message }: Job) =>
+  state === 'queued' && batch && message ? ` (${message})` : '';
+
 const COLUMNS: Columns<ListedJob> = {
   ID: ({ id }) => id,
   STATE: ({ state }) => state,
   KIND: ({ kind }) => kind,
   HOST: ({ host }) => host ?? '',
   AGE: ({ created }) => formatAge(created),
-  WHAT: job => ('label' in job ? [job.name, job.label].filter(Boolean).join(': ') : ''),
+  WHAT: job =>
+    'label' in job ? [job.name, job.label].filter(Boolean).join(': ') + describeWait(job) : '',
 };
 const WITH_OWNER: Columns<ListedJob> = { OWNER: ({ owner }) => owner ?? '', ...COLUMNS };

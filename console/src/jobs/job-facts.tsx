@@ -10,6 +10,8 @@ import { nameOfEngine } from './engines.ts';
 export function JobFacts({ job }: { job: ListedJob }) {
   const own = isOwn(job) ? job : undefined;
   const code = exitStatus(job);
+  const { id, state, reason, nodes } = own?.batch ?? {};
+  const words = [id, state, reason, nodes].filter(Boolean).join(', ');
   return (
     <dl class="facts">
       <Fact name="Kind">{job.kind}</Fact>
@@ -24,13 +26,7 @@ export function JobFacts({ job }: { job: ListedJob }) {
       <Fact name="Owner">{job.owner}</Fact>
       {code !== undefined && <Fact name="Exit status">{code}</Fact>}
       {own?.project && <PlaceFacts job={own} project={own.project} />}
-      {own?.batch && (
-        <Fact name={nameOfEngine(own.batch.engine)}>
-          {[own.batch.id, own.batch.state, own.batch.reason, own.batch.nodes]
-            .filter(Boolean)
-            .join(', ')}
-        </Fact>
-      )}
+      {own?.batch && words && <Fact name={nameOfEngine(own.batch.engine)}>{words}</Fact>}
       {own?.retryOf && (
         <Fact name="Again">
           <Link href={`/jobs/${own.retryOf}`}>the job before</Link>

@@ -1,6 +1,6 @@
 import { Link } from 'wouter-preact';
 import { useSessions } from '../service/hosts.ts';
-import { isEnded, isOwn, type ListedJob, useHistory } from '../service/jobs.ts';
+import { isEnded, isOwn, type Job, type ListedJob, useHistory } from '../service/jobs.ts';
 import type { CurrentUser } from '../service/user.ts';
 import { useNow } from '../ui/time.tsx';
 import { nameOfEngine } from './engines.ts';
@@ -8,6 +8,18 @@ import { toSegments } from './history.ts';
 
 /** What begins sooner waits for nothing that is worth a word. */
 const SOON_MS = 3_000;
+
+/** Slurm's reasons of a job that waits for others. */
+const FOR_ROOM = [null, 'Priority', 'Resources'];
+
+function describeWait({ engine, id, reason }: NonNullable<Job['batch']>): string {
+  const system = nameOfEngine(engine);
+  if (id === null) return `${system} has not taken it yet.`;
+  const waits = `It waits in ${system} as job ${id}`;
+  if (FOR_ROOM.includes(reason))
+    return `${waits}${reason ? `: ${reason}` : ''}. It starts when there is room.`;
+  return `${waits}: ${reason}. It waits until that changes.`;
+}
 
 /** What an open job waits for, and what can be done about it. */
 export function NextStep({ job, user }: { job: ListedJob; user: CurrentUser }) {
@@ -33,13 +45,8 @@ export function NextStep({ job, user }: { job: ListedJob; user: CurrentUser }) {
     );
   const message = own?.message;
   if (job.state !== 'queued') return message ? <p class="notice">{message}</p> : null;
-  if (own?.batch)
-    return (
-      <p class="notice">
-        It waits in {nameOfEngine(own.batch.engine)} as job {own.batch.id}
-        {own.batch.reason && `: ${own.batch.reason}`}. It starts when there is room.
-      </p>
-    );
+  if (own?.batch && !message?.startsWith('waiting:'))
+    return <p class="notice">{describeWait(own.batch)}</p>;
   if (!message && now - Date.parse(job.created) < SOON_MS) return null;
   return (
     <p class="notice">
