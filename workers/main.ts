@@ -56,8 +56,9 @@ const slots = Object.fromEntries(queues.map(queue => [queue, slotsOf(queue)]));
 const consumption = consumeQueues(context, slots, HANDLERS);
 await renewLease(context.database.db, id, []);
 const onDraining = (draining: boolean) => consumption.setDraining(draining);
-const stopHeartbeat = await startHeartbeat(context, { slots, onDraining });
-const upkeep = types.includes('upkeep') ? [runDispatcher(context), runUpkeep(context)] : [];
+const doesUpkeep = types.includes('upkeep');
+const stopHeartbeat = await startHeartbeat(context, { slots, upkeep: doesUpkeep, onDraining });
+const upkeep = doesUpkeep ? [runDispatcher(context), runUpkeep(context)] : [];
 // These reach the network, and open what is sealed.
 const stopHelping = consumption.videoSlots && helpWithVideos(context, consumption.videoSlots);
 const remote = types.includes('remote') ? [pollBatchHosts(context), sendWebhooks(context)] : [];

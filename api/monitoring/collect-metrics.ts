@@ -5,6 +5,7 @@ import { workers } from '../../shared/database/schema.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
 import type { ApiContext } from '../context.ts';
+import { countWorkers } from './count-workers.ts';
 import { readQueueStates } from './queue-state.ts';
 import { findStuck } from './stuck-queues.ts';
 
@@ -33,15 +34,17 @@ export async function collectMetrics({
   metrics,
   freeSpace,
 }: Pick<ApiContext, 'database' | 'metrics' | 'freeSpace'>): Promise<string> {
-  const [queues, newer, alive, free] = await Promise.all([
+  const [queues, newer, counts, alive, free] = await Promise.all([
     readQueueStates(db),
     readNotUnderstood(db),
+    countWorkers(db),
     db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(sql.raw(IS_ALIVE)),
     freeSpace.read().catch(() => undefined),
   ]);
   const stuck = await findStuck(db, queues);
   const { gauges } = metrics;
-  gauges.windlass_workers_alive.set(alive.length);
+  gauges.windlass_workers_alive.set(counts.alive);
+  gauges.windlass_upkeep_workers_alive.set(counts.upkeep);
   if (free === undefined) gauges.windlass_storage_free_bytes.remove();
   else gauges.windlass_storage_free_bytes.set(free);
   // Without a reset a kind that no longer runs, or waits, would keep its last value.

@@ -18,6 +18,8 @@ export interface QueueState {
   oldestSeconds: number;
   /** Leased jobs, by kind. */
   running: Record<string, number>;
+  /** Some of them are of a worker that has renewed its lease in time. */
+  isWorking: boolean;
   /** Slots of the workers that are alive and take jobs. */
   slots: number;
 }
@@ -33,7 +35,7 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
   return db.execute<QueueState & Record<string, unknown>>(sql`
     select q.queue,
       w.depth, w.due, w.oldest as "oldestSeconds",
-      coalesce(r.running, '{}') as running,
+      coalesce(r.running, '{}') as running, coalesce(r.working, false) as "isWorking",
       (select coalesce(sum((slots->>q.queue)::int), 0)::int from workers where not draining and ${sql.raw(IS_ALIVE)}) as slots
     from unnest(string_to_array(${QUEUES.join(',')}, ',')) as q(queue)
     cross join lateral (
@@ -46,8 +48,9 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
       ) waiting
     ) w
     left join (
-      select queue, jsonb_object_agg(kind, n) as running from (
-        select queue, kind, count(*) as n from jobs
+      select queue, jsonb_object_agg(kind, n) as running, bool_or(working) as working from (
+        select queue, kind, count(*) as n, bool_or(leases.expires > clock()) as working
+        from jobs left join leases on leases.worker = jobs.worker
         where ${hasSlot} and num_nonnulls(lease_token) = 1
         group by queue, kind
       ) held group by queue

@@ -1,12 +1,10 @@
-import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
-import { workers } from '../../shared/database/schema.ts';
 import { findForeignStore } from '../../shared/installation/store-marker.ts';
-import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
+import { countWorkers } from './count-workers.ts';
 import { readQueueStates } from './queue-state.ts';
 import { describeStuck, findStuck, STUCK_SECONDS } from './stuck-queues.ts';
 
@@ -50,7 +48,7 @@ export class ReadinessCheck {
       // Apart: it needs the database, too, and what is not known is no problem of the objects.
       this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
       this.#ask('queue', () => this.#api.queues.check()),
-      this.#ask('work', () => readStuck(db, (performance.now() - this.#began) / 1_000)),
+      this.#ask('work', () => describeWork(db, (performance.now() - this.#began) / 1_000)),
       this.#ask('waiting', () => readNotUnderstood(db)),
       this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
     ]);
@@ -70,7 +68,7 @@ export class ReadinessCheck {
         ...(waiting.value ?? []).map(kind => `${describeWaiting(kind)}.`),
         ...(shortage.value ? [shortage.value] : []),
       ],
-      workers: database.value ?? null,
+      workers: database.value?.alive ?? null,
     };
   }
 
@@ -101,6 +99,9 @@ export class ReadinessCheck {
 const describeForeign = ({ problem, hint }: { problem: string; hint: string }) =>
   `${problem} ${hint}`;
 
+const NO_UPKEEP =
+  'No upkeep worker is alive: jobs that wait for a slot or were lost with their worker hang.';
+
 const CHECK_FAILED = 'It does not work; see the log of the API.';
 
 /** One line without addresses: /readyz is open to everyone. */
@@ -110,16 +111,13 @@ function explain(name: string, error: unknown): string {
   return known.code === 'internal' ? CHECK_FAILED : known.message;
 }
 
-async function countWorkers(db: Db): Promise<number> {
-  const [row] = await db
-    .select({ n: sql<number>`count(*)::int` })
-    .from(workers)
-    .where(sql.raw(IS_ALIVE));
-  return row?.n ?? 0;
-}
-
 /** After a full outage the workers need time to start, as this process did. */
-async function readStuck(db: Db, upSeconds: number): Promise<string | undefined> {
+async function describeWork(db: Db, upSeconds: number): Promise<string | undefined> {
   if (upSeconds < STUCK_SECONDS) return undefined;
-  return describeStuck(await findStuck(db, await readQueueStates(db)));
+  const { upkeep } = await countWorkers(db);
+  const problems = [
+    describeStuck(await findStuck(db, await readQueueStates(db))),
+    upkeep === 0 ? NO_UPKEEP : undefined,
+  ];
+  return problems.filter(Boolean).join(' ') || undefined;
 }

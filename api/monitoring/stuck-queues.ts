@@ -5,8 +5,8 @@ import { type QueueState, readLastClaims } from './queue-state.ts';
 export const STUCK_SECONDS = 30;
 
 /**
- * The queues whose work has been due for 30 s while no job of the queue is leased and none was claimed since. Full slots,
- * jobs with a future `not_before`, and a lack of workers without work are not stuck.
+ * The queues whose work has been due for 30 s while no worker alive has a job of the queue and none was claimed since. Full
+ * slots, jobs with a future `not_before`, and a lack of workers without work are not stuck.
  */
 export async function findStuck(db: Db, queues: QueueState[]): Promise<QueueState[]> {
   const suspects = queues.filter(isSuspect);
@@ -19,8 +19,8 @@ export async function findStuck(db: Db, queues: QueueState[]): Promise<QueueStat
 export const describeStuck = (stuck: QueueState[]): string | undefined =>
   stuck.length > 0 ? `Work waits and is not done: ${stuck.map(describe).join('; ')}.` : undefined;
 
-const isSuspect = ({ oldestSeconds, running }: QueueState) =>
-  oldestSeconds > STUCK_SECONDS && Object.keys(running).length === 0;
+const isSuspect = ({ oldestSeconds, isWorking }: QueueState) =>
+  oldestSeconds > STUCK_SECONDS && !isWorking;
 
 const describe = ({ queue, due, oldestSeconds, slots }: QueueState) =>
   `${queue}, ${due} ${due === 1 ? 'job' : 'jobs'}, for ${Math.round(oldestSeconds)} s, ${slots === 0 ? 'no worker takes its jobs' : `with ${slots} slots of workers alive`}`;

@@ -18,7 +18,9 @@ const workerRecord = z
   .object({
     id: z.string(),
     host: z.string(),
-    kinds: z.array(z.string()).describe('Of the jobs that it does.'),
+    kinds: z
+      .array(z.string())
+      .describe('Of the jobs that it does; `upkeep`: gives jobs to all workers.'),
     slots: z
       .record(z.string(), z.number().int())
       .describe('Jobs of each queue that it runs at once.'),
@@ -101,16 +103,19 @@ async function readWorkers(db: Db, which: SQL): Promise<z.output<typeof workerRe
     .where(sql`${hasSlot} and ${jobs.leaseToken} is not null`)
     .groupBy(jobs.worker)
     .as('held');
-  const { id, host, slots, started, seen, release: version, draining } = workers;
+  const { id, host, slots, upkeep, started, seen, release: version, draining } = workers;
   const running = sql<number>`coalesce(${held.jobs}, 0)`;
   const rows = await db
-    .select({ id, host, slots, started, seen, version, draining, running })
+    .select({ id, host, slots, upkeep, started, seen, version, draining, running })
     .from(workers)
     .leftJoin(held, eq(held.worker, workers.id))
     .where(which)
     .orderBy(asc(workers.id));
-  return rows.map(row => ({
+  return rows.map(({ upkeep: doesUpkeep, ...row }) => ({
     ...row,
-    kinds: JOB_KINDS.filter(kind => (row.slots[JOBS[kind].queue] ?? 0) > 0),
+    kinds: [
+      ...JOB_KINDS.filter(kind => (row.slots[JOBS[kind].queue] ?? 0) > 0),
+      ...(doesUpkeep ? ['upkeep'] : []),
+    ],
   }));
 }

@@ -125,6 +125,6 @@ async function startWorker(
   const slots = { remote };
   consumeQueues(context, slots, new Map([['command', command as Handler<JobKind>]]));
   await renewLease(database.db, id, []);
-  await startHeartbeat(context, { slots, onDraining: () => {} });
+  await startHeartbeat(context, { slots, upkeep: true, onDraining: () => {} });
   void runDispatcher(context);
 }

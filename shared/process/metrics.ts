@@ -55,6 +55,11 @@ export const API_METRICS = {
     labels: [],
     help: 'Workers seen in the last 10 s.',
   },
+  windlass_upkeep_workers_alive: {
+    type: 'gauge',
+    labels: [],
+    help: 'Of these, those that may be the dispatcher: without one, lost jobs hang.',
+  },
   windlass_worker_slots: {
     type: 'gauge',
     labels: ['queue'],

@@ -211,6 +211,9 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
       degraded: [],
       workers: expect.any(Number),
     });
+    // Its lease expires, and nobody is there to take it back.
+    const lost = await launchAsync(client, sid, 'exec sleep 600');
+    await holderOf(client, lost.id);
     stack.kill('windlass-worker', 'SIGSTOP');
     try {
       const job = await launchAsync(client, sid, 'true');
@@ -227,7 +230,9 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
         checks: {
           database: null,
           objects: null,
-          work: expect.stringMatching(/remote, 1 job, for 3\d s, no worker takes its jobs/),
+          work: expect.stringMatching(
+            /remote, 1 job, for 3\d s, no worker takes its jobs.*No upkeep worker is alive/,
+          ),
         },
         degraded: [stuck.checks.work],
         workers: 0,
@@ -242,7 +247,9 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
       expect(sum(samples, 'windlass_queue_stuck')).toBe(1);
 
       await rows`update jobs set not_before = now() + interval '1 hour' where id = ${job.id}`;
-      expect(await ready()).toMatchObject({ status: 200, degraded: [], workers: 0 });
+      const heldBack = await ready();
+      expect(heldBack).toMatchObject({ status: 200, workers: 0 });
+      expect(heldBack.checks.work).toMatch(/^No upkeep worker is alive/);
       const held = await readMetrics(client);
       expect(sum(held, 'windlass_queue_depth', { queue: 'remote' })).toBe(1);
       expect(sum(held, 'windlass_queue_oldest_waiting_seconds', { queue: 'remote' })).toBe(0);
@@ -251,10 +258,34 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
       expect((await ready()).degraded).toHaveLength(1);
       stack.kill('windlass-worker', 'SIGCONT');
       await waitForEnd(client, job.id);
+      await client.delete(`/api/jobs/${lost.id}`);
+      await waitForEnd(client, lost.id);
       expect(await ready()).toMatchObject({ status: 200, checks: { work: null } });
     } finally {
       stack.kill('windlass-worker', 'SIGCONT');
     }
+  });
+
+  test('that no worker does upkeep degrades it, however many are alive', async () => {
+    const upkeep = async () => sum(await readMetrics(client), 'windlass_upkeep_workers_alive');
+    const kinds = async () => {
+      const { items } = await client.get<{ items: { kinds: string[] }[] }>('/api/workers');
+      return items.flatMap(worker => worker.kinds);
+    };
+    expect(await upkeep()).toBeGreaterThan(0);
+    expect(await kinds()).toContain('upkeep');
+    await rows`update workers set upkeep = false`;
+    try {
+      expect(await upkeep()).toBe(0);
+      expect(await kinds()).not.toContain('upkeep');
+      const found = await ready();
+      expect(found).toMatchObject({ status: 200, ready: true });
+      expect(found.checks.work).toMatch(/^No upkeep worker is alive/);
+      expect(found.degraded).toEqual([found.checks.work]);
+    } finally {
+      await rows`update workers set upkeep = null`;
+    }
+    expect(await ready()).toMatchObject({ checks: { work: null }, degraded: [] });
   });
 
   test('the slots of a draining worker do not count', async () => {

@@ -14,7 +14,11 @@ import type { WorkerContext } from '../context.ts';
  */
 export async function startHeartbeat(
   context: WorkerContext,
-  { slots, onDraining }: { slots: Record<string, number>; onDraining(draining: boolean): void },
+  {
+    slots,
+    upkeep,
+    onDraining,
+  }: { slots: Record<string, number>; upkeep: boolean; onDraining(draining: boolean): void },
 ): Promise<() => Promise<void>> {
   const { db } = context.database;
   let written: string | undefined;
@@ -31,6 +35,7 @@ export async function startHeartbeat(
         host: hostname(),
         pid: process.pid,
         slots,
+        upkeep,
         metrics,
         understands: UNDERSTOOD,
         release: RELEASE,

@@ -294,6 +294,8 @@ export const workers = pgTable('workers', {
   draining: boolean().notNull().default(false),
   /** Of its program. */
   release: text(),
+  /** It dispatches, and does the periodic work; null where an older release does not say. */
+  upkeep: boolean(),
   /** Ids of the keys that it opens credentials with; null where it opens none. */
   sealKeys: text().array(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
