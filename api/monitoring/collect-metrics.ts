@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { workers } from '../../shared/database/schema.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
+import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { countWorkers } from './count-workers.ts';
 import { readQueueStates } from './queue-state.ts';
@@ -26,6 +27,9 @@ const reported = z.array(
   }),
 );
 
+/** Well below the time-out of a scrape. */
+const QUEUE_DEADLINE = { ms: 2_000, what: 'the queue' };
+
 type Report = MetricObjectWithValues<MetricValue<string>>;
 
 /** All metrics for Prometheus: of the queues, of the workers alive, and of this process. */
@@ -33,16 +37,22 @@ export async function collectMetrics({
   database: { db },
   metrics,
   freeSpace,
-}: Pick<ApiContext, 'database' | 'metrics' | 'freeSpace'>): Promise<string> {
-  const [queues, newer, counts, alive, free] = await Promise.all([
+  queues: server,
+}: Pick<ApiContext, 'database' | 'metrics' | 'freeSpace' | 'queues'>): Promise<string> {
+  const [queues, newer, counts, alive, free, isAway] = await Promise.all([
     readQueueStates(db),
     readNotUnderstood(db),
     countWorkers(db),
     db.select({ id: workers.id, metrics: workers.metrics }).from(workers).where(sql.raw(IS_ALIVE)),
     freeSpace.read().catch(() => undefined),
+    withDeadline(QUEUE_DEADLINE, () => server.check()).then(
+      () => false,
+      () => true,
+    ),
   ]);
   const stuck = await findStuck(db, queues);
   const { gauges } = metrics;
+  gauges.windlass_queue_away.set(isAway ? 1 : 0);
   gauges.windlass_workers_alive.set(counts.alive);
   gauges.windlass_upkeep_workers_alive.set(counts.upkeep);
   if (free === undefined) gauges.windlass_storage_free_bytes.remove();

@@ -17,6 +17,7 @@ import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { missingMinio, startMinio, type TestMinio } from '../harness/servers/minio.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
+import { readMetrics, sum } from '../harness/stacks/metrics.ts';
 import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -257,6 +258,8 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       },
       { what: 'the queue to be named as away' },
     );
+    // However much runs.
+    expect(sum(await readMetrics(client), 'windlass_queue_away')).toBe(1);
     expect(await waitForEnd(client, running.id)).toMatchObject({ state: 'succeeded' });
     const away = [40, 'the queue is away'];
     for (const name of processes)
@@ -269,6 +272,7 @@ describeUnless(missing, 'dependencies that go away and come back', () => {
       expect(String(await readOutput(client, id))).toBe(`${i}\n`);
     await waitForVideo(video, RECOVERED_MS);
     await expectReady();
+    expect(sum(await readMetrics(client), 'windlass_queue_away')).toBe(0);
     const back = [30, 'the queue is back'];
     for (const name of processes) {
       await waitFor(() => toldOf('the queue', name).some(([level]) => level === 30), {
