@@ -1,8 +1,11 @@
 import { describeOutage, isDatabaseDown, sqlState } from '../shared/database/connect.ts';
+import { describeRefusal } from '../shared/database/describe-refusal.ts';
 import { hostsOf, splitHosts } from '../shared/database/host-urls.ts';
 import { MigrationError } from '../shared/database/migrations/session.ts';
 import { API_ROLE, WORKER_ROLE } from '../shared/database/rights.ts';
 import { CommandError } from './command-error.ts';
+
+const UNDEFINED_TABLE = '42P01';
 
 /** A one-line error where the server at `url`, of this setting, cannot be used; any other error as it is. */
 export function explainDatabaseError(error: unknown, url: string, setting: string): unknown {
@@ -12,18 +15,9 @@ export function explainDatabaseError(error: unknown, url: string, setting: strin
   const name = pathname.slice(1);
   const failure = (message: string, hint: string) =>
     new CommandError(message, { hint, cause: error });
+  const refusal = describeRefusal(error, url, setting);
+  if (refusal) return failure(refusal.problem, refusal.hint);
   switch (sqlState(error)) {
-    case '28P01':
-    case '28000':
-      return failure(
-        `The database at ${host} refuses the password of ${username}.`,
-        `Correct ${setting}.`,
-      );
-    case '3D000':
-      return failure(
-        `There is no database ${name} at ${host}.`,
-        `Create it, or correct ${setting}.`,
-      );
     case '42501':
       return failure(
         `${username} lacks a right in the database ${name} at ${host}.`,

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
+import { describeVersion } from '../../shared/database/describe-refusal.ts';
 import { createFirstAdministrator } from '../../shared/database/first-administrator.ts';
-import { hostsOf } from '../../shared/database/host-urls.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { requireDirect } from '../../shared/database/pooler.ts';
 import { exitWith } from '../../shared/process/lifecycle.ts';
@@ -75,16 +75,10 @@ export async function prepareDatabase(
   }
 }
 
-/** The first major version with `IS JSON`, which checks JSON without changing it. */
-const OLDEST = 16;
-
 async function checkVersion({ db }: Database, url: string): Promise<void> {
-  const [row] = await db.execute<{ version: string }>(
-    sql`select current_setting('server_version_num') as version`,
+  const [row] = await db.execute<{ major: number }>(
+    sql`select current_setting('server_version_num')::int / 10000 as major`,
   );
-  const major = Math.floor(Number(row?.version) / 10_000);
-  if (major >= OLDEST) return;
-  throw new CommandError(`The database at ${hostsOf(url)} is PostgreSQL ${major}.`, {
-    hint: `Windlass needs ${OLDEST} or newer.`,
-  });
+  const tooOld = describeVersion(row?.major ?? 0, url);
+  if (tooOld) throw new CommandError(tooOld.problem, tooOld);
 }

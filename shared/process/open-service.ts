@@ -85,6 +85,7 @@ async function open<S extends keyof Config>(
   const database = openDatabase(DATABASE_URL, { ...databaseOptions, directUrl });
   const notifications = new Notifications(database, log);
   await waitForSchema(database, {
+    url: DATABASE_URL,
     signal: life.stopping,
     onWait: reason => log.info(reason),
     onNewer: what => log.warn(what),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Setting } from './setting.ts';
-import { databaseUrl, endpoint, serverUrl } from './values.ts';
+import { databaseUrl, endpoint, redisUrl } from './values.ts';
 
 /** The database, the queues and the object store. */
 export const BACKING_SERVICES = {
@@ -15,7 +15,7 @@ export const BACKING_SERVICES = {
       'the server of DATABASE_URL itself, where that is a connection pooler; for LISTEN, locks, migrations, and queues without Redis',
   },
   REDIS_URL: {
-    schema: serverUrl('redis', 'rediss').optional(),
+    schema: redisUrl.optional(),
     meaning: 'Redis for the queues (default: the queues are in the database)',
   },
   S3_ENDPOINT: {

@@ -77,6 +77,14 @@ test('a database may have several hosts, of which the primary is wanted', () => 
   ]);
 });
 
+test('the database of a Redis has a number', () => {
+  for (const url of ['redis://host', 'redis://host/', 'rediss://:word@host:6379/12'])
+    expect(problemsOf({ REDIS_URL: url })).toEqual([]);
+  expect(problemsOf({ REDIS_URL: 'redis://host/windlass' })).toEqual([
+    expect.stringMatching(/^REDIS_URL .*: must end with the number of a database, such as \/0/),
+  ]);
+});
+
 test('a password that is not percent-encoded is named, and no part of it is taken for a host', () => {
   for (const [name, scheme] of [
     ['DATABASE_URL', 'postgres'],

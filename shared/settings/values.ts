@@ -55,6 +55,12 @@ function hasEncodedLogin(text: string): boolean {
   return hash === '' && !`${pathname}${search}`.includes('@');
 }
 
+/** Its path names one of the server's databases, by a number. */
+export const redisUrl = serverUrl('redis', 'rediss').refine(
+  value => !hasEncodedLogin(value) || /^\/?\d*$/.test(new URL(value).pathname),
+  'must end with the number of a database, such as /0, or with the port',
+);
+
 const oneUrl = serverUrl('postgres', 'postgresql');
 /** It may name several servers, separated by commas, as libpq has it. */
 export const databaseUrl = z

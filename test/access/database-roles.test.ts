@@ -213,7 +213,7 @@ describe('a database with these roles', () => {
   function waitAs(url: string) {
     const said: string[] = [];
     const database = openDatabase(url, { max: 1 });
-    const ended = waitForSchema(database, { onWait: line => said.push(line) }).finally(() =>
+    const ended = waitForSchema(database, { url, onWait: line => said.push(line) }).finally(() =>
       database.close(),
     );
     return { said, ended };

@@ -199,7 +199,7 @@ describe('migrations', () => {
     expect(granted).toEqual({ may: true });
 
     const database = openDatabase(url(), { max: 1 });
-    await waitForSchema(database, { onNewer: line => said.push(line) });
+    await waitForSchema(database, { url: url(), onNewer: line => said.push(line) });
     await database.close();
     expect(said[1]).toMatch(/newer than this release by 1 migration/);
   });
