@@ -1,6 +1,7 @@
 import type { Db } from '../../shared/database/connect.ts';
 import { findForeignStore } from '../../shared/installation/store-marker.ts';
 import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
+import { QueueRefusal } from '../../shared/jobs/queue.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
@@ -106,6 +107,8 @@ const CHECK_FAILED = 'It does not work; see the log of the API.';
 
 /** One line without addresses: /readyz is open to everyone. */
 function explain(name: string, error: unknown): string {
+  if (error instanceof QueueRefusal)
+    return 'The queue refuses the login of REDIS_URL; work is accepted and waits.';
   if (name === 'queue') return 'The queue cannot be reached; work is accepted and waits.';
   const known = toWindlassError(error);
   return known.code === 'internal' ? CHECK_FAILED : known.message;

@@ -81,8 +81,10 @@ export class JobQueues {
     return withDeadline(DEADLINE, () => this.#queue(name));
   }
 
-  /** Rejects unless the queue's server answers, within 5 s. */
+  /** Rejects unless the queue's server answers, within 5 s; with a QueueRefusal where it refuses the login. */
   async check(): Promise<void> {
+    const refusal = this.#factory.refusal?.();
+    if (refusal) throw refusal;
     await withDeadline(DEADLINE, async () => (await this.#queue(QUEUES[0])).isPaused());
   }
 
@@ -119,7 +121,19 @@ export class JobQueues {
 
 type Process = (entry: QueueEntry) => Promise<unknown>;
 
+/** The server answers, and lets nobody in with this URL. */
+export class QueueRefusal extends Error {
+  constructor(cause: Error) {
+    super(`Redis refuses the login of REDIS_URL (${cause.message})`, { cause });
+  }
+}
+
+/** What Redis answers then. */
+const REFUSED = /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid password/i;
+
 interface Factory {
+  /** Undefined unless the server refuses the login. */
+  refusal?(): QueueRefusal | undefined;
   /** Throws when the backend is unavailable. */
   queue(name: QueueName): Queue;
   worker(name: QueueName, concurrency: number, process: Process): Worker;
@@ -140,9 +154,18 @@ function onRedis(url: string): Factory {
     return redis;
   };
   const producer = connect({ maxRetriesPerRequest: 1 });
+  let refusal: QueueRefusal | undefined;
+  producer.on('error', error => {
+    refusal = REFUSED.test(error.message) ? new QueueRefusal(error) : undefined;
+  });
+  producer.on('ready', () => {
+    refusal = undefined;
+  });
   const connections = [producer];
   return {
+    refusal: () => refusal,
     queue: name => {
+      if (refusal) throw refusal;
       if (producer.status !== 'ready') throw new Error('Redis cannot be reached');
       return new Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
     },
