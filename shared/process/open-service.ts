@@ -65,8 +65,13 @@ export async function openService<S extends keyof Config>(
   options: ServiceOptions<S>,
 ): Promise<Service<S>> {
   const life = beginProcess(options.title);
+  let isOpen = false;
+  // Nothing has begun that would have to end first.
+  void life.stopped.then(() => isOpen || process.exit(0));
   try {
-    return await open(life, options);
+    const service = await open(life, options);
+    isOpen = true;
+    return service;
   } catch (error) {
     exitOnBadSettings(error);
     throw error;
