@@ -29,6 +29,8 @@ export function explainDatabaseError(error: unknown, url: string, setting: strin
   }
   if (error instanceof MigrationError)
     return failure(error.message, 'What was done is kept. Mend the cause and start it again.');
+  if (sqlState(error) === UNDEFINED_TABLE)
+    return failure('The database has no tables of Windlass yet.', 'Run `windlass migrate`.');
   if (!isDatabaseDown(error)) return error;
   const outage = describeOutage(error).replace('the database', `the database at ${host}`);
   return failure(

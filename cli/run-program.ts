@@ -2,6 +2,7 @@ import { type Command, CommanderError } from 'commander';
 import { failureStatus } from './exit-status.ts';
 import { describe } from './output/describe-error.ts';
 import { watchOutput } from './output/lost-output.ts';
+import { printFault } from './output/print-fault.ts';
 import { printNotice } from './output/print-notice.ts';
 
 /** Runs a program with the words that follow its name. Ends with one line for a failure. */
@@ -14,8 +15,8 @@ export async function runProgram(program: Command, words: string[]): Promise<voi
     if (error instanceof CommanderError)
       process.exit(error.exitCode === 0 ? 0 : failureStatus(words[0]));
     const said = describe(error);
-    if (said === undefined) throw error;
-    printNotice(said);
+    if (said === undefined) printFault(error);
+    else printNotice(said);
     process.exit(failureStatus(words[0]));
   }
 }

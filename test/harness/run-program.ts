@@ -16,6 +16,7 @@ export interface RunningProgram {
   child: ChildProcess;
   /** What was printed so far. */
   stdout(): string;
+  stderr(): string;
   ended: Promise<ProgramEnd>;
 }
 
@@ -44,5 +45,5 @@ export function startProgram(options: {
   const ended = new Promise<ProgramEnd>(resolve =>
     child.once('close', code => resolve({ code, ...texts })),
   );
-  return { child, stdout: () => texts.stdout, ended };
+  return { child, stdout: () => texts.stdout, stderr: () => texts.stderr, ended };
 }
