@@ -37,6 +37,7 @@ const read = (key: string, user: string, hasLeft = false) => {
     hasLeft: () => hasLeft,
     reserveMemory: async () => {},
     confirm: async () => {},
+    isNamed: async (name: string) => name === 'lost',
   };
   return reader.read({ key, size: SIZE }, ROWS, reading).then(
     () => 'read',
@@ -68,6 +69,7 @@ test('a user with slow tables does not delay others', async () => {
   expect(store.asked).toBe(8);
 });
 
-test('a table deleted meanwhile is a conflict', async () => {
+test('a table deleted meanwhile is a conflict, and one whose bytes are lost is not', async () => {
   expect(await read('gone', 'one')).toContain('replaced or deleted');
+  expect(await read('lost', 'one')).toContain('no longer kept');
 });

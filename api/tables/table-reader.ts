@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
-import { conflict, unavailable, WindlassError } from '../../shared/errors/errors.ts';
+import { conflict, notFound, unavailable, WindlassError } from '../../shared/errors/errors.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { Semaphore } from '../concurrency/semaphore.ts';
@@ -40,10 +40,15 @@ export interface ReadRequest {
   reserveMemory(bytes: number): Promise<unknown>;
   /** Throws where the user may not read the table any more: the task, or the memory, may have been waited for. */
   confirm(): Promise<void>;
+  /** Whether a row still names the object of the file. */
+  isNamed(key: string): Promise<boolean>;
 }
 
 /** The thread ended during a task. */
 class ThreadEnded extends Error {}
+
+/** The store lacks the file's object. */
+class FileGone extends Error {}
 
 /** Reads tables in a thread of this process, which starts with the first task and again after it ended. */
 export class TableReader {
@@ -59,15 +64,21 @@ export class TableReader {
   }
 
   /**
-   * The task's result. Throws `payload_too_large`, `conflict` when the file is gone, or `unavailable`. An answer that
+   * The task's result. Throws `payload_too_large`, `conflict` when the file was replaced, `not_found` when its bytes are lost,
+   * or `unavailable`. An answer that
    * waits for memory takes one of the user's slots but none of the thread's, so that a slow reader delays only their
    * own requests.
    */
   read(file: TableFile, task: TableTask, reading: ReadRequest): Promise<TaskResult<Buffer>> {
-    const { user, hasLeft, reserveMemory, confirm } = reading;
+    const { user, hasLeft, reserveMemory, confirm, isNamed } = reading;
     return this.#perUser.run(user, async () => {
       if (hasLeft()) throw endedEarly();
-      const result = await this.#inAll.run(() => this.#runWithRetries(file, task));
+      const result = await this.#inAll
+        .run(() => this.#runWithRetries(file, task))
+        .catch(async (error: unknown) => {
+          if (!(error instanceof FileGone)) throw error;
+          throw (await isNamed(file.key)) ? bytesLost() : replaced();
+        });
       await reserveMemory(result.bytes.length);
       await confirm();
       return result;
@@ -152,7 +163,7 @@ export class TableReader {
       }
     } catch (error) {
       if (pending)
-        pending.error ??= signal?.aborted ? signal.reason : isGone(error) ? fileGone() : error;
+        pending.error ??= signal?.aborted ? signal.reason : isGone(error) ? new FileGone() : error;
     }
     thread.postMessage({ fetch, bytes } satisfies ToThread, bytes ? [bytes] : []);
   }
@@ -160,8 +171,14 @@ export class TableReader {
 
 const isGone = (error: unknown) => error instanceof WindlassError && error.code === 'not_found';
 
-const fileGone = () =>
+const replaced = () =>
   conflict('the table was replaced or deleted, or its view removed, just now.', 'Ask again.');
+
+const bytesLost = () =>
+  notFound(
+    'the bytes are no longer kept.',
+    'The object store has lost them: upload the table again.',
+  );
 
 const endedEarly = () => new WindlassError('bad_request', { detail: 'The request ended early.' });
 

@@ -1,6 +1,8 @@
+import { sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { artifacts, views } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
 import { answerNotModified, entityTag } from '../http/conditional-requests.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -41,7 +43,15 @@ export function readFor(
       await identifyAfterWait(api, req, res);
       await findModel(api.database.db, model, needRole(res, 'reader'));
     },
+    isNamed: key => isNamed(api, key),
   };
+}
+
+async function isNamed({ database: { db } }: ApiContext, key: string): Promise<boolean> {
+  const [row] = await db.execute<{ named: boolean }>(sql`
+    select exists (select from ${artifacts} where ${artifacts.object} = ${key})
+      or exists (select from ${views} where ${views.object} = ${key}) as named`);
+  return row?.named === true;
 }
 
 /** The table's validator, of the answer in this form (RFC 9110, 8.8.3). */
