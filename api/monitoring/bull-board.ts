@@ -5,10 +5,16 @@ import { QUEUES } from '../../shared/jobs/catalog.ts';
 import type { JobQueues } from '../../shared/jobs/queue.ts';
 import { ReadOnlyAdapter } from './bull-board-adapter.ts';
 
-/** Bull Board on this process's connections to the queues. Rejects when the queue is unreachable. */
-export async function openBoard(queues: JobQueues, basePath: string): Promise<Express> {
+/**
+ * Bull Board on this process's connections to the queues, whose pages are at `page` below the path of PUBLIC_URL. Rejects when
+ * the queue is unreachable.
+ */
+export async function openBoard(
+  queues: JobQueues,
+  { path, page }: { path: string; page: string },
+): Promise<Express> {
   const open = await Promise.all(QUEUES.map(name => queues.open(name)));
-  const adapter = new ReadOnlyAdapter(basePath);
+  const adapter = new ReadOnlyAdapter(`${path}${page}`);
   createBullBoard({
     queues: open.map(
       queue =>
@@ -17,7 +23,7 @@ export async function openBoard(queues: JobQueues, basePath: string): Promise<Ex
           allowRetries: false,
           // A queue entry links to its job.
           externalJobUrl: entry => ({
-            href: `/api/jobs/${String(entry.id).replace(/-\d+$/, '')}`,
+            href: `${path}/api/jobs/${String(entry.id).replace(/-\d+$/, '')}`,
             displayText: 'The job',
           }),
         }),

@@ -2,6 +2,7 @@ import type { Express, Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { JobQueues } from '../../shared/jobs/queue.ts';
 import { contentPolicy } from '../http/content-policy.ts';
+import { publicPath } from '../http/public-url.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { requireAdministrator } from '../identity/current-user.ts';
@@ -39,11 +40,11 @@ const BOARD: RoutedOperation = {
 };
 
 /** Bull Board, read-only, for server administrators. Queue entries hold job ids only. */
-export default routes('monitoring', (router, { queues, log }) => {
+export default routes('monitoring', (router, { queues, log, config }) => {
   // Loaded and opened at the first request, so that it costs no time and no connections before.
   let board: Promise<Express> | undefined;
   const open = () => {
-    board ??= loadBoard(queues).catch((error: unknown) => {
+    board ??= loadBoard(queues, publicPath(config)).catch((error: unknown) => {
       board = undefined;
       throw queueUnavailable(error);
     });
@@ -66,9 +67,9 @@ export default routes('monitoring', (router, { queues, log }) => {
   });
 });
 
-async function loadBoard(queues: JobQueues): Promise<Express> {
+async function loadBoard(queues: JobQueues, path: string): Promise<Express> {
   const { openBoard } = await import('../monitoring/bull-board.ts');
-  return openBoard(queues, PATH);
+  return openBoard(queues, { path, page: PATH });
 }
 
 /** Only Windlass writes to the queues. */

@@ -263,4 +263,11 @@ describeStack(undefined, 'links behind a proxy with a path', form => {
       expect(behind.status).toBe(200);
     }
   });
+
+  test('so do the pages of the queues and of the interface', async () => {
+    const board = await (await client.fetch('/admin/queues')).text();
+    expect(board).toContain('<base href="/windlass/admin/queues/">');
+    const docs = await (await client.fetch('/api/docs')).text();
+    expect(docs).toContain('<a href="openapi.json">');
+  });
 });

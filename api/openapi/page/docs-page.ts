@@ -43,7 +43,7 @@ export function renderDocsPage(description: JsonObject): string {
   });
   const named = Object.entries(schemas).map(([name, schema]) => drawComponent(name, schema));
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Windlass: the interface</title><style>${STYLE}</style>
-<h1>Windlass ${escapeHtml(info.version)}</h1><p>${escapeHtml(info.description)} Every operation exists with and without <code>/api</code>. The same as data: <a href="/api/openapi.json">OpenAPI 3.1</a>. <a href="../console/">To the console</a></p>
+<h1>Windlass ${escapeHtml(info.version)}</h1><p>${escapeHtml(info.description)} Every operation exists with and without <code>/api</code>. The same as data: <a href="openapi.json">OpenAPI 3.1</a>. <a href="../console/">To the console</a></p>
 <p>Credentials: HTTP Basic, an API token as Bearer, or the cookie of a <a href="#beginLogin">login</a>. Errors are <code>application/problem+json</code> with a stable <code>code</code>, and a <code>hint</code> where something can be done; <a href="#errors">all of them</a>.</p>
 <nav>${drawLinks()}</nav>${LOGIN_FORM}${topics.join('')}<h2 id="schemas">Schemas</h2>${named.join('')}${drawErrors()}<script>${SCRIPT}</script></html>`;
 }
