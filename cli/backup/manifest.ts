@@ -18,6 +18,8 @@ const manifest = z.object({
   /** Each after those that it refers to. */
   tables: z.array(z.object({ name: z.string(), columns: z.array(z.string()) })),
   objects: z.number(),
+  /** Keys of objects that the store had lost, of which nothing is here. */
+  missing: z.array(z.string()).default([]),
 });
 export type Manifest = z.output<typeof manifest>;
 

@@ -7,6 +7,7 @@ import type pg from 'pg';
 import { to } from 'pg-copy-streams';
 import { MIGRATIONS, readJournal } from '../../shared/database/migrations/migration-files.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { readMarker } from '../../shared/installation/store-marker.ts';
 import { RELEASE } from '../../shared/process/release.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { auditCommand } from '../audit-command.ts';
@@ -14,6 +15,7 @@ import { CommandError } from '../command-error.ts';
 import { readSumsOf, SummedFolder } from './checksums.ts';
 import { holdDeletions, whileHeld } from './hold-deletions.ts';
 import { MANIFEST, type Manifest, objectFile, readManifest, tableFile } from './manifest.ts';
+import { describeMissing } from './missing-objects.ts';
 import { identifiers, inTransaction, openConnection } from './open-connection.ts';
 import { listReferences, listTables } from './tables.ts';
 
@@ -30,6 +32,8 @@ interface BackupOptions {
   destination: string;
   /** An older backup, on the same disk: what both have is stored once. */
   since?: string;
+  /** Objects that the store has lost are listed, and no reason to give up. */
+  withoutMissing?: boolean;
   signal: AbortSignal;
   /** Told of progress, many times. */
   onProgress(line: string): void;
@@ -52,6 +56,7 @@ export async function writeBackup(options: BackupOptions): Promise<Written> {
   if (since !== undefined) await readManifest(since);
   const client = await openConnection(url, 'windlass backup');
   try {
+    if (options.withoutMissing) await requireOwnStore(client, options.objects);
     await holdDeletions(client);
     await auditCommand(client, 'backup', options.destination);
     const files = new SummedFolder(folder, signal);
@@ -60,8 +65,13 @@ export async function writeBackup(options: BackupOptions): Promise<Written> {
     );
     let linked = 0;
     await whileHeld(client, options, async held => {
-      linked = await copyObjects(files, { ...options, signal: held }, manifest.objects);
+      const copied = await copyObjects(files, { ...options, signal: held }, manifest.objects);
+      linked = copied.linked;
+      manifest.missing = copied.missing.sort();
+      manifest.objects -= copied.missing.length;
     });
+    if (manifest.missing.length > 0 && !options.withoutMissing)
+      throw await describeMissing(client, manifest.missing);
     await files.close();
     await rm(join(folder, KEYS));
     const file = await open(join(folder, MANIFEST), 'wx', 0o600);
@@ -72,6 +82,15 @@ export async function writeBackup(options: BackupOptions): Promise<Written> {
     // With it the lock goes.
     await client.end().catch(() => {});
   }
+}
+
+/** In a wrong store all is missing. */
+async function requireOwnStore(client: pg.Client, objects: ObjectStore): Promise<void> {
+  const { rows } = await client.query<{ id: string }>('select id from installation');
+  if ((await readMarker(objects)) !== rows[0]?.id)
+    throw new CommandError('The object store is not that of this database.', {
+      hint: 'Correct S3_BUCKET, DATA_DIR or DATABASE_URL.',
+    });
 }
 
 async function copyTables(
@@ -102,6 +121,7 @@ async function copyTables(
     migration: { tag: migration.tag, when: migration.when },
     tables,
     objects: await listObjects(client, folder),
+    missing: [],
   };
 }
 
@@ -120,12 +140,12 @@ async function listObjects(client: pg.Client, folder: string): Promise<number> {
   return count;
 }
 
-/** Returns how many of them it linked. */
+/** Returns how many of them it linked, and which the store lacks. Where that is the end of the backup, it only looks for more. */
 async function copyObjects(
   files: SummedFolder,
-  { folder, since, objects, onProgress, signal }: BackupOptions,
+  { folder, since, withoutMissing = false, objects, onProgress, signal }: BackupOptions,
   count: number,
-): Promise<number> {
+): Promise<{ linked: number; missing: string[] }> {
   // An object never changes: its name in an older backup says what it holds.
   const older = since === undefined ? undefined : await readSumsOf(since, objectFile(''));
   const linkOlder = async (name: string) => {
@@ -136,20 +156,28 @@ async function copyObjects(
   const keys = lines[Symbol.asyncIterator]();
   let done = 0;
   let linked = 0;
+  const missing: string[] = [];
   let bytes = 0;
   const failed = new AbortController();
   const stopped = AbortSignal.any([signal, failed.signal]);
+  const copyOne = async (key: string) => {
+    const name = objectFile(key);
+    if (await linkOlder(name)) {
+      linked++;
+      return;
+    }
+    if (missing.length > 0 && !withoutMissing) {
+      if (!(await objects.stat(key))) missing.push(key);
+      return;
+    }
+    const source = await objects.get(key, { signal: stopped }).catch(ifNotThere);
+    if (source) bytes += await files.write(name, source);
+    else missing.push(key);
+  };
   const copySome = async () => {
     for (let next = await keys.next(); !next.done; next = await keys.next()) {
       stopped.throwIfAborted();
-      const name = objectFile(next.value);
-      if (await linkOlder(name)) linked++;
-      else {
-        const source = await objects
-          .get(next.value, { signal: stopped })
-          .catch(nameMissing(next.value));
-        bytes += await files.write(name, source);
-      }
+      await copyOne(next.value);
       done++;
       onProgress(`Objects: ${done} of ${count}, ${Math.round(bytes / 1e6)} MB`);
     }
@@ -163,12 +191,9 @@ async function copyObjects(
     await Promise.allSettled(copying);
     lines.close();
   }
-  return linked;
+  return { linked, missing };
 }
 
-const nameMissing =
-  (key: string) =>
-  (cause: unknown): never => {
-    if (!(cause instanceof WindlassError) || cause.code !== 'not_found') throw cause;
-    throw new CommandError(`there is no object ${key}, to which the database refers.`, { cause });
-  };
+function ifNotThere(error: unknown): undefined {
+  if (!(error instanceof WindlassError) || error.code !== 'not_found') throw error;
+}

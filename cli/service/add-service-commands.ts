@@ -31,6 +31,10 @@ export function addServiceCommands(program: Command): void {
         '--since <folder>',
         'an older backup, on the same disk: links its objects, which never change',
       )
+      .option(
+        '--without-missing',
+        'objects that the store has lost are listed, and it ends with status 3',
+      )
       .addOption(json())
       .action(withService(async () => (await import('./backup.ts')).backUp)),
     'windlass backup /backups/tuesday --since /backups/monday',

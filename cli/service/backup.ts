@@ -4,10 +4,13 @@ import { exitWith } from '../../shared/process/lifecycle.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { explainBackupError } from '../backup/explain-backup-error.ts';
+import { MANIFEST } from '../backup/manifest.ts';
 import { writeBackup } from '../backup/write-backup.ts';
 import { CommandError, ifMissing } from '../command-error.ts';
 import { findDataDir } from '../data-dir/find-data-dir.ts';
+import { WITHOUT_ALL } from '../exit-status.ts';
 import { withDirectDatabase } from '../find-database.ts';
+import { countOf } from '../output/count-of.ts';
 import { printRecord } from '../output/print-records.ts';
 import { ProgressLine } from '../output/progress.ts';
 import type { CommandContext } from './command-context.ts';
@@ -15,6 +18,7 @@ import type { CommandContext } from './command-context.ts';
 interface BackupArguments {
   /** An older backup. */
   since?: string;
+  withoutMissing?: boolean;
   json?: boolean;
 }
 
@@ -35,7 +39,7 @@ export async function backUp(
 async function makeFolder(
   { environment, life }: CommandContext,
   folder: string,
-  { since, json }: BackupArguments,
+  { since, withoutMissing, json }: BackupArguments,
 ): Promise<void> {
   const config = readConfig(environment);
   // A mount, or a link, could not get the folder's place.
@@ -53,19 +57,24 @@ async function makeFolder(
         destination: folder,
         signal: life.stopping,
         ...(since !== undefined && { since: resolve(since) }),
+        ...(withoutMissing && { withoutMissing }),
         objects: await openObjectStore(storeOf(config)),
         onProgress: text => line.showText(text),
       }),
     );
     await rename(partial, folder);
     line.end();
-    const { tables, objects, taken } = manifest;
+    const { tables, objects, missing, taken } = manifest;
     const sentence =
-      `${folder}: ${tables.length} tables and ${objects} objects, as they were at ${taken}.\n` +
+      `${folder}: ${tables.length} tables and ${countOf(objects, 'object')}, as they were at ${taken}.\n` +
+      (missing.length === 0
+        ? ''
+        : `The store lacks ${countOf(missing.length, 'more object')}: see "missing" of ${MANIFEST}.\n`) +
       (since === undefined ? '' : `${linked} of the objects are files of ${since}, too.\n`) +
       'The keys are not in it: keep SECRET_KEY and SEAL_PRIVATE_KEYS, or secrets.json of DATA_DIR, apart from it.';
-    const counts = { tables: tables.length, objects, linked };
+    const counts = { tables: tables.length, objects, linked, missing: missing.length };
     await printRecord({ folder, ...counts, taken }, { sentence, json });
+    if (missing.length > 0) process.exitCode = WITHOUT_ALL;
   } finally {
     line.end();
     await rm(partial, { recursive: true, force: true });

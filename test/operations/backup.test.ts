@@ -27,6 +27,7 @@ import {
   putPart,
   someBytes,
 } from '../harness/clients/uploads.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import {
   type Job,
@@ -215,18 +216,36 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
     rmSync(wednesday, { recursive: true });
   });
 
-  test('that lacks an object names it, and leaves nothing', async () => {
+  test('that lacks objects names them, and leaves nothing unless it may go without', async () => {
     const store = await openObjectStore(readConfig(stack.environment));
     const key = await firstKey(store, 'uploads/');
     const bytes = await buffer(await store.get(key));
     await store.remove(key);
+    const database = openStackDatabase(stack);
+    const [{ object: table }] = await database<[{ object: string }]>`
+      select object from artifacts where model = ${mid} and aid = 'day'`;
+    await database.end();
+    const tableBytes = await buffer(await store.get(table));
+    await store.remove(table);
     try {
-      expect(await windlass('backup', join(place.path, 'thursday'))).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: `windlass: The backup was not made: there is no object ${key}, to which the database refers.\n`,
-      });
+      const thursday = join(place.path, 'thursday');
+      const { code, stdout, stderr } = await windlass('backup', thursday);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(
+        /^windlass: The backup was not made: the object store lacks what the database refers to: .* \(.*\)\. .*--without-missing\.\n$/,
+      );
+      expect(stderr).toContain(`${key} (a part of upload ${uid})`);
+      expect(stderr).toContain(`${table} (artifact day of model ${mid} in project `);
+      expect(readdirSync(place.path)).toEqual(['monday']);
+
+      const made = await windlass('backup', thursday, '--without-missing');
+      expect([made.code, made.stderr]).toEqual([3, '']);
+      expect(made.stdout).toContain('The store lacks 2 more objects');
+      const { missing } = JSON.parse(readFileSync(join(thursday, 'backup.json'), 'utf8'));
+      expect(missing).toEqual([key, table].sort());
+      rmSync(thursday, { recursive: true });
     } finally {
+      await store.put(table, tableBytes);
       await store.put(key, bytes);
     }
     expect(readdirSync(place.path)).toEqual(['monday']);
