@@ -33,6 +33,8 @@ interface Restored {
   manifest: Manifest;
   /** Jobs that were open then, and have ended now. */
   ended: number;
+  /** Objects of the store that are not in the backup. */
+  others: number;
   /** A newer release restored it: its tables are still those of the release that made the backup. */
   isOlder: boolean;
 }
@@ -52,7 +54,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     });
   const isOlder = known.at(-1)?.when !== migration.when;
   await verify(manifest, options);
-  await requireOwnStore(options);
+  const others = await requireOwnStore(options);
   const client = await openConnection(url, 'windlass restore');
   try {
     // Before it is migrated, which cannot be undone: the programs of an older release may still use it.
@@ -66,11 +68,12 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
       await requireEmpty(client, migration);
       await copyTables(client, manifest, options);
       await recordRestore(client, manifest);
+      await forgetMark(client, manifest);
       // Programs with roles of their own wait for their rights. Those of older tables come with the migration.
       if (!isOlder) await grantRights(client);
       return endOpenWork(client, manifest.taken);
     });
-    return { manifest, ended, isOlder };
+    return { manifest, ended, others, isOlder };
   } finally {
     await client.end().catch(() => {});
   }
@@ -93,15 +96,21 @@ async function verify(
   if (found !== objects) throw notWhole(`of ${objects} objects ${found} are in its list`);
 }
 
-/** Before anything is put where another installation would remove it. */
-async function requireOwnStore({ folder, objects }: RestoreOptions) {
+/** Before anything is put where another installation would remove it. How many objects a store of this one has besides. */
+async function requireOwnStore({ folder, objects }: RestoreOptions): Promise<number> {
   // Makes a bucket that is not there.
   await objects.check();
   const marker = await readMarker(objects);
-  if (marker === undefined) return requireKnownObjects(folder, objects);
+  if (marker === undefined) {
+    await requireKnownObjects(folder, objects);
+    return 0;
+  }
   const own = await readFile(join(folder, tableFile(getTableName(installation))));
-  if (gunzipSync(own).toString() !== `${marker}\n`)
-    throw new CommandError(OF_ANOTHER.problem, OF_ANOTHER);
+  const [id] = gunzipSync(own)
+    .toString()
+    .split(/[\t\n]/);
+  if (id !== marker) throw new CommandError(OF_ANOTHER.problem, OF_ANOTHER);
+  return countOthers(folder, objects);
 }
 
 /** A store without a marker may hold what an interrupted restore has put there, and nothing else. */
@@ -114,6 +123,14 @@ async function requireKnownObjects(folder: string, objects: ObjectStore) {
         hint: 'Correct S3_BUCKET or DATA_DIR: what no row refers to would be removed. If nobody needs those objects, remove them.',
       });
   }
+}
+
+/** What was stored after the backup: no row will refer to it. */
+async function countOthers(folder: string, objects: ObjectStore): Promise<number> {
+  const known = await readObjectNames(folder);
+  let others = 0;
+  for await (const key of listObjects(objects)) if (!known.has(objectFile(key))) others++;
+  return others;
 }
 
 async function readObjectNames(folder: string): Promise<Set<string>> {
@@ -178,6 +195,13 @@ async function copyTables(
     await pipeline(file, createGunzip(), client.query(from(copy)), { signal });
     await continueNumbers(client, name);
   }
+}
+
+/** The store is another one now. An older release does not remember that one was marked. */
+async function forgetMark(client: pg.Client, { tables }: Manifest): Promise<void> {
+  const own = tables.find(({ name }) => name === getTableName(installation));
+  if (own?.columns.includes('store_marked'))
+    await client.query('update installation set store_marked = null');
 }
 
 /** Readers of the audit see where an older state begins. */

@@ -8,6 +8,8 @@ import { restoreBackup } from '../backup/restore-backup.ts';
 import { makeDataDir } from '../data-dir/find-data-dir.ts';
 import { startPostgres } from '../embedded-postgres/postgres.ts';
 import { prepareRoles } from '../embedded-postgres/roles.ts';
+import { countOf } from '../output/count-of.ts';
+import { printNotice } from '../output/print-notice.ts';
 import { printRecord } from '../output/print-records.ts';
 import { ProgressLine } from '../output/progress.ts';
 import { storeOf } from './backup.ts';
@@ -22,14 +24,17 @@ export async function restore(
   const config = readConfig(environment);
   const line = new ProgressLine();
   try {
-    const { manifest, ended, isOlder } = await withNewDatabase(config, life.stopping, async url =>
-      restoreBackup({
-        url,
-        folder: resolve(folder),
-        signal: life.stopping,
-        objects: await openObjectStore(storeOf(config, makeDataDir)),
-        onProgress: text => line.showText(text),
-      }),
+    const { manifest, ended, others, isOlder } = await withNewDatabase(
+      config,
+      life.stopping,
+      async url =>
+        restoreBackup({
+          url,
+          folder: resolve(folder),
+          signal: life.stopping,
+          objects: await openObjectStore(storeOf(config, makeDataDir)),
+          onProgress: text => line.showText(text),
+        }),
     );
     line.end();
     const jobs =
@@ -37,13 +42,17 @@ export async function restore(
     const { objects, taken } = manifest;
     const tables = manifest.tables.length;
     const sentence =
-      `Restored ${tables} tables and ${objects} objects, as they were at ${taken}.\n` +
+      `Restored ${tables} tables and ${countOf(objects, 'object')}, as they were at ${taken}.\n` +
       `${jobs} ended as outcome_unknown, and remote sessions are closed. Start with the keys of that service.${
         isOlder && config.DATABASE_URL
           ? '\nThe tables are those of an older release: run `windlass migrate` first.'
           : ''
       }`;
-    await printRecord({ tables, objects, taken, ended }, { sentence, json });
+    if (others > 0)
+      printNotice(
+        `The store holds ${countOf(others, 'object')} that the backup lacks, which the service removes within hours. If another service uses this store, start none on it: restore into a store of its own.`,
+      );
+    await printRecord({ tables, objects, taken, ended, others }, { sentence, json });
   } catch (error) {
     line.end();
     if (life.stopping.aborted) exitWith('Nothing was restored: it was stopped. Restore again.');

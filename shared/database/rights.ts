@@ -57,7 +57,7 @@ const API_RIGHTS: Record<TableKey, string> = {
   parts: ALL,
   views: ALL,
   pendingDeletions: ALL,
-  installation: 'select',
+  installation: 'select, update (store_marked)',
   // Triggers and workers count.
   userStorage: 'select',
   storageChanges: 'select',
@@ -72,7 +72,7 @@ const API_RIGHTS: Record<TableKey, string> = {
 /** Where the worker's role has other rights than ALL. Nobody may change an entry of the audit. */
 const WORKER_RIGHTS: Partial<Record<TableKey, string>> = {
   users: 'select (username, disabled)',
-  installation: 'select',
+  installation: 'select, update (store_marked)',
   jobHistory: 'select',
   auditPending: 'select, insert, delete',
   auditEntries: 'select, insert, delete',

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { sql } from 'drizzle-orm';
+import { isNull, sql } from 'drizzle-orm';
 import type { Db } from '../database/connect.ts';
 import { installation } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
@@ -27,7 +27,7 @@ const confirmed = new WeakSet<ObjectStore>();
 /**
  * The problem, and a hint, where the store is not that of this database: an unmounted disk and a wrong bucket look
  * empty, and upkeep removes what no row refers to. A store without a marker (new, copied, or of 0.1.0) gets one
- * unless most objects of the database are missing.
+ * unless most objects of the database are missing, or another store had one and nothing proves this to be its copy.
  */
 export async function findForeignStore(
   db: Db,
@@ -38,22 +38,36 @@ export async function findForeignStore(
   const found = await readMarker(objects);
   if (found === id) {
     confirmed.add(objects);
+    if (!own?.storeMarked) await rememberMark(db);
     return undefined;
   }
   if (found !== undefined) return OF_ANOTHER;
   if ((await isNew(db)) && (await holdsObjects(objects))) return NOT_OURS;
-  if (confirmed.has(objects) || (await lacksMost(objects, await sampleReferences(db))))
+  const references = await sampleReferences(db);
+  if (confirmed.has(objects) || (await lacksMost(objects, references)))
     return {
       problem:
         'The object store is not that of this database, which refers to objects that are not there.',
       hint: `Mount its disk, correct S3_BUCKET or DATA_DIR, or copy the objects there. If they are lost, store the text ${id} as the object "${MARKER}".`,
     };
-  await objects.put(MARKER, Buffer.from(id)).catch((error: unknown) => {
+  if (own?.storeMarked && references.length === 0)
+    return {
+      problem:
+        'The object store is not the one that this database has used: it holds nothing of it.',
+      hint: `Mount its disk, correct S3_BUCKET or DATA_DIR, or copy all objects there. If it is to be a new one, store the text ${id} as the object "${MARKER}".`,
+    };
+  try {
+    await objects.put(MARKER, Buffer.from(id));
+    await rememberMark(db);
+  } catch (error) {
     // A full disk must not keep the service from starting; /readyz tries again.
     if (!(error instanceof WindlassError) || error.code !== 'insufficient_storage') throw error;
-  });
+  }
   return undefined;
 }
+
+const rememberMark = (db: Db) =>
+  db.update(installation).set({ storeMarked: sql`now()` }).where(isNull(installation.storeMarked));
 
 /** Undefined where there is none. */
 export async function readMarker(objects: ObjectStore): Promise<string | undefined> {

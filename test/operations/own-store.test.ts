@@ -1,15 +1,24 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
+import { type Database, openDatabase } from '../../shared/database/connect.ts';
+import { findForeignStore, MARKER } from '../../shared/installation/store-marker.ts';
+import { readConfig } from '../../shared/settings/config.ts';
+import { openObjectStore } from '../../shared/storage/open.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import { makeTable } from '../harness/clients/tables.ts';
 import { makeModel } from '../harness/clients/uploads.ts';
+import { startTestPostgres, type TestPostgres } from '../harness/databases/postgres-server.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { startProgram } from '../harness/run-program.ts';
+import { describeUnless } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useStack } from '../harness/stacks/use-stack.ts';
 
 describeStack(undefined, 'an object store that is not that of the database', form => {
   const { stack, client } = useStack(form, { alone: 'its objects are moved away' });
+  let mid: string;
   const objects = () => join(stack.dataDir, 'objects');
   const marker = () => join(objects(), 'objects/installation');
   const readObjectsCheck = async () => {
@@ -24,7 +33,7 @@ describeStack(undefined, 'an object store that is not that of the database', for
   };
 
   test('is told by /readyz while its disk is not mounted', async () => {
-    const { mid } = await makeModel(client);
+    ({ mid } = await makeModel(client));
     await makeTable(client, { mid, aid: 'day', csv: 'n\n1\n' });
     expect(await readObjectsCheck()).toEqual([200, null]);
     renameSync(objects(), `${objects()}-away`);
@@ -96,5 +105,39 @@ describeStack(undefined, 'an object store that is not that of the database', for
       rmSync(join(objects(), 'objects', folder), { recursive: true, force: true });
     await stack.up();
     expect(await readObjectsCheck()).toEqual([200, null]);
+    // What is lost is so for good: nobody is told to ask again.
+    const lost = await client.fetch(`/api/models/${mid}/tables/day/rows`);
+    const { detail } = await expectProblem(lost, 404, 'not_found');
+    expect(detail).toContain('no longer kept');
+  });
+});
+
+describeUnless(undefined, 'a database that has used a store, and refers to no object', () => {
+  const place = makeTempDir('stores');
+  let server: TestPostgres;
+  let database: Database;
+  beforeAll(async () => {
+    server = await startTestPostgres();
+    database = openDatabase(await server.createMigrated('used'), { max: 1 });
+  });
+  afterAll(async () => {
+    await database?.close();
+    await server?.stop();
+    place.remove();
+  });
+  const open = (name: string) =>
+    openObjectStore(readConfig({ DATA_DIR: join(place.path, name) }));
+
+  test('takes no other one that is empty, unless that has its id', async () => {
+    const { db } = database;
+    expect(await findForeignStore(db, await open('first'))).toBeUndefined();
+    const other = await open('other');
+    const foreign = await findForeignStore(db, other);
+    expect(foreign?.problem).toContain('is not the one that this database has used');
+    expect(await other.stat(MARKER)).toBeUndefined();
+    const [, id = ''] = /store the text (\S+) as/.exec(foreign?.hint ?? '') ?? [];
+    await other.put(MARKER, Buffer.from(id));
+    expect(await findForeignStore(db, await open('other'))).toBeUndefined();
+    expect(await findForeignStore(db, await open('first'))).toBeUndefined();
   });
 });

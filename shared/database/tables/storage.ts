@@ -28,4 +28,8 @@ export const storageChanges = pgTable(
 );
 
 /** One row: the id that the object store of this database has, too. See installation/store-marker.ts. */
-export const installation = pgTable('installation', { id: text().primaryKey() });
+export const installation = pgTable('installation', {
+  id: text().primaryKey(),
+  /** Since when a store is known to have it: from then on an empty store is a wrong one. */
+  storeMarked: time(),
+});

@@ -1,0 +1,1 @@
+ALTER TABLE "installation" ADD COLUMN "store_marked" timestamp with time zone;
