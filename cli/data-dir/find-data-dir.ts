@@ -10,13 +10,15 @@ const optionsOf = (config: Config) => ({
 });
 
 /** The data directory of the service. Throws CommandError where there is none: a mistyped name must not make one. */
-export function findDataDir(config: Config): string {
+export function findDataDir(config: Config, hint = adviseOn(config)): string {
   if (hasDataDir(optionsOf(config))) return chooseDataDir(optionsOf(config)).dataDir;
-  const other = config.DATABASE_URL ? 'S3_ENDPOINT' : 'DATABASE_URL';
   throw new CommandError(`There is no data directory ${config.DATA_DIR ?? 'of this checkout'}.`, {
-    hint: `Set DATA_DIR or ${other} to that of the service.`,
+    hint,
   });
 }
+
+const adviseOn = ({ DATABASE_URL }: Config) =>
+  `Set DATA_DIR or ${DATABASE_URL ? 'S3_ENDPOINT' : 'DATABASE_URL'} to that of the service.`;
 
 /** The same, made where there is none. */
 export const makeDataDir = (config: Config): string => chooseDataDir(optionsOf(config)).dataDir;

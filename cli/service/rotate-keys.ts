@@ -15,12 +15,16 @@ import { CommandError } from '../command-error.ts';
 import { findDataDir } from '../data-dir/find-data-dir.ts';
 import { withDirectDatabase } from '../find-database.ts';
 import { readSecrets, type StoredSecrets, writeSecrets } from '../generated-secrets.ts';
+import { countOf } from '../output/count-of.ts';
+import { printNotice } from '../output/print-notice.ts';
 import { printRecord } from '../output/print-records.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** A supervisor looks at its keys once a second, and a worker tells of its own every 3 s. */
 const WORKERS_HAVE_IT_MS = 60_000;
 const LOOK_MS = 500;
+/** A wait that lasts longer is told of. */
+const QUIET_MS = 5_000;
 
 /** `windlass keys rotate`: seals the credentials of open sessions with a new key, while the service runs. */
 export async function rotateKeys(
@@ -64,7 +68,10 @@ async function rotateStoredKeys(
   config: Config,
   signal: AbortSignal,
 ): Promise<Rotated> {
-  const dataDir = findDataDir(config);
+  const dataDir = findDataDir(
+    config,
+    'Set SEAL_PRIVATE_KEYS to the keys of the fleet, or DATA_DIR to the folder of the service.',
+  );
   const old = await readSecrets(dataDir);
   if (!old)
     throw new CommandError(`There are no keys in ${dataDir}.`, {
@@ -125,7 +132,7 @@ async function useGivenKeys(
   await untilWorkersHave(database, keys, signal);
   const rotated = await reseal(database, keys);
   const next = [
-    'Once every API has this key, run this again; then remove the other keys from SEAL_PRIVATE_KEYS.',
+    'If every API has this SEAL_PUBLIC_KEY, remove the other keys from SEAL_PRIVATE_KEYS. Otherwise give it to them first, and run this again.',
     `SEAL_PUBLIC_KEY=${rotated.publicKey}`,
   ];
   return { ...rotated, next };
@@ -147,8 +154,8 @@ function describeRotation({
 }: Omit<Rotated, 'next'>): string[] {
   const left = unreadable > 0 ? ` ${unreadable} could not be opened, and were left.` : '';
   return [
-    `The credentials of ${resealed} sessions were sealed with the new key, ${key}.${left}`,
-    `So were the keys of ${webhooks} webhooks.`,
+    `The credentials of ${countOf(resealed, 'session')} were sealed with the new key, ${key}.${left}`,
+    `So were the keys of ${countOf(webhooks, 'webhook')}.`,
   ];
 }
 
@@ -169,13 +176,19 @@ async function untilWorkersHave(
   signal: AbortSignal,
 ): Promise<void> {
   const [id = ''] = keyIds(keys) ?? [];
-  const until = performance.now() + WORKERS_HAVE_IT_MS;
+  const began = performance.now();
+  let told: string | undefined;
   for (;;) {
     const without = await listWorkersWithout(database, id);
     if (without.length === 0) return;
-    if (performance.now() > until)
+    const [first] = without;
+    const waited = performance.now() - began;
+    if (waited > QUIET_MS && told !== first)
+      printNotice(`Waiting for worker ${first}, which does not have the new key ${id} yet.`);
+    if (waited > QUIET_MS) told = first;
+    if (waited > WORKERS_HAVE_IT_MS)
       throw new CommandError(
-        `Nothing was sealed anew: the worker ${without[0]} does not have the new key ${id}.`,
+        `Nothing was sealed anew: the worker ${first} does not have the new key ${id}.`,
         { hint: 'Give it to every remote and video worker, then run this again.' },
       );
     await delay(LOOK_MS, undefined, { signal });

@@ -185,12 +185,22 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
       });
     });
 
+    test('without them it asks for them', async () => {
+      const { DATABASE_URL = '' } = await readSettings(stack);
+      const nowhere = join(stack.dataDir, 'nowhere');
+      const { code, stderr } = await rotate({ DATABASE_URL, DATA_DIR: nowhere });
+      expect([code, stderr]).toEqual([
+        1,
+        `windlass: There is no data directory ${nowhere}. Set SEAL_PRIVATE_KEYS to the keys of the fleet, or DATA_DIR to the folder of the service.\n`,
+      ]);
+    });
+
     test('a key that a worker lacks is not used', { timeout: 150_000 }, async () => {
       const before = await sealedWith(sid);
       const { code, stderr } = await rotate(await withUnknownKey());
       expect(code).toBe(1);
       expect(stderr).toMatch(
-        /^windlass: Nothing was sealed anew: the worker \S+ does not have the new key [0-9a-f]{8}\./,
+        /^windlass: Waiting for worker \S+, which does not have the new key [0-9a-f]{8} yet\.\n(.*\n)?windlass: Nothing was sealed anew: the worker \S+ does not have the new key [0-9a-f]{8}\./,
       );
       expect(await sealedWith(sid)).toEqual(before);
     });
