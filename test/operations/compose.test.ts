@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -95,6 +95,25 @@ describeUnless(missingPrograms('docker-compose'), 'docker-compose.yml', () => {
     );
     expect(Object.keys(given).length).toBeGreaterThan(6);
     expect(readCompose({ ...VARIABLES, ...given }).api?.environment).toMatchObject(given);
+  });
+
+  test('any other setting reaches every process from a file', () => {
+    const directory = makeTempDir('settings');
+    try {
+      const path = join(directory.path, 'settings.env');
+      const given = { LIMIT_OPEN_JOBS: '7', REMOTE_SLOTS: '3', SECRET_KEY: 'of the file' };
+      const lines = Object.entries(given).map(([name, value]) => `${name}=${value}\n`);
+      writeFileSync(path, lines.join(''));
+      const services = readCompose({ ...VARIABLES, SETTINGS_FILE: path });
+      const { SECRET_KEY: _, ...others } = given;
+      for (const name of ['api', 'migrate', ...WORKERS])
+        expect(services[name]?.environment).toMatchObject(others);
+      // What .env holds comes first.
+      expect(services.api?.environment.SECRET_KEY).toBe(VARIABLES.SECRET_KEY);
+      expect(services.redis?.environment).toEqual({ REDISCLI_AUTH: VARIABLES.REDIS_PASSWORD });
+    } finally {
+      directory.remove();
+    }
   });
 
   test.each(Object.keys(VARIABLES))('without %s it names the guide and starts nothing', name => {
