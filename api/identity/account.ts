@@ -44,7 +44,7 @@ export const changedMeanwhile = () =>
 
 /** The administrator who asks always remains one. */
 export const notOnYourself = (what: string) =>
-  conflict(`an administrator cannot ${what}.`, 'Have another administrator do it.');
+  conflict(`you cannot ${what}.`, 'Have another administrator do it.');
 
 /** Who pays for the hash of a password. */
 export const partyOf = (req: Request, res: Response): Party => ({

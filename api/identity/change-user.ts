@@ -47,7 +47,8 @@ export async function changeUser(
   const isOwn = currentUser(asked.res).username === asked.name;
   const needsAdministrator = !isOwn || Object.keys(rights).length > 0;
   if (needsAdministrator) requireAdministrator(asked.res);
-  if (isOwn && rights.administrator === false) throw notOnYourself('stop being one');
+  if (isOwn && rights.administrator === false)
+    throw notOnYourself('end your own rights as an administrator');
   if (isOwn && rights.disabled) throw notOnYourself('disable yourself');
   const change = { ...asked, password, current, rights, isOwn, needsAdministrator };
   if (!isOwn || password === undefined) return make(api, change);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Api, unwrap } from '../../../clients/typescript/src/api.ts';
 import { CommandError } from '../../command-error.ts';
+import { countOf } from '../../output/count-of.ts';
 import { printDone, printRecords } from '../../output/print-records.ts';
 import { ProgressLine } from '../../output/progress.ts';
 import { formatAge } from '../../output/table.ts';
@@ -69,10 +70,10 @@ async function untilIdle(api: Api, id: string, timeout = Number.POSITIVE_INFINIT
       if (idleLooks === 2) return 0;
       if (performance.now() >= until)
         throw new CommandError(
-          `${id} has ${worker.running} jobs after ${timeout} s, and takes no more.`,
+          `${id} has ${countOf(worker.running, 'job')} after ${timeout} s, and takes no more.`,
           { hint: 'Wait again: windlass worker drain ID --wait.' },
         );
-      line.showText(`${worker.running} jobs left`, true);
+      line.showText(`${countOf(worker.running, 'job')} left`, true);
       await delay(Math.min(LOOK_MS, Math.max(0, until - performance.now())));
     }
   } finally {

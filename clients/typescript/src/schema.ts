@@ -4097,7 +4097,7 @@ export interface components {
         Worker: {
             id: string;
             host: string;
-            /** @description Of the jobs that it does. */
+            /** @description Of the jobs that it does; `upkeep`: gives jobs to all workers. */
             kinds: string[];
             /** @description Jobs of each queue that it runs at once. */
             slots: {
