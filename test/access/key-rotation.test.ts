@@ -84,11 +84,15 @@ describeUnless(missingPrograms('sshd'), 'keys rotate', () => {
     const repeated = await send('of-the-rotation');
     await waitForEnd(client, repeated.id);
     const { code, stdout, stderr } = await rotate();
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(code).toBe(0);
+    // On a busy machine.
+    expect(stderr).toMatch(/^(windlass: Waiting for worker .*\n)*$/);
     const after = readStored();
     const [current, previous, ...others] = keyIds(after.SEAL_PRIVATE_KEYS) ?? [];
     expect([previous, others]).toEqual([keyIds(before.SEAL_PRIVATE_KEYS)?.[0], []]);
-    expect(stdout).toContain(`1 sessions were sealed with the new key, ${current}.`);
+    expect(stdout).toContain(
+      `The credentials of 1 session were sealed with the new key, ${current}.`,
+    );
     expect(after.SECRET_KEY).not.toBe(before.SECRET_KEY);
     expect(statSync(secretsPath()).mode & 0o777).toBe(0o600);
     expect(await sealedWith(sid)).toEqual({ version: 2, key: current });
