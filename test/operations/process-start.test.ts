@@ -62,7 +62,7 @@ describe('a process whose database refuses it', () => {
 describe('SIGTERM before a process is ready ends it quietly', () => {
   const expectQuietEnd = async (DATABASE_URL: string, waiting: string) => {
     const { child, stderr, ended } = await start({ DATABASE_URL });
-    await waitFor(() => stderr().includes(waiting), { what: `"${waiting}"`, timeoutMs: 30_000 });
+    await waitFor(() => stderr().includes(waiting), { what: `"${waiting}"`, timeoutMs: 60_000 });
     child.kill('SIGTERM');
     const end = await ended;
     expect(end.stderr).not.toMatch(/uncaught|AbortError|node:/);
@@ -126,7 +126,7 @@ describeUnless(missingPrograms('redis-server'), 'a Redis with a password', () =>
         const { checks } = ((await ready?.json()) ?? {}) as { checks?: { queue: string } };
         return checks?.queue === problem;
       },
-      { what: 'the check to tell', timeoutMs: 30_000 },
+      { what: 'the check to tell', timeoutMs: 60_000 },
     );
     const isTold = (line: string) => line.includes(answer) && line.includes('the queue is away');
     await waitFor(() => stderr().split('\n').some(isTold), { what: 'a line of the log' });
