@@ -220,7 +220,7 @@ describeStack(missingPrograms('sshd'), 'what operators see', form => {
       const stuck = await waitFor(
         async () => {
           const found = await ready();
-          return found.checks.work ? found : undefined;
+          return found.checks.work?.startsWith('Work waits') ? found : undefined;
         },
         { what: 'the work to count as stuck', timeoutMs: 60_000, intervalMs: 500 },
       );
