@@ -218,10 +218,11 @@ describeStack(missingPrograms('sshd'), 'a backup', form => {
 
   test('that lacks objects names them, and leaves nothing unless it may go without', async () => {
     const store = await openObjectStore(readConfig(stack.environment));
-    const key = await firstKey(store, 'uploads/');
+    const database = openStackDatabase(stack);
+    const [{ object: key }] = await database<[{ object: string }]>`
+      select object from upload_parts where upload = ${uid} limit 1`;
     const bytes = await buffer(await store.get(key));
     await store.remove(key);
-    const database = openStackDatabase(stack);
     const [{ object: table }] = await database<[{ object: string }]>`
       select object from artifacts where model = ${mid} and aid = 'day'`;
     await database.end();
