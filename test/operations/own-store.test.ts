@@ -125,8 +125,7 @@ describeUnless(undefined, 'a database that has used a store, and refers to no ob
     await server?.stop();
     place.remove();
   });
-  const open = (name: string) =>
-    openObjectStore(readConfig({ DATA_DIR: join(place.path, name) }));
+  const open = (name: string) => openObjectStore(readConfig({ DATA_DIR: join(place.path, name) }));
 
   test('takes no other one that is empty, unless that has its id', async () => {
     const { db } = database;

@@ -98,7 +98,11 @@ export function startWorker(actor: Actor, around: Surroundings, onFailedStart: (
   context.leases = new LeaseRenewer(context);
   const ready = (async () => {
     await renewLease(context.database.db, context.id, []);
-    await startHeartbeat(context, { slots: { remote: 2, parse: 1 }, upkeep: true, onDraining: () => {} });
+    await startHeartbeat(context, {
+      slots: { remote: 2, parse: 1 },
+      upkeep: true,
+      onDraining: () => {},
+    });
   })();
   ready.catch(onFailedStart);
   return async (entry: Parameters<typeof runJob>[1]) => {
