@@ -32,7 +32,7 @@ const url = (...schemes: string[]) =>
  * A server with a login. A password that is not percent-encoded changes the URL's host or makes none: refused here, no
  * part of a password is named in an error as a host.
  */
-export const serverUrl = (...schemes: string[]) =>
+const serverUrl = (...schemes: string[]) =>
   z.string().transform((value, context) => {
     const begins = schemes.map(scheme => `${scheme}://`);
     if (!begins.some(begin => value.startsWith(begin)))
