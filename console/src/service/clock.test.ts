@@ -5,7 +5,8 @@ const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'] });
+  // A whole second, as those in `Date`.
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 });
 });
 afterEach(() => {
   vi.useRealTimers();
