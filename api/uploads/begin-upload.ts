@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
   artifacts,
+  members,
   models,
   projects,
   type TusUpload,
@@ -133,9 +134,11 @@ async function refuseTooMany({ config }: ApiContext, tx: Tx, owner: string): Pro
   const [open] = await tx
     .select({ n: count() })
     .from(uploads)
-    // Uploads of deleted projects do not count: upkeep ends them.
+    // Uploads into projects that were deleted, or that the owner is no member of any more, do not count: nobody can end
+    // them, and upkeep does.
     .innerJoin(models, eq(models.mid, uploads.model))
     .innerJoin(projects, and(eq(projects.pid, models.project), isNull(projects.deleted)))
+    .innerJoin(members, and(eq(members.project, projects.pid), eq(members.username, owner)))
     .where(and(eq(uploads.owner, owner), isNull(uploads.job)));
   if ((open?.n ?? 0) < limit) return;
   throw new WindlassError('too_many_requests', {

@@ -351,6 +351,20 @@ describeStack(undefined, 'uploads', form => {
     await begin('a');
   });
 
+  test('uploads into a project that their owner has left do not count', async () => {
+    const { guest } = await addUsers(stack, ['guest']);
+    const place = await makeModel(client);
+    const setAcl = (acl: object) =>
+      client.fetch(`/api/projects/${place.pid}`, { method: 'PUT', body: JSON.stringify({ acl }) });
+    expect((await setAcl({ writers: [{ user: 'guest' }] })).status).toBe(200);
+    for (let n = 0; n < 40; n++) await beginUpload(guest, place.mid, ['a']);
+    const own = await makeModel(guest);
+    const body = { mid: own.mid, input: true, parser: 'blob', aids: ['a'] };
+    await expectProblem(await post(body, guest), 429, 'too_many_requests');
+    expect((await setAcl({ writers: [] })).status).toBe(200);
+    expect((await post(body, guest)).status).toBe(201);
+  });
+
   test('of many that are begun at once no more than that', async () => {
     const { hasty } = await addUsers(stack, ['hasty']);
     const models = await Promise.all(Array.from({ length: 20 }, () => makeModel(hasty)));
