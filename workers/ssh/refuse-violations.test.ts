@@ -109,7 +109,7 @@ test.each(['stdout', 'stderr'])(
   async stream => {
     const { client, errors, closed } = await connectTo({
       asked: (protocol, _channel, id) => {
-        for (let i = 0; i < 270_000; i++)
+        for (let i = 0; i < 135_000; i++)
           if (stream === 'stdout') protocol.channelData(id, Buffer.from('x'));
           else protocol.channelExtData(id, Buffer.from('x'), 1);
       },

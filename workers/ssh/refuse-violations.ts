@@ -37,9 +37,9 @@ interface Channel extends Unread {
 const LEAST_PACKET_BYTES = 1_024;
 /**
  * Of each stream: a piece takes some 200 bytes, even where a window has millions of them. A command that prints 2,000 times
- * a second may go on for two minutes while its output cannot be stored.
+ * a second may go on for a minute while its output cannot be stored.
  */
-const MOST_UNREAD_PIECES = 262_144;
+const MOST_UNREAD_PIECES = 131_072;
 /** Each takes some 300 bytes until it is sent. */
 const MOST_UNREAD_REPLIES = 16_384;
 const GLOBAL_REQUEST = 80;
