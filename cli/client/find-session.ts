@@ -26,8 +26,9 @@ export interface LoginChoice {
 }
 
 /**
- * The open session of that host and user, best one that this program opened; where there is none a new one, for which the terminal is asked. Without a
- * user it is that of the only account with a session, and a new one is for the user of this process.
+ * The open session of that host and user, best one that this program opened; where there is none a new one, for which
+ * the terminal is asked. Without a user it is that of the only account with a session, and a new one is for the user of
+ * this process.
  */
 export async function findOrOpenSession(
   windlass: Windlass,
