@@ -161,7 +161,7 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
     const late = await windlass([...drain, '--wait', '--timeout', '1'], { input: stack.password });
     expect(late).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`${id} has 1 jobs after 1 s, and takes no more.`),
+      stderr: expect.stringContaining(`${id} has 1 job after 1 s, and takes no more.`),
     });
     const waiting = printJson([...drain, '--wait'], stack.password);
     await client.delete(`/api/jobs/${job}`);
