@@ -109,7 +109,10 @@ function describeQuery(components: Components, { query }: Operation): JsonObject
   if (isOfAnyNames(query))
     return [
       {
-        ...{ name: 'query', in: 'query', style: 'form', explode: true },
+        name: 'query',
+        in: 'query',
+        style: 'form',
+        explode: true,
         description: 'Any names and values: `a=1&b=2` of `{"a": 1, "b": 2}`.',
         schema: components.toSchema(query, 'input'),
       },

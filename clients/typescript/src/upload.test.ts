@@ -47,8 +47,18 @@ test('an upload that there is not to be resumed is a new one', async () => {
 
 test("the parsers' parameters have types, and nothing else does", () => {
   const typed = {
-    ...{ delimiter: true, header: true, quote: true, encoding: true, decimal: true, comment: true },
-    ...{ skip: true, units: true, nulls: true, tolerance: true, text: true, types: true },
+    delimiter: true,
+    header: true,
+    quote: true,
+    encoding: true,
+    decimal: true,
+    comment: true,
+    skip: true,
+    units: true,
+    nulls: true,
+    tolerance: true,
+    text: true,
+    types: true,
   } satisfies Record<keyof ParserParameters, true>;
   const known = Object.values(PARSERS).flatMap(({ parameters }) => Object.keys(parameters.shape));
   expect(Object.keys(typed).sort()).toEqual([...new Set(known)].sort());
