@@ -5,6 +5,7 @@ import io
 import os
 import threading
 import time
+import uuid
 from pathlib import Path
 from typing import Any, AsyncIterator, List
 
@@ -47,6 +48,14 @@ async def test_a_command(session: AsyncSession, proxied: AsyncClient) -> None:
     assert [job.id async for job in proxied.jobs(session=session.sid, name="async")] == [run.job]
     assert (await session.info()).state == "open"
     assert session.sid in [one.sid for one in await proxied.sessions()]
+
+
+async def test_a_file_is_written_from_a_file(session: AsyncSession, service: Service, tmp_path: Path) -> None:
+    here = tmp_path / "here.bin"
+    here.write_bytes(bytes(range(256)) * 12_000)
+    target = service.home / f"written-{uuid.uuid4()}.bin"
+    await session.write_file(str(target), here)
+    assert target.read_bytes() == here.read_bytes()
 
 
 async def test_commands_at_the_same_time(session: AsyncSession) -> None:

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
 import json
 import os
+import subprocess
 import uuid
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler
@@ -218,3 +222,51 @@ def test_a_part_of_a_file_whose_link_is_cut_is_asked_for_on(
     service.control("cut-after?direction=down&bytes=2000000")
     part = proxied.session(session.sid).read_file(path, start=100, length=3_900_000)
     assert part == data[100:3_900_100]
+
+
+def test_a_file_is_written_from_a_file(session: Session, service: Service, tmp_path: Path) -> None:
+    path = str(service.home / "written.bin")
+    data = bytes(range(256)) * 12_000
+    here = tmp_path / "here.bin"
+    here.write_bytes(data)
+    digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
+    assert session.write_file(path, here) == windlass.WrittenFile(path, len(data), digest)
+    assert Path(path).read_bytes() == data
+    with here.open("rb") as file:
+        file.seek(100)
+        assert session.write_file(path, file).size == len(data) - 100
+    assert Path(path).read_bytes() == data[100:]
+    with subprocess.Popen(["printf", "from a pipe"], stdout=subprocess.PIPE) as pipe:
+        assert pipe.stdout is not None
+        session.write_file(path, pipe.stdout)
+    assert Path(path).read_text() == "from a pipe"
+    here.write_bytes(b"")
+    assert session.write_file(path, here).size == 0
+    with pytest.raises(windlass.WindlassError, match="rb"), here.open() as text:
+        session.write_file(path, text)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        session.write_file(path, tmp_path / "missing")
+    assert Path(path).read_bytes() == b""
+
+
+def test_a_file_that_changes_while_it_is_written_changes_nothing(
+    session: Session, service: Service, tmp_path: Path
+) -> None:
+    path = service.home / "unchanged.bin"
+    path.write_bytes(b"before")
+
+    class Growing(io.FileIO):
+        """Its second reading has another first byte."""
+
+        def read(self, size: Optional[int] = -1) -> bytes:
+            with open(self.name, "r+b") as other:
+                other.write(bytes([readings.append(1) or len(readings)]))  # type: ignore[func-returns-value]
+            return super().read(-1 if size is None else size) or b""
+
+    readings: List[int] = []
+    here = tmp_path / "here.bin"
+    here.write_bytes(b"x" * 1_000)
+    with Growing(str(here)) as file, pytest.raises(windlass.WindlassError) as caught:
+        session.write_file(str(path), file)
+    assert caught.value.code == "changed"
+    assert path.read_bytes() == b"before"

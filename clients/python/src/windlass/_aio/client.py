@@ -17,9 +17,10 @@ from .._core.ids import (
     model_id,
     project_id,
 )
+from .._core.local_files import Source
 from .._core.profile import read_access
 from .._core.transport import AsyncTransport, open_http
-from .._core.upload import PART_BYTES, Sending, Source, Wanted, upload_file
+from .._core.upload import PART_BYTES, Sending, Wanted, upload_file
 from ..records import Artifact, Job, Model, Project, SessionInfo, Upload, UploadProgress
 from .run import AsyncRun
 from .session import AsyncSession

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union, ov
 
 from .._core import sessions, video
 from .._core.api import Api
+from .._core.content import Data
 from .._core.host_paths import HostPath, HostPaths
 from .._core.ids import ProjectLike, project_id
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
@@ -161,12 +162,11 @@ class AsyncSession:
     async def write_file(
         self,
         path: str,
-        data: Union[bytes, str],
+        data: Data,
         *,
         mode: Optional[int] = None,
         parents: bool = False,
         exclusive: bool = False,
     ) -> WrittenFile:
-        content = data.encode() if isinstance(data, str) else data
         found = await self._paths.resolve(path)
-        return await write_file(self._api, self.sid, found, content, mode=mode, parents=parents, exclusive=exclusive)
+        return await write_file(self._api, self.sid, found, data, mode=mode, parents=parents, exclusive=exclusive)

@@ -14,7 +14,7 @@ from .._version import __version__
 from ..errors import Unreachable, WindlassError
 from .patience import Patience
 from .proxies import find_proxy
-from .transport import Transport
+from .transport import Body, Transport
 
 #: Seconds to connect, and without a byte of an answer that is due at once.
 CONNECT_SECONDS = 10.0
@@ -43,7 +43,7 @@ class _Call(NamedTuple):
     method: str
     path: str
     body: Any = None
-    content: Optional[bytes] = None
+    content: Optional[Body] = None
     params: Optional[Mapping[str, Any]] = None
     headers: Mapping[str, str] = {}
     timeout: float = ANSWER_SECONDS
@@ -72,7 +72,7 @@ class Api:
         path: str,
         *,
         body: Any = None,
-        content: Optional[bytes] = None,
+        content: Optional[Body] = None,
         params: Optional[Mapping[str, Any]] = None,
         headers: Optional[Mapping[str, str]] = None,
         keyed: bool = False,

@@ -16,15 +16,19 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import (
     Any,
     AsyncGenerator,
+    AsyncIterable,
     AsyncIterator,
     Callable,
     ContextManager,
     Coroutine,
     Generator,
+    Iterable,
+    Iterator,
     Optional,
     Protocol,
     Sequence,
     TypeVar,
+    Union,
 )
 
 import anyio
@@ -54,6 +58,10 @@ def open_http(make: Callable[..., T]) -> T:
         ) from cause
 
 
+#: Of a request.
+Body = Union[bytes, Iterable[bytes], AsyncIterable[bytes]]
+
+
 class Lock(Protocol):
     def hold(self) -> Any:
         """An asynchronous context manager."""
@@ -61,6 +69,9 @@ class Lock(Protocol):
 
 class Transport(Protocol):
     def build(self, method: str, url: str, **options: Any) -> httpx.Request: ...
+
+    def stream(self, blocks: Callable[[], Iterator[bytes]]) -> Body:
+        """The body of a request, whose bytes are read as they are sent, anew each time that it is."""
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         """Returns when the headers have arrived. Whoever calls reads the body, or closes.
@@ -100,6 +111,14 @@ class SyncLock:
             yield
 
 
+class SyncBody:
+    def __init__(self, blocks: Callable[[], Iterator[bytes]]) -> None:
+        self._blocks = blocks
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._blocks()
+
+
 class SyncTransport:
     def __init__(self, given: Optional[httpx.Client]) -> None:
         self._given = given
@@ -109,6 +128,9 @@ class SyncTransport:
 
     def build(self, method: str, url: str, **options: Any) -> httpx.Request:
         return self._http.build_request(method, url, **options)
+
+    def stream(self, blocks: Callable[[], Iterator[bytes]]) -> Body:
+        return SyncBody(blocks)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         self._leave_inherited()
@@ -174,12 +196,25 @@ class AsyncLock:
         return self._lock
 
 
+class AsyncBody:
+    def __init__(self, blocks: Callable[[], Iterator[bytes]]) -> None:
+        self._blocks = blocks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        blocks = self._blocks()
+        while block := await anyio.to_thread.run_sync(lambda: next(blocks, b"")):
+            yield block
+
+
 class AsyncTransport:
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
 
     def build(self, method: str, url: str, **options: Any) -> httpx.Request:
         return self._http.build_request(method, url, **options)
+
+    def stream(self, blocks: Callable[[], Iterator[bytes]]) -> Body:
+        return AsyncBody(blocks)
 
     async def send(self, request: httpx.Request) -> httpx.Response:
         return await self._http.send(request, stream=True, follow_redirects=request.method == "GET")

@@ -2,21 +2,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import os
 import time
-from typing import IO, Any, Awaitable, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import IO, Any, Awaitable, Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from ..errors import Unreachable, WindlassError
 from ..records import Upload, UploadProgress
 from .api import Api, escape, is_certain, strong_tag
 from .jobs import wait_for_job
+from .local_files import Original, Source, measure, open_source, read_fully
 from .losses import Losses
 from .parsers import parser_of
 from .sent_files import check_file
-
-#: A file by its path, or one that is open for reading bytes.
-Source = Union[str, "os.PathLike[str]", IO[bytes]]
 
 PART_BYTES = 8 << 20
 MAX_PARTS = 100_000
@@ -58,11 +55,11 @@ async def upload_file(api: Api, source: Source, wanted: Wanted, sending: Sending
     """
     if sending.part_size < 1 or sending.parallel < 1:
         raise ValueError("part_size and parallel are at least 1.")
-    file, is_own = await api.transport.call(lambda: _open(source))
+    file, is_own = await api.transport.call(lambda: open_source(source))
     uid = sending.resume
     try:
         model = wanted.model
-        size = _measure(file)
+        size = measure(file)
         if uid is None:
             aid = wanted.aid or _name(source)
             parser = wanted.parser or parser_of(_find_name(source) or aid)
@@ -131,41 +128,6 @@ async def _send_all(sender: _Sender, sending: Sending) -> str:
                 raise
 
 
-class _Original:
-    """What a file was when it was opened: of two states of it nothing is made."""
-
-    def __init__(self, file: IO[bytes], size: Optional[int]) -> None:
-        self._file = file
-        self._size = size
-        self._state = self._find_state()
-
-    def check(self) -> None:
-        """Raises `changed` where it is another one by now."""
-        if self._find_state() != self._state:
-            raise _has_changed()
-
-    def check_end(self, length: int) -> None:
-        """Raises `changed` where it has ended after so many bytes, before the end that was measured."""
-        if self._size is not None and length < self._size:
-            raise _has_changed()
-
-    def _find_state(self) -> Optional[Tuple[int, int]]:
-        """None where there is none: a pipe has no second state, and nor has what is no file of the system."""
-        if self._size is None:
-            return None
-        try:
-            found = os.fstat(self._file.fileno())
-        except (AttributeError, OSError):
-            return None
-        return found.st_size, found.st_mtime_ns
-
-
-def _has_changed() -> WindlassError:
-    return WindlassError(
-        "The file has changed while it was sent.", code="changed", hint="Send it when nothing writes to it."
-    )
-
-
 class _TooLarge(Exception):
     """The link is cut before a part is through."""
 
@@ -180,7 +142,7 @@ class _Sender:
     def __init__(self, api: Api, file: IO[bytes], uid: str, size: Optional[int], stored: Stored) -> None:
         self.api = api
         self._file = file
-        self.original = _Original(file, size)
+        self.original = Original(file, size)
         self.uid = uid
         self._size = size
         self._start = 0 if size is None else file.tell()
@@ -255,7 +217,7 @@ class _Sender:
                 return None
             number = self._count
             part_size = cut.length(number, self._begin)
-            data = await self.api.transport.call(lambda: _read_fully(self._file, part_size))
+            data = await self.api.transport.call(lambda: read_fully(self._file, part_size))
             self._is_at_end = len(data) < part_size
             self._begin += len(data)
             if self._is_at_end:
@@ -369,18 +331,6 @@ class _Cut:
         return max(around) if len(around) > 1 else max([self._least, *around])
 
 
-def _open(source: Source) -> Tuple[IO[bytes], bool]:
-    if isinstance(source, (str, os.PathLike)):
-        return open(source, "rb"), True
-    if not hasattr(source, "read"):
-        raise WindlassError("It is no file.", code="invalid_input", hint="Give a path, a file, or io.BytesIO(…).")
-    # A temporary file of text is no TextIOBase and has such a mode.
-    mode = getattr(source, "mode", "b")
-    if isinstance(source, io.TextIOBase) or (isinstance(mode, str) and "b" not in mode):
-        raise WindlassError("The file gives text, not bytes.", code="invalid_input", hint="Open it with 'rb'.")
-    return source, False
-
-
 def _name(source: Source) -> str:
     name = _find_name(source)
     if name is None:
@@ -391,29 +341,3 @@ def _name(source: Source) -> str:
 def _find_name(source: Source) -> Optional[str]:
     path = source if isinstance(source, (str, os.PathLike)) else getattr(source, "name", None)
     return os.path.basename(path) if isinstance(path, (str, os.PathLike)) else None
-
-
-def _measure(file: IO[bytes]) -> Optional[int]:
-    """The bytes from where it stands to its end; None where that is not known before."""
-    try:
-        if not file.seekable():
-            return None
-        begin = file.tell()
-        end = file.seek(0, os.SEEK_END)
-        file.seek(begin)
-    except (AttributeError, OSError):
-        return None
-    return end - begin
-
-
-def _read_fully(file: IO[bytes], size: int) -> bytes:
-    """As many bytes, or fewer at the end: a pipe gives what it has."""
-    pieces: List[bytes] = []
-    left = size
-    while left > 0:
-        piece = file.read(left)
-        if not piece:
-            break
-        pieces.append(piece)
-        left -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

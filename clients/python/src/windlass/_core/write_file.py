@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import time
 import uuid
 from typing import List, Optional
@@ -9,6 +8,7 @@ from typing import List, Optional
 from ..errors import Unreachable, WindlassError
 from ..records import WrittenFile
 from .api import FIRST_CONTACT_SECONDS, Api, escape, escape_path, is_certain
+from .content import Content, Data, open_content
 from .host_scripts import PieceFolder, join_pieces, make_folder, remove_folder
 from .losses import Losses
 from .patience import Patience
@@ -25,11 +25,18 @@ MAX_PIECES = 10_000
 
 
 async def write_file(
-    api: Api, sid: str, path: str, content: bytes, *, mode: Optional[int], parents: bool, exclusive: bool
+    api: Api, sid: str, path: str, data: Data, *, mode: Optional[int], parents: bool, exclusive: bool
 ) -> WrittenFile:
     """Writes a file on the host; over a link that is cut before all of it is through, in pieces."""
+    async with open_content(api, data) as content:
+        return await _write(api, sid, path, content, mode=mode, parents=parents, exclusive=exclusive)
+
+
+async def _write(
+    api: Api, sid: str, path: str, content: Content, *, mode: Optional[int], parents: bool, exclusive: bool
+) -> WrittenFile:
     # A file that is there at the second time may be the one of the first.
-    if exclusive or len(content) <= LEAST_BYTES:
+    if exclusive or content.size <= LEAST_BYTES:
         return await _put(api, sid, path, content, mode=mode, parents=parents, exclusive=exclusive)
     losses = Losses(api)
     patience = api.patience()
@@ -50,49 +57,55 @@ async def _put(
     api: Api,
     sid: str,
     path: str,
-    content: bytes,
+    content: Content,
     *,
     mode: Optional[int],
     parents: bool,
     exclusive: bool = False,
     lost_once: bool = False,
 ) -> WrittenFile:
-    digest = base64.b64encode(hashlib.sha256(content).digest()).decode()
-    response = await api.request(
-        "PUT",
-        f"/remotes/{escape(sid)}/file/{escape_path(path)}",
-        content=content,
-        params={"mode": None if mode is None else f"{mode:04o}", "parents": "true" if parents else None},
-        headers={
-            "Content-Type": "application/octet-stream",
-            "Content-Digest": f"sha-256=:{digest}:",
-            **({"If-None-Match": "*"} if exclusive else {}),
-        },
-        keyed=True,
-        renewed=not exclusive,
-        lost_once=lost_once,
-        timeout=WRITE_SECONDS,
-    )
+    digest = base64.b64encode(await api.transport.call(content.digest)).decode()
+    try:
+        response = await api.request(
+            "PUT",
+            f"/remotes/{escape(sid)}/file/{escape_path(path)}",
+            content=api.transport.stream(content.blocks),
+            params={"mode": None if mode is None else f"{mode:04o}", "parents": "true" if parents else None},
+            headers={
+                "Content-Type": "application/octet-stream",
+                "Content-Length": str(content.size),
+                "Content-Digest": f"sha-256=:{digest}:",
+                **({"If-None-Match": "*"} if exclusive else {}),
+            },
+            keyed=True,
+            renewed=not exclusive,
+            lost_once=lost_once,
+            timeout=WRITE_SECONDS,
+        )
+    except WindlassError:
+        # Its bytes are no longer those of the digest.
+        await api.transport.call(content.check)
+        raise
     written = api.read_json(response)
     return WrittenFile(written["path"], written["size"], written["digest"])
 
 
 async def _send_pieces(
-    api: Api, sid: str, path: str, content: bytes, mode: Optional[int], parents: bool
+    api: Api, sid: str, path: str, content: Content, mode: Optional[int], parents: bool
 ) -> WrittenFile:
     """In pieces, which stand in a folder beside the file until a command joins them."""
     folder = await make_folder(api, sid, f"/{path.lstrip('/')}", f".windlass-{uuid.uuid4().hex}-once", parents)
-    digest = hashlib.sha256(content).digest()
+    digest = await api.transport.call(content.digest)
     try:
         names = await _Sender(api, sid, folder, content).send()
-        if not await join_pieces(api, sid, folder, names, len(content), digest.hex(), mode):
+        if not await join_pieces(api, sid, folder, names, content.size, digest.hex(), mode):
             raise WindlassError(f"The pieces of {path} have changed on the host.", code="changed")
     except WindlassError as error:
         # Where no answer comes, it would only be waited for.
         if not isinstance(error, Unreachable):
             await remove_folder(api, sid, folder)
         raise
-    return WrittenFile(path, len(content), base64.b64encode(digest).decode())
+    return WrittenFile(path, content.size, base64.b64encode(digest).decode())
 
 
 class _Sender:
@@ -101,13 +114,13 @@ class _Sender:
     Where none comes through between two cuts of the link, they get smaller.
     """
 
-    def __init__(self, api: Api, sid: str, folder: PieceFolder, content: bytes) -> None:
+    def __init__(self, api: Api, sid: str, folder: PieceFolder, content: Content) -> None:
         self._api = api
         self._sid = sid
         self._folder = folder
         self._content = content
-        self._least = max(LEAST_BYTES, -(-len(content) // MAX_PIECES))
-        self._length = max(self._least, min(PIECE_BYTES, -(-len(content) // 2)))
+        self._least = max(LEAST_BYTES, -(-content.size // MAX_PIECES))
+        self._length = max(self._least, min(PIECE_BYTES, -(-content.size // 2)))
 
     async def send(self) -> List[str]:
         """The names of the pieces, in their order."""
@@ -115,9 +128,9 @@ class _Sender:
         losses = Losses(self._api)
         patience = self._api.patience()
         at = 0
-        while at < len(self._content):
-            piece = self._content[at : at + self._length]
-            name = f"{at}-{len(piece)}"
+        while at < self._content.size:
+            piece = self._content.part(at, self._length)
+            name = f"{at}-{piece.size}"
             begun = time.monotonic()
             try:
                 path = f"{self._folder.path}/{name}"
@@ -127,11 +140,11 @@ class _Sender:
                 is_smaller = losses.are_enough and self._length > self._least
                 if is_smaller:
                     losses.reset()
-                    self._length = max(self._least, -(-len(piece) // 2))
+                    self._length = max(self._least, -(-piece.size // 2))
                 await _pause(self._api, patience, failure, renew=is_smaller)
             else:
                 names.append(name)
-                at += len(piece)
+                at += piece.size
                 losses.reset()
                 patience.renew()
         return names

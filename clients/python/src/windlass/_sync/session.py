@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, Union, ov
 
 from .._core import sessions, video
 from .._core.api import Api
+from .._core.content import Data
 from .._core.host_paths import HostPath, HostPaths
 from .._core.ids import ProjectLike, project_id
 from .._core.login import Answer, Jump, PrivateKey, close_session, log_in, to_credential
@@ -193,7 +194,7 @@ class Session:
     def write_file(
         self,
         path: str,
-        data: Union[bytes, str],
+        data: Data,
         *,
         mode: Optional[int] = None,
         parents: bool = False,
@@ -201,10 +202,12 @@ class Session:
     ) -> WrittenFile:
         """Writes a file on the host, which is there whole then, or as before.
 
+        `data` is text, bytes, a file here by its `pathlib.Path`, or one that is open for reading bytes; a file is read
+        as it is sent, and where it changes meanwhile, that is `changed`.
+
         `mode` are its permissions, such as `0o644` (those of the file that is replaced). `parents` makes the folders
         that are missing. With `exclusive` a file that is there is `precondition_failed`. Over a link that is cut before
         all of it is through, it is sent in pieces, which a command on the host joins; with `exclusive` it is not.
         """
-        content = data.encode() if isinstance(data, str) else data
         found = drive(self._paths.resolve(path))
-        return drive(write_file(self._api, self.sid, found, content, mode=mode, parents=parents, exclusive=exclusive))
+        return drive(write_file(self._api, self.sid, found, data, mode=mode, parents=parents, exclusive=exclusive))
