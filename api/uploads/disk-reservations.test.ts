@@ -49,6 +49,25 @@ test('reserves anything without a limit, or when the store is a server', async (
     await expect(room.reserve(2 ** 40)).resolves.toHaveProperty('release');
 });
 
+test('a body keeps no more than 64 MiB from others before its bytes arrive, and is checked as they do', async () => {
+  const { disk, room } = openDisk(200 * MIB + 100);
+  const announced = await room.reserve(190 * MIB);
+  const other = await room.reserve(136 * MIB);
+  await expect(room.check(72 * MIB + 1)).rejects.toMatchObject(FULL);
+  const send = async (body: DiskReservation, mebibytes: number) => {
+    for (let at = 0; at < mebibytes; at += 8) {
+      await body.consume(8 * MIB);
+      disk.free -= 8 * MIB;
+    }
+  };
+  await send(other, 136);
+  other.release();
+  await expect(send(announced, 190)).rejects.toMatchObject(FULL);
+  announced.release();
+  disk.free = 190 * MIB + 100;
+  await room.check(190 * MIB);
+});
+
 test('a body of unknown length fails when the disk is full, and nothing is stored', async () => {
   const { disk, room } = openDisk(200 * MIB);
   await room.reserve(100 * MIB);

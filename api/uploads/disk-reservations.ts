@@ -3,7 +3,12 @@ import { assertFits } from '../../shared/storage/free-space.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 
-/** Bytes of a body of unknown length after which the free space is checked again. */
+/**
+ * What a body reserves of its bytes that have not arrived: whoever announces many and sends none keeps no more from the
+ * others, for each of the 16 bodies that a user may send at once.
+ */
+const RESERVED_BYTES = 64 << 20;
+/** Bytes of a body whose rest is not all reserved, after which the free space is checked again. */
 const CHECK_EVERY_BYTES = 16 << 20;
 
 /** Disk space reserved for one body. */
@@ -16,7 +21,7 @@ export interface DiskReservation {
 
 /**
  * Reservations of this process on the disk of the object store. Announced bytes that have not arrived yet count as used,
- * so that concurrent bodies do not rely on the same free space.
+ * up to 64 MiB of each body, so that concurrent bodies do not rely on the same free space.
  */
 export class DiskReservations {
   readonly #objects: Pick<ObjectStore, 'freeBytes'>;
@@ -34,12 +39,34 @@ export class DiskReservations {
     this.#assertFits(await this.#readFree(), bytes);
   }
 
-  /** Reserves the space for a body; undefined: of unknown length, which is checked while it arrives. Throws like check(). */
+  /**
+   * Reserves the space for a body whose bytes fit now; undefined: of unknown length. What is not reserved is checked while
+   * it arrives. Throws like check().
+   */
   async reserve(bytes: number | undefined): Promise<DiskReservation> {
     const free = await this.#readFree();
     // No await from here on: another body must not find the same space.
     this.#assertFits(free, bytes ?? 0);
-    return bytes === undefined ? this.#checkPeriodically() : this.#reserveBytes(bytes);
+    let left = bytes ?? 0;
+    let reserved = 0;
+    let unchecked = 0;
+    const keep = (count: number) => {
+      this.#reserved += count - reserved;
+      reserved = count;
+    };
+    const isReserved = () => bytes !== undefined && left <= RESERVED_BYTES;
+    keep(Math.min(left, RESERVED_BYTES));
+    return {
+      consume: count => {
+        left = Math.max(0, left - count);
+        keep(Math.min(left, RESERVED_BYTES));
+        unchecked += count;
+        if (isReserved() || unchecked < CHECK_EVERY_BYTES) return undefined;
+        unchecked = 0;
+        return this.check(0);
+      },
+      release: () => keep(0),
+    };
   }
 
   async #readFree(): Promise<number | undefined> {
@@ -48,32 +75,6 @@ export class DiskReservations {
 
   #assertFits(free: number | undefined, bytes: number): void {
     assertFits(free, { added: this.#reserved + bytes, limit: this.#limit });
-  }
-
-  #reserveBytes(bytes: number): DiskReservation {
-    let left = bytes;
-    this.#reserved += left;
-    const giveBack = (count: number) => {
-      left -= count;
-      this.#reserved -= count;
-    };
-    return {
-      consume: count => void giveBack(Math.min(count, left)),
-      release: () => giveBack(left),
-    };
-  }
-
-  #checkPeriodically(): DiskReservation {
-    let unchecked = 0;
-    return {
-      consume: bytes => {
-        unchecked += bytes;
-        if (unchecked < CHECK_EVERY_BYTES) return undefined;
-        unchecked = 0;
-        return this.check(0);
-      },
-      release: () => {},
-    };
   }
 }
 
