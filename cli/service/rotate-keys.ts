@@ -177,15 +177,16 @@ async function untilWorkersHave(
 ): Promise<void> {
   const [id = ''] = keyIds(keys) ?? [];
   const began = performance.now();
-  let told: string | undefined;
+  const told = new Set<string>();
   for (;;) {
     const without = await listWorkersWithout(database, id);
     if (without.length === 0) return;
-    const [first] = without;
+    const [first = ''] = without;
     const waited = performance.now() - began;
-    if (waited > QUIET_MS && told !== first)
+    if (waited > QUIET_MS && !told.has(first)) {
+      told.add(first);
       printNotice(`Waiting for worker ${first}, which does not have the new key ${id} yet.`);
-    if (waited > QUIET_MS) told = first;
+    }
     if (waited > WORKERS_HAVE_IT_MS)
       throw new CommandError(
         `Nothing was sealed anew: the worker ${first} does not have the new key ${id}.`,

@@ -213,7 +213,11 @@ describeForms(missingPrograms('sshd', 'ffmpeg'), 'videos', form => {
     const early = await client.fetch(last.at);
     expect(early.headers.get('Retry-After')).toBe('1');
     await expectProblem(early, 409, 'video_not_ready');
-    for (const { vsid } of started) await client.delete(`/api/jobs/${vsid}`);
+    // Where the machine is quick, the first may have ended.
+    for (const { vsid } of [last, ...started.slice(0, -1)])
+      expect([202, 409]).toContain(
+        (await client.fetch(`/api/jobs/${vsid}`, { method: 'DELETE' })).status,
+      );
     await waitForEnd(client, last.vsid);
     expect(await client.get(`${last.at}/status`)).toEqual({
       ok: false,
