@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { RELEASE } from '../../shared/process/release.ts';
@@ -145,6 +148,51 @@ describeStack(missingPrograms('sshd', 'script'), 'what the command line says', f
     expect(await say('video', 'host', '-o', 'nowhere/x.mp4', '*.png')).toBe(
       'There is no folder nowhere here. Make it first.',
     );
+  });
+
+  test('what another program answers in place of the service is no answer, and gets nothing', async () => {
+    const asked: string[] = [];
+    const other = createServer(async (req, res) => {
+      let body = '';
+      for await (const piece of req.setEncoding('utf8')) body += piece;
+      asked.push(`${req.method} ${req.headers.authorization} ${body}`);
+      const answer = { username: 'eve', id: 't', token: 'foreign', sid: 's' };
+      res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const away = `http://localhost:${(other.address() as AddressInfo).port}`;
+    const redirect = createServer((req, res) => {
+      // A proxy that passes GETs on, or passes on nothing.
+      const answer = req.url?.startsWith('/empty/') ? {} : { username: 'ada' };
+      if (req.url?.endsWith('/api/users/-'))
+        res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer));
+      else res.writeHead(307, { Location: `${away}${req.url}` }).end();
+    }).listen(0, '127.0.0.1');
+    await once(redirect, 'listening');
+    const here = `http://127.0.0.1:${(redirect.address() as AddressInfo).port}`;
+    const env = { XDG_CONFIG_HOME: join(line.home, 'redirected') };
+    const sayOf = async (args: string[], more: Record<string, string> = {}) => {
+      const { code, stderr } = await line.run(args, { env: { ...env, ...more }, input: 'secret' });
+      expect(code).not.toBe(0);
+      return stderr;
+    };
+    const told = (path: string) =>
+      `windlass: What answers at ${here} is not Windlass. It says to ask ${away}${path} instead. Is the address right, and no proxy before it that asks for a login?\n`;
+    const run = ['run', 'lab', '--user', 'x', '--key', join(line.home, 'key'), '--', 'true'];
+    try {
+      const login = (at: string) => ['login', at, '--user', 'ada', '--password-stdin'];
+      expect(await sayOf(login(here))).toBe(told('/api/users/-/tokens'));
+      expect(await sayOf(run, { WINDLASS_URL: here, WINDLASS_TOKEN: 't' })).toMatch(
+        new RegExp(`^windlass: What answers at ${here} is not Windlass\\.[^\\n]*\\n$`),
+      );
+      expect(asked.filter(one => one !== 'GET undefined ')).toEqual([]);
+      const nobody = /^windlass: What answers there is not Windlass\.[^\n]*\n$/;
+      expect(await sayOf(run, { WINDLASS_URL: away, WINDLASS_TOKEN: 't' })).toMatch(nobody);
+      expect(await sayOf(login(`${here}/empty`))).toMatch(nobody);
+      expect(existsSync(profileIn(env.XDG_CONFIG_HOME))).toBe(false);
+    } finally {
+      for (const server of [other, redirect]) server.close().closeAllConnections();
+    }
   });
 
   test('the release is told, of both sides by doctor', async () => {

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
+import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { CommandError } from '../../command-error.ts';
 import { describe } from '../../output/describe-error.ts';
 import { printNotice } from '../../output/print-notice.ts';
@@ -9,6 +10,7 @@ import { readPassword, readSecretLine } from '../../secret-input.ts';
 import { ask } from '../../terminal.ts';
 import { checkToken, connectTo, normalizeUrl, type PasswordOptions } from '../connect.ts';
 import { type Profile, readProfile, removeProfile, writeProfile } from '../profile.ts';
+import { notTheService } from '../read-pages.ts';
 
 export interface LoginOptions {
   user?: string;
@@ -40,8 +42,14 @@ interface Kept {
 
 async function keepToken(url: string): Promise<Kept> {
   const token = checkToken(await readSecretLine('the token'));
-  const { username } = await unwrap(connectTo({ url, token }).api.GET('/api/users/-'));
+  const username = await readUsername(connectTo({ url, token }));
   return { username, path: await writeProfile(process.env, { url, username, token }) };
+}
+
+async function readUsername({ api }: Windlass): Promise<string> {
+  const { username } = await unwrap(api.GET('/api/users/-'));
+  if (typeof username !== 'string') throw notTheService();
+  return username;
 }
 
 export interface LogoutOptions extends PasswordOptions {
@@ -95,12 +103,13 @@ async function endToken(
 async function keepNewToken(url: string, { user, passwordStdin }: LoginOptions): Promise<Kept> {
   const given = user ?? (await ask('User: ', { echo: true, instead: 'Give --user NAME.' }));
   const password = await readPassword(given, passwordStdin);
-  const { api } = connectTo({ url, user: given, password });
+  const windlass = connectTo({ url, user: given, password });
+  const { api } = windlass;
   const end = (id: string) =>
     unwrap(api.DELETE('/api/users/-/tokens/{id}', { params: { path: { id } } }));
   // A profile that cannot be read is written anew.
   const earlier = await readProfile(process.env).catch(() => undefined);
-  const { username } = await unwrap(api.GET('/api/users/-'));
+  const username = await readUsername(windlass);
   const body = { name: `windlass on ${hostname()}`.slice(0, 100), scope: 'write' as const };
   const { id: tokenId, token } = await unwrap(api.POST('/api/users/-/tokens', { body }));
   try {

@@ -318,6 +318,46 @@ test('a page that a proxy answers instead of the service is an error, nothing is
   expect(await unwrap(api.GET('/api/jobs'))).toBeUndefined();
 });
 
+test('only a GET is sent where an answer says to ask instead, without credentials if that is elsewhere', async () => {
+  const { http, api } = connect();
+  const { port } = server.address() as AddressInfo;
+  const away = (at: string) => json(307, {}, { Location: at });
+  const elsewhere = `http://localhost:${port}/other`;
+  const writes = [
+    () => unwrap(api.POST('/api/remotes', { body: { hostname: 'h', username: 'ada', password: 'x' } })),
+    () => unwrap(api.POST('/api/remotes/launch', launch)),
+    () => cancelJob({ http, api }, 'j'),
+    () => http.request('/api/uploads/u', { method: 'PUT', body: 'bytes' }),
+  ];
+  for (const write of writes)
+    for (const at of [elsewhere, '/other']) {
+      answers = [away(at)];
+      await expect(write()).rejects.toMatchObject({
+        code: 'foreign_answer',
+        status: 307,
+        detail: `What answers at ${http.base} is not Windlass. It says to ask ${at} instead.`,
+      });
+    }
+  expect(asked.filter(({ url }) => url === '/other')).toEqual([]);
+  answers = [away(elsewhere), (_req, res) => res.end('video')];
+  expect(await (await http.request('/api/jobs/v/result', {})).text()).toBe('video');
+  expect(asked.at(-1)?.url).toBe('/other');
+  expect(asked.at(-1)?.headers.authorization).toBeUndefined();
+});
+
+test('JSON from elsewhere is not the answer of the service', async () => {
+  const { port } = server.address() as AddressInfo;
+  const elsewhere = `http://localhost:${port}/other`;
+  const { http, api } = connect();
+  for (const asking of [() => unwrap(api.GET('/api/jobs')), () => waitForEnd({ http, api }, 'j')]) {
+    answers = [json(307, {}, { Location: elsewhere })];
+    await expect(asking()).rejects.toMatchObject({
+      code: 'foreign_answer',
+      detail: `What answers at ${http.base} is not Windlass. It says to ask ${elsewhere} instead.`,
+    });
+  }
+});
+
 test('a cancellation whose answer is lost is asked for again', async () => {
   answers = [cut, json(202, { id: 'j' })];
   expect(await cancelJob(connect(), 'j')).toBe(true);

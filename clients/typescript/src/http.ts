@@ -1,6 +1,6 @@
 import { backoff, LONGEST_TIMER, retryAfter, sleep } from './backoff.ts';
 import { errorOf, WindlassError } from './error.ts';
-import { requireNoPage } from './foreign-answer.ts';
+import { isJson, requireNoPage, requireOrigin } from './foreign-answer.ts';
 
 export interface ConnectionOptions {
   /** Where the service is, such as `https://windlass.example.org`; its path too, if it has one. In a page `/` is its own. */
@@ -40,6 +40,8 @@ export interface Sending {
 /** The POSTs that the service answers with the same job when they are repeated under their key. */
 export const STARTS_WORK =
   /\/api\/(hosts\/-\/scan|remotes(\/launch|\/[^/]+\/(answers|batch|login|videos))?|jobs\/[^/]+\/retry|uploads\/[^/]+\/finished)$/;
+/** These write nothing and have no body. */
+const SAFE = ['GET', 'HEAD'];
 /** The service refuses these before it has done anything. */
 const REFUSED = [429];
 /** Answers of an overloaded or stopping service, or of a proxy before it. */
@@ -121,7 +123,7 @@ export class Http {
       signal?.throwIfAborted();
       const request = make();
       const isRepeatable =
-        sending.isRepeatable ?? (['GET', 'HEAD'].includes(request.method) || key !== undefined);
+        sending.isRepeatable ?? (SAFE.includes(request.method) || key !== undefined);
       if (key !== undefined) request.headers.set('Idempotency-Key', key);
       await this.#authorize(request);
       let error: WindlassError;
@@ -139,6 +141,7 @@ export class Http {
         error = await readError(response);
       } catch (cause) {
         signal?.throwIfAborted();
+        if (cause instanceof WindlassError) throw cause;
         error = unreachable(request.url, cause);
         const mayRepeat =
           !speaksNoTls(cause) &&
@@ -164,7 +167,10 @@ export class Http {
     try {
       const either = signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal;
       const send = this.#options.fetch ?? globalThis.fetch;
-      return await readJson(await send(request, { signal: either }));
+      // What is sent may be secret, and another server's answer no proof. The store of videos is asked without credentials.
+      const redirect = SAFE.includes(request.method) ? 'follow' : 'manual';
+      const response = await send(request, { signal: either, redirect });
+      return await readJson(requireOrigin(response, this.base));
     } finally {
       clearTimeout(timer);
     }
@@ -248,8 +254,7 @@ function newKey(): string {
 
 /** JSON is read as a part of the request, so that one that breaks off is asked for again. */
 async function readJson(response: Response): Promise<Response> {
-  const isJson = /\bjson\b/.test(response.headers.get('Content-Type') ?? '');
-  if (!isJson || response.body === null) return response;
+  if (!isJson(response) || response.body === null) return response;
   return new Response(await response.text(), response);
 }
 
