@@ -64,6 +64,12 @@ async function make(api: ApiContext, change: Change): Promise<Account> {
   checkUserVersion(req, row);
   if (password === undefined && Object.keys(rights).length === 0) return row;
   if (password !== undefined && row.issuer !== null) throw hasNoPassword(name);
+  if (
+    row.issuer !== null &&
+    api.config.OIDC_ADMINISTRATORS &&
+    changesOf(rights, row).administrator !== undefined
+  )
+    throw providerDecides(name);
   if (password !== undefined && isOwn) {
     await checkCurrent(api.passwords, change);
     api.passwordChanges.count(name, credentialOf(change));
@@ -143,4 +149,11 @@ const hasNoPassword = (name: string) =>
   conflict(
     `the user ${name} logs in at the identity provider, and has no password here.`,
     'Change it there, or disable the user here.',
+  );
+
+/** At each login: until the next one, tokens would have another right. */
+const providerDecides = (name: string) =>
+  conflict(
+    `the user ${name} logs in at the identity provider, which alone decides who is an administrator.`,
+    'Change it there, in the claim that OIDC_ADMINISTRATORS names, or disable the user here.',
   );

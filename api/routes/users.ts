@@ -108,14 +108,17 @@ export default routes('json-body', (router, api) => {
       id: 'getCurrentUser',
       topic: 'accounts',
       summary: 'Who am I',
+      details: '`administrator` is what these credentials may, which can be less than their user may.',
       headers: ['If-None-Match'],
       answers: {
         200: { means: 'The user of these credentials.', json: userRecord },
         304: 'Unchanged.',
       },
       handle: async ({ req, res }) => {
-        const row = await findAccount(db, currentUser(res).username);
-        sendRecord(req, res, { tag: accountTag(row), record: () => view(row) });
+        const { username, administrator } = currentUser(res);
+        const row = { ...(await findAccount(db, username)), administrator };
+        const tag = accountTag(row, Number(administrator));
+        sendRecord(req, res, { tag, record: () => view(row) });
       },
     }),
   });

@@ -290,13 +290,30 @@ describeStack(undefined, 'an identity provider', form => {
       expect((await send(browser, ME)).status).toBe(401);
     });
 
+    test('is made an administrator at the provider alone', async () => {
+      const { subject } = await enter();
+      const answer = await change(subject, { administrator: true });
+      const { hint } = await expectProblem(answer, 409, 'conflict');
+      expect(hint).toContain('OIDC_ADMINISTRATORS');
+      expect(await admin().get(`/api/users/${subject}`)).toMatchObject({ administrator: false });
+      expect((await change(subject, { administrator: false })).status).toBe(200);
+      const { subject: other } = await enter({ groups: ['operators'] });
+      await expectProblem(await change(other, { administrator: false }), 409, 'conflict');
+      expect((await change(other, { disabled: true })).status).toBe(200);
+    });
+
     test('is an administrator as long as a claim says so', async () => {
       const { subject, browser } = await enter({ groups: ['users', 'operators'] });
       expect((await send(browser, '/api/users')).status).toBe(200);
       // The token does not say so.
       const token = await provider.accessToken(subject);
       expect((await bearer(token, '/api/users')).status).toBe(403);
+      const less = await bearer(token);
+      expect(await less.json()).toMatchObject({ administrator: false });
       const says = await provider.change(token, { groups: ['operators'] });
+      const own = await bearer(says);
+      expect(await own.json()).toMatchObject({ administrator: true });
+      expect(own.headers.get('ETag')).not.toBe(less.headers.get('ETag'));
       expect((await bearer(says, '/api/users')).status).toBe(200);
       provider.users.set(subject, { preferred_username: subject, groups: ['users'] });
       expect((await logIn(browser)).status).toBe(302);
