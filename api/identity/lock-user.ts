@@ -32,6 +32,20 @@ export async function lockUnchangedUser(tx: Tx, { username, version }: User): Pr
 }
 
 /**
+ * Locks the rows of these users until the transaction commits, so that nothing that names one goes to a later user of the same
+ * name. Returns the names of those that there are. Sorted against deadlocks: what else is locked of users comes after it.
+ */
+export async function lockNamed(tx: Tx, usernames: string[]): Promise<Set<string>> {
+  const rows = await tx
+    .select({ username: users.username })
+    .from(users)
+    .where(inArray(users.username, [...new Set(usernames)]))
+    .orderBy(asc(users.username))
+    .for('key share');
+  return new Set(rows.map(({ username }) => username));
+}
+
+/**
  * Locks the row of the administrator who asks until what they change is written. Throws as assertStillAdministrator() does.
  */
 export async function lockAdministrator(tx: Tx, asks: User): Promise<void> {

@@ -1,8 +1,9 @@
-import { asc, eq, inArray } from 'drizzle-orm';
+import { asc, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
-import { members, type Role, users } from '../../shared/database/schema.ts';
+import { members, type Role } from '../../shared/database/schema.ts';
 import { invalidInput } from '../http/validate.ts';
+import { lockNamed } from '../identity/lock-user.ts';
 
 const entry = z.strictObject({ user: z.string().min(1).max(64) }).meta({ id: 'Member' });
 const list = z.array(entry).max(1_000);
@@ -54,22 +55,18 @@ export function toAcl(members: { user: string; role: Role }[]): Acl {
 }
 
 /**
- * Locks the named users until the transaction commits, so that no membership outlives its user and goes to a later one
- * of the same name. Throws `invalid_input` that names every unknown user. Call it before locking a project (lock order:
- * removeUser()).
+ * Locks the named users, so that no membership outlives its user. Throws `invalid_input` that names every unknown user. Call it
+ * before locking a project (lock order: removeUser()).
  */
 export async function lockNamedUsers(tx: Tx, acl: AclInput): Promise<void> {
   const named = LISTS.flatMap(list =>
     (acl[list] ?? []).map(({ user }, i) => ({ user, field: `acl.${list}.${i}.user` })),
   );
   if (named.length === 0) return;
-  const rows = await tx
-    .select({ username: users.username })
-    .from(users)
-    .where(inArray(users.username, [...new Set(named.map(({ user }) => user))]))
-    .orderBy(asc(users.username))
-    .for('key share');
-  const known = new Set(rows.map(row => row.username));
+  const known = await lockNamed(
+    tx,
+    named.map(({ user }) => user),
+  );
   refuse(
     named
       .filter(({ user }) => !known.has(user))

@@ -1,11 +1,11 @@
-import { and, count, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, count, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
 import { NAMED_SESSION, type NamedSession } from '../../shared/audit/session-target.ts';
 import type { Tx } from '../../shared/database/connect.ts';
-import { sessions } from '../../shared/database/schema.ts';
+import { hosts, sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors/errors.ts';
 import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import { HOST_CHANGED } from '../../shared/ssh/host-place.ts';
-import { isActiveOrOpening } from './sessions.ts';
+import { type EndedSessions, endSessions, isActiveOrOpening } from './sessions.ts';
 
 /** Those of the sessions that a change of their host has ended and that had been opened. */
 export async function listEndedByHost(tx: Tx, sids: string[]): Promise<NamedSession[]> {
@@ -35,6 +35,31 @@ const behind = (hostname: string) => sql`with recursive behind(name) as (
     select ${hostname}::text
     union select hosts.name from hosts join behind on hosts.jump = behind.name
   ) select name from behind`;
+
+/**
+ * Ends the sessions on a host, and cancels their jobs, whose owners are not on its list. The caller has written the list. Those
+ * that are being opened are refused when they would open.
+ */
+export async function endUnlistedSessions(tx: Tx, hostname: string): Promise<EndedSessions> {
+  const listed = tx
+    .select({ name: hosts.name })
+    .from(hosts)
+    .where(
+      and(
+        eq(hosts.name, hostname),
+        or(isNull(hosts.users), sql`${sessions.owner} = any(${hosts.users})`),
+      ),
+    );
+  return endSessions(
+    tx,
+    and(
+      eq(sessions.hostname, hostname),
+      isNull(sessions.ended),
+      isNotNull(sessions.opened),
+      notExists(listed),
+    ),
+  );
+}
 
 /**
  * Throws `conflict` while sessions are open on a host that is to be removed. The caller has locked the host's row, as opening a

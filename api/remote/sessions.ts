@@ -195,11 +195,16 @@ export async function endSession(
   return { jobs: ended.jobs, closed };
 }
 
-/** Ends the sessions and cancels their jobs; `opened` of those that ever were. */
-export async function endSessions(
-  tx: Tx,
-  which: SQL | undefined,
-): Promise<{ jobs: string[]; sessions: string[]; opened: NamedSession[] }> {
+export interface EndedSessions {
+  /** The ids of the jobs that were cancelled. */
+  jobs: string[];
+  sessions: string[];
+  /** Of the sessions, those that ever were open. */
+  opened: NamedSession[];
+}
+
+/** Ends the sessions and cancels their jobs. */
+export async function endSessions(tx: Tx, which: SQL | undefined): Promise<EndedSessions> {
   const ended = await tx
     .update(sessions)
     .set({ ended: sql`coalesce(${sessions.ended}, now())`, endReason: null })

@@ -6,6 +6,7 @@ import { sessionTarget } from '../../shared/audit/session-target.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
 import { conflict, notFound } from '../../shared/errors/errors.ts';
+import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { assertHostFor, isHostFor } from '../../shared/ssh/host-access.ts';
 import {
   checkIfMatch,
@@ -19,13 +20,15 @@ import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
-import { lockAdministrator } from '../identity/lock-user.ts';
+import { lockAdministrator, lockNamed } from '../identity/lock-user.ts';
+import type { User } from '../identity/password-verifier.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { checkAuthorities, keysView, pins, withShownKeys } from '../remote/host-pins.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
 import { type HostPlace, hostPlace, scanHost } from '../remote/scan-host.ts';
 import {
+  endUnlistedSessions,
   listEndedByHost,
   listOpenSessions,
   refuseOpenSessions,
@@ -172,7 +175,7 @@ export default routes('json-body', (router, api) => {
         if (!pinned) return;
         const host = { ...at, keys: pinned.keys };
         const added = await db.transaction(async tx => {
-          await lockAdministrator(tx, currentUser(res));
+          await lockListed(tx, currentUser(res), given.users);
           await lockJump(tx, host);
           checkAuthorities(host);
           const [row] = await tx.insert(hosts).values(host).onConflictDoNothing().returning();
@@ -231,7 +234,7 @@ export default routes('json-body', (router, api) => {
       topic: 'sessions',
       summary: 'Change a host',
       details:
-        'Another address, port, key or jump host ends the sessions that are open on it, and on the hosts that are reached through it: host_changed.',
+        'Another address, port, key or jump host ends the sessions that are open on it, and on the hosts that are reached through it: host_changed. A list of `users` ends the sessions on it of those that it leaves out, and cancels their jobs.',
       body: changes,
       headers: ['If-Match', 'If-None-Match'],
       for: 'administrators',
@@ -249,8 +252,8 @@ export default routes('json-body', (router, api) => {
         const shown = trust && (await scan({ address, port, private: isPrivate }, req, res));
         if (trust && !shown) return;
         const keys = shown ? withShownKeys(row.keys, shown.keys) : next.keys;
-        const { changed, open } = await db.transaction(async tx => {
-          await lockAdministrator(tx, currentUser(res));
+        const { changed, open, cancelled } = await db.transaction(async tx => {
+          await lockListed(tx, currentUser(res), given.users);
           if (given.jump) await lockJump(tx, { name: row.name, jump: given.jump });
           if (trust ?? given.keys ?? given.address ?? given.port)
             checkAuthorities({ address, port, keys });
@@ -264,15 +267,17 @@ export default routes('json-body', (router, api) => {
           if (written) {
             const audit = auditOf(req, res);
             await audit(tx, 'host.update', row.name);
-            for (const session of await listEndedByHost(tx, open))
+            const left = await endUnlistedSessions(tx, row.name);
+            for (const session of [...(await listEndedByHost(tx, open)), ...left.opened])
               await audit(tx, 'session.close', sessionTarget(session));
-            return { changed: written, open };
+            return { changed: written, open, cancelled: left.jobs };
           }
           throw conflict(
             'somebody else changed this host at the same time.',
             'Get it again and repeat the change.',
           );
         });
+        publishCancelled(api, cancelled);
         for (const sid of open) api.notifications.publish('session', sid);
         res.json(fullView(changed));
       },
@@ -303,6 +308,20 @@ export default routes('json-body', (router, api) => {
     }),
   });
 });
+
+/**
+ * Locks the users of a host's list, whom it must not outlive, and the administrator who asks. Throws `invalid_input` that names
+ * those that there are not.
+ */
+async function lockListed(tx: Tx, asks: User, listed: string[] | null | undefined): Promise<void> {
+  // In one order with the one who asks.
+  const known = listed && (await lockNamed(tx, [...listed, asks.username]));
+  await lockAdministrator(tx, asks);
+  const unknown = listed?.filter(username => !known?.has(username)) ?? [];
+  if (unknown.length === 0) return;
+  const problem = `there is no user ${unknown.join(', nor ')}`;
+  throw invalidInput([{ field: 'users', problem }], 'GET /api/users lists them.');
+}
 
 const noLogin = () => invalidInput([{ field: 'trust', problem: NO_LOGIN }], 'Set "keys" instead.');
 

@@ -1,9 +1,16 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { openStackDatabase } from '../harness/databases/database.ts';
 import { whileLocked } from '../harness/databases/while-locked.ts';
 import { startCodeHost } from '../harness/hosts/pam-sshd.ts';
-import { addHost, openSession } from '../harness/hosts/remote.ts';
+import {
+  addHost,
+  launchAsync,
+  openSession,
+  readOutput,
+  waitForEnd,
+} from '../harness/hosts/remote.ts';
 import { startTcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { describeUnless, missingPrograms, missingRoot } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
@@ -73,21 +80,65 @@ describeStack(missingPrograms('sshd'), 'hosts that are for some users', form => 
         expect(detail).toBe(problem.detail);
       }
     }
-    const sid = await openSession(alice, sshd, { hostname: 'closed' });
 
     expect((await put('closed', { users: ['bob'] })).status).toBe(200);
     expect((await open(bob, 'closed')).status).toBe(200);
     await expectProblem(await open(alice, 'closed'), 403, 'host_not_allowed');
-    // What is open goes on: its place is the same.
-    const { output } = await alice.post<{ output: string }>('/api/remotes/launch', {
-      sid,
-      command: 'echo on',
-    });
-    expect(output).toBe('on\n');
     expect((await put('closed', { users: [] })).status).toBe(200);
     await expectProblem(await open(bob, 'closed'), 403, 'host_not_allowed');
     expect((await put('closed', { users: '*' })).status).toBe(200);
     expect((await open(bob, 'closed')).status).toBe(200);
+  });
+
+  test('who leaves the list loses the sessions there with what runs in them, and others keep theirs', async () => {
+    const { alice, bob } = people;
+    await admin.post('/api/hosts', { ...entry(), name: 'left' });
+    const [hers, his, hersElsewhere] = await Promise.all([
+      openSession(alice, sshd, { hostname: 'left' }),
+      openSession(bob, sshd, { hostname: 'left' }),
+      openSession(alice, sshd, { hostname: 'host' }),
+    ]);
+    const command = 'echo $$ >"$HOME/left-pid"; echo begun; exec sleep 600';
+    const { id } = await launchAsync(alice, hers, command);
+    await waitFor(async () => (await readOutput(alice, id)).length > 0, { what: 'its output' });
+    expect((await put('left', { users: ['alice', 'bob'] })).status).toBe(200);
+    expect((await alice.fetch(`/api/remotes/${hers}`)).status).toBe(200);
+    expect((await put('left', { users: ['bob'] })).status).toBe(200);
+    await expectProblem(await alice.fetch(`/api/remotes/${hers}`), 404, 'session_not_found');
+    expect(await waitForEnd(alice, id)).toMatchObject({ state: 'cancelled' });
+    // It is the same account on the host.
+    const check = { sid: his, command: 'kill -0 "$(cat left-pid)"' };
+    expect(await bob.post('/api/remotes/launch', check)).toMatchObject({ returncode: 1 });
+    expect((await alice.fetch(`/api/remotes/${hersElsewhere}`)).status).toBe(200);
+    const { items } = await admin.get<{ items: object[] }>(
+      '/api/audit?action=session.close&order=newest',
+    );
+    const target = `${hers} ${sshd.username}@left`;
+    expect(items[0]).toMatchObject({ user: stack.username, target });
+  });
+
+  test('a list that was written by hand counts for the next connection', async () => {
+    const { bob } = people;
+    const proxy = await startTcpProxy({ host: sshd.host, port: sshd.port });
+    const sql = openStackDatabase(stack);
+    try {
+      await admin.post('/api/hosts', { ...entry(), name: 'by-hand', port: proxy.port });
+      const sid = await openSession(bob, sshd, { hostname: 'by-hand' });
+      const launch = () =>
+        bob.fetch('/api/remotes/launch', {
+          method: 'POST',
+          body: JSON.stringify({ sid, command: 'true' }),
+        });
+      await sql`update hosts set users = '{alice}' where name = 'by-hand'`;
+      expect((await launch()).status).toBe(200);
+      proxy.cut();
+      const { total } = proxy.connections;
+      await waitFor(async () => (await launch()).status !== 200, { what: 'a refusal' });
+      await expectProblem(await launch(), 403, 'host_not_allowed');
+      expect(proxy.connections.total).toBe(total);
+    } finally {
+      await Promise.all([proxy.stop(), sql.end()]);
+    }
   });
 
   test('a list that is changed just then counts', async () => {
@@ -149,6 +200,22 @@ describeStack(missingPrograms('sshd'), 'hosts that are for some users', form => 
     await admin.post('/api/users', { username: 'carol', password: PASSWORD });
     const carol = new Client(stack.url, 'carol', PASSWORD);
     await expectProblem(await open(carol, 'hers'), 403, 'host_not_allowed');
+  });
+
+  test('a name that nobody has gives the host to nobody who comes later', async () => {
+    const unknown = { ...entry(), name: 'unknown', users: ['alice', 'nobody-yet', 'nor-she'] };
+    const add = { method: 'POST', body: JSON.stringify(unknown) };
+    for (const answer of [
+      () => admin.fetch('/api/hosts', add),
+      () => put('host', { users: ['nobody-yet', 'alice', 'nor-she'] }),
+    ]) {
+      const { fields, hint } = await expectProblem(await answer(), 400, 'invalid_input');
+      const problem = 'there is no user nobody-yet, nor nor-she';
+      expect(fields).toEqual([{ field: 'users', problem }]);
+      expect(hint).toBe('GET /api/users lists them.');
+    }
+    await expectProblem(await admin.fetch('/api/hosts/unknown'), 404, 'not_found');
+    expect(await admin.get('/api/hosts/host')).toMatchObject({ users: '*' });
   });
 
   test('what is no list of users is refused by name', async () => {

@@ -188,30 +188,33 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
       const body = JSON.stringify(changes);
       expect((await client.fetch('/api/hosts/shared', { method: 'PUT', body })).status).toBe(200);
     };
+    const names = ['emmy', 'lise', 'hedy'];
+    for (const username of names) await client.post('/api/users', { username, password: PASSWORD });
     await addHost(client, sshd, { name: 'shared' });
-    await put({ users: ['ada'] });
+    await put({ users: ['emmy'] });
     await page.reload();
     const dialog = page.locator('dialog');
     const change = () => rowOf('shared').getByRole('button', { name: 'Change' }).click();
     await change();
     await dialog.getByLabel('User names').waitFor();
-    await put({ users: ['grace'] });
+    await put({ users: ['lise'] });
     await dialog.getByText('Commands run by the agent').click();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.waitFor({ state: 'detached' });
-    expect(await client.get('/api/hosts/shared')).toMatchObject({ users: ['grace'], agent: false });
+    expect(await client.get('/api/hosts/shared')).toMatchObject({ users: ['lise'], agent: false });
     // It shows what is stored by now, however lately it was looked at.
-    await put({ users: ['grace', 'hedy'] });
+    await put({ users: ['lise', 'hedy'] });
     await change();
-    expect(await dialog.getByLabel('User names').inputValue()).toBe('grace, hedy');
+    expect(await dialog.getByLabel('User names').inputValue()).toBe('lise, hedy');
     await put({ users: ['hedy'] });
-    await dialog.getByLabel('User names').fill('grace, hedy, ada');
+    await dialog.getByLabel('User names').fill('lise, hedy, emmy');
     await dialog.getByRole('button', { name: 'Save' }).click();
     expect(await dialog.getByRole('alert').textContent()).toContain('changed its users meanwhile');
     await expectAccessible(page);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     expect(await client.get('/api/hosts/shared')).toMatchObject({ users: ['hedy'] });
     await client.delete('/api/hosts/shared');
+    for (const username of names) await client.delete(`/api/users/${username}`);
   });
 
   test('a user is added, disabled and enabled, and their tokens end', async () => {

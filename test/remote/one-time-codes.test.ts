@@ -314,12 +314,12 @@ describeStack(skip, 'one-time codes', form => {
       const job = await waitForEnd(client, id, 40_000);
       expect([job.state, job.error?.code]).toEqual(['failed', 'reconnect_required']);
       expect(await stateOf(sid)).toBe('reconnect');
-      // Who may open no session there any more logs in no more.
+      // Who may open no session there any more has none.
       await client.fetch(`/api/hosts/${name}`, {
         method: 'PUT',
         body: JSON.stringify({ users: [] }),
       });
-      await expectProblem(await post(`/${sid}/login`, {}), 403, 'host_not_allowed');
+      await expectProblem(await post(`/${sid}/login`, {}), 404, 'session_not_found');
     });
   });
 });

@@ -81,8 +81,8 @@ export async function openSession(
 }
 
 /**
- * Throws `host_not_allowed` if the user was removed from the host's list since the first login began. Open sessions go
- * on, so later logins are not checked. The entry is locked before the session, as everywhere.
+ * Throws `host_not_allowed` if the user was removed from the host's list since the first login began. Of
+ * open sessions the change has ended those. The entry is locked before the session, as everywhere.
  */
 async function assertStillListed({ job, sid }: SessionContext, tx: Tx): Promise<void> {
   const [first] = await tx

@@ -12,7 +12,8 @@ import {
   unseal,
 } from '../../shared/secrets/secrets.ts';
 import type { Config } from '../../shared/settings/config.ts';
-import { type Hops, readHopsTo } from '../../shared/ssh/hops.ts';
+import { type Hops, hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
+import { assertHostFor } from '../../shared/ssh/host-access.ts';
 import { hostChanged } from '../../shared/ssh/host-place.ts';
 import type { WorkerMetrics } from '../engine/worker-metrics.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
@@ -67,7 +68,10 @@ export class SessionConnector {
     return this.#refused.wasEverRefused(sid);
   }
 
-  /** Throws `session_not_found`, and `host_changed` where the session was opened for another destination. */
+  /**
+   * Throws `session_not_found`, `host_changed` where the session was opened for another destination, and `host_not_allowed` where
+   * its owner is not on the host's list any more.
+   */
   async read(sid: string): Promise<SessionOfHost> {
     const { db } = this.#context.database;
     const [session] = await db.select().from(sessions).where(eq(sessions.sid, sid));
@@ -75,6 +79,8 @@ export class SessionConnector {
     const hops = await readHopsTo(db, session.hostname);
     if (isHostChanged({ session, hops })) throw await this.endForChangedHost(session);
     if (!hops || !session.sealed) throw new WindlassError('session_not_found');
+    // The API ends such a session, but a writer to the database may have bypassed that. What has ended is cleaned up.
+    if (!session.ended) assertHostFor(hostOf(hops), { username: session.owner });
     return { session, hops };
   }
 

@@ -259,7 +259,7 @@ export interface paths {
         get: operations["getHost"];
         /**
          * Change a host
-         * @description Another address, port, key or jump host ends the sessions that are open on it, and on the hosts that are reached through it: host_changed.
+         * @description Another address, port, key or jump host ends the sessions that are open on it, and on the hosts that are reached through it: host_changed. A list of `users` ends the sessions on it of those that it leaves out, and cancels their jobs.
          */
         put: operations["changeHost"];
         post?: never;
@@ -1439,7 +1439,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who am I */
+        /**
+         * Who am I
+         * @description `administrator` is what these credentials may, which can be less than their user may.
+         */
         get: operations["getCurrentUser"];
         put?: never;
         post?: never;
