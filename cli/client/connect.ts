@@ -9,10 +9,21 @@ import { type Profile, readProfile } from './profile.ts';
 
 type Place = Pick<Profile, 'url' | 'token'>;
 
-/** The service that this user logged in to. WINDLASS_URL and WINDLASS_TOKEN go before what `windlass login` kept. */
+/**
+ * The service that this user logged in to. WINDLASS_URL goes before what `windlass login` kept, and WINDLASS_TOKEN is sent to no
+ * other service than that of WINDLASS_URL. Throws CommandError where that is unset: it may be of another than the one kept.
+ */
 export async function findService(environment = process.env): Promise<Place> {
   const kept = await readProfile(environment);
-  const { WINDLASS_URL: url = kept?.url, WINDLASS_TOKEN } = environment;
+  const { WINDLASS_URL, WINDLASS_TOKEN } = environment;
+  if (WINDLASS_TOKEN && !WINDLASS_URL)
+    throw new CommandError(
+      'WINDLASS_TOKEN is set without WINDLASS_URL, which says to whom it is sent.',
+      {
+        hint: 'Set both, or neither.',
+      },
+    );
+  const url = WINDLASS_URL ?? kept?.url;
   // A token is not sent to another place than the one that it was made for.
   const token =
     WINDLASS_TOKEN ??

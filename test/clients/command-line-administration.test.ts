@@ -188,7 +188,9 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
     const none = await windlass(['doctor'], { env: away });
     expect(none.code).toBe(1);
     expect(none.stdout).toMatch(/^BAD {2}service at http:\/\/127\.0\.0\.1:1: No answer/);
-    const wrong = await windlass(['doctor'], { env: { WINDLASS_TOKEN: 'wrong' } });
+    const wrong = await windlass(['doctor'], {
+      env: { WINDLASS_URL: stack.url, WINDLASS_TOKEN: 'wrong' },
+    });
     expect(wrong.stdout).toMatch(/^BAD {2}your login: .*windlass login URL\.$/m);
   });
 });

@@ -300,7 +300,9 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       code: 255,
       stderr: 'windlass: There is no host hots. Did you mean host?\n',
     });
-    expect(await windlass(['jobs'], { env: { WINDLASS_TOKEN: 'two\nlines' } })).toMatchObject({
+    expect(
+      await windlass(['jobs'], { env: { WINDLASS_URL: url, WINDLASS_TOKEN: 'two\nlines' } }),
+    ).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^windlass: The token has a character .*\.\n$/),
     });
@@ -320,9 +322,17 @@ describeStack(missingPrograms('sshd', 'script'), 'the command line', form => {
       code: 1,
       stderr: expect.stringMatching(/^windlass: Invalid parameters: kind.*"command".*\n$/),
     });
-    expect(await windlass(['jobs'], { env: { WINDLASS_TOKEN: 'wrong' } })).toMatchObject({
+    expect(
+      await windlass(['jobs'], { env: { WINDLASS_URL: url, WINDLASS_TOKEN: 'wrong' } }),
+    ).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('Log in again: windlass login URL.'),
+    });
+    // It may be of another service than the one that is remembered.
+    expect(await windlass(['jobs'], { env: { WINDLASS_TOKEN: 'wrong' } })).toMatchObject({
+      code: 1,
+      stderr:
+        'windlass: WINDLASS_TOKEN is set without WINDLASS_URL, which says to whom it is sent. Set both, or neither.\n',
     });
     const elsewhere = { WINDLASS_URL: 'http://127.0.0.1:1' };
     expect(await windlass(['jobs'], { env: elsewhere })).toMatchObject({

@@ -145,7 +145,9 @@ def test_what_windlass_login_keeps(service: Service, tmp_path: Path, monkeypatch
         other.request("GET", "/users/-")
 
 
-def test_the_token_of_the_environment_goes_to_its_service_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_of_the_environment_goes_to_its_service_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: List[Optional[str]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -173,8 +175,18 @@ def test_the_token_of_the_environment_goes_to_its_service_alone(monkeypatch: pyt
             monkeypatch.setenv("WINDLASS_URL", other)
             assert ask(url) is None
             assert ask(url, token="other") == "Bearer other"
-        monkeypatch.delenv("WINDLASS_URL")
-        assert ask(url) == "Bearer secret"
+        kept = tmp_path / "windlass" / "login.json"
+        kept.parent.mkdir()
+        kept.write_text(json.dumps({"url": url, "token": "kept", "username": "ada"}))
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+        for none in ("", None):
+            monkeypatch.setenv("WINDLASS_URL", "") if none == "" else monkeypatch.delenv("WINDLASS_URL")
+            for given in (url, None):
+                with pytest.raises(windlass.WindlassError, match="WINDLASS_TOKEN is set without WINDLASS_URL"):
+                    ask(given)
+                assert ask(given, token="other") == "Bearer other"
+        monkeypatch.delenv("WINDLASS_TOKEN")
+        assert ask(None) == "Bearer kept"
 
 
 def test_a_key_file_that_is_missing(service: Service, client: Client) -> None:

@@ -24,7 +24,8 @@ def read_access(
     """The service's address, without a slash at its end, and the Authorization.
 
     What is not given is that of `WINDLASS_URL` and `WINDLASS_TOKEN`, else that of `windlass login`. A token goes to
-    the service that it stands with, and to no other.
+    the service that it stands with, and to no other: `WINDLASS_TOKEN` without `WINDLASS_URL` is an error where it would
+    be needed.
     """
     if token is not None and (user is not None or password is not None):
         raise ValueError("Give either a token, or user and password.")
@@ -42,8 +43,16 @@ def read_access(
         return address.rstrip("/"), "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
     found = token
     # A token is for one service: another one that gets it may use it there.
-    if not found and _is_same_service(address, os.environ.get("WINDLASS_URL") or address):
-        found = os.environ.get("WINDLASS_TOKEN")
+    given = os.environ.get("WINDLASS_TOKEN")
+    if not found and given:
+        place = os.environ.get("WINDLASS_URL")
+        if not place:
+            raise WindlassError(
+                "WINDLASS_TOKEN is set without WINDLASS_URL, which says to whom it is sent.",
+                code="no_url",
+                hint="Set both, or give the token.",
+            )
+        found = given if _is_same_service(address, place) else None
     if not found and profile is not None and _is_same_service(address, profile.url):
         found = profile.token
     # What is read from a file ends with a line break, and what else stands there must not be shown.

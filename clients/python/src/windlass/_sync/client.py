@@ -31,9 +31,9 @@ class Client:
     """A user of a Windlass service. Its methods may be called from several threads, and in forked processes.
 
     `url` and `token` default to `WINDLASS_URL` and `WINDLASS_TOKEN`, which goes to no other service than the one of
-    `WINDLASS_URL`; `user` and `password` log in instead of a token. What is safe to repeat is repeated until
-    `patience` seconds have passed without a success. `http` is an `httpx.Client` of your own, for a proxy or a
-    certificate authority, which closes with this client.
+    `WINDLASS_URL`, and to none without it; `user` and `password` log in instead of a token. What is safe to repeat is
+    repeated until `patience` seconds have passed without a success. `http` is an `httpx.Client` of your own, for a
+    proxy or a certificate authority, which closes with this client.
     """
 
     def __init__(
