@@ -108,7 +108,8 @@ export default routes('json-body', (router, api) => {
       id: 'getCurrentUser',
       topic: 'accounts',
       summary: 'Who am I',
-      details: '`administrator` is what these credentials may, which can be less than their user may.',
+      details:
+        '`administrator` is what these credentials may, which can be less than their user may.',
       headers: ['If-None-Match'],
       answers: {
         200: { means: 'The user of these credentials.', json: userRecord },

@@ -324,7 +324,8 @@ test('only a GET is sent where an answer says to ask instead, without credential
   const away = (at: string) => json(307, {}, { Location: at });
   const elsewhere = `http://localhost:${port}/other`;
   const writes = [
-    () => unwrap(api.POST('/api/remotes', { body: { hostname: 'h', username: 'ada', password: 'x' } })),
+    () =>
+      unwrap(api.POST('/api/remotes', { body: { hostname: 'h', username: 'ada', password: 'x' } })),
     () => unwrap(api.POST('/api/remotes/launch', launch)),
     () => cancelJob({ http, api }, 'j'),
     () => http.request('/api/uploads/u', { method: 'PUT', body: 'bytes' }),

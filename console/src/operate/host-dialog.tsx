@@ -66,7 +66,9 @@ export function HostDialog({ host: present, onClose }: HostDialogProps) {
             placeholder="ada, grace"
             defaultValue={host.users === '*' ? '' : host.users.join(', ')}
           />
-          <p class="muted">Others lose the sessions that they have there, with what runs in them.</p>
+          <p class="muted">
+            Others lose the sessions that they have there, with what runs in them.
+          </p>
         </fieldset>
         <label class="check">
           <input type="checkbox" name="agent" defaultChecked={host.agent} />
