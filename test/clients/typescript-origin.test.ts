@@ -19,7 +19,10 @@ describeUnless(
   missingPrograms('sshd', 'chromium'),
   '@windlass/client in a page of another origin',
   () => {
-    const app = createServer((_req, res) => {
+    const app = createServer((req, res) => {
+      // As another server would, that wants to be told what the page sends.
+      if (req.method === 'POST')
+        return void res.writeHead(307, { Location: `${stack.url}${req.url}` }).end();
       res.setHeader('Content-Type', 'text/html').end('<!doctype html>');
     });
     let stack: Stack;
@@ -73,7 +76,10 @@ describeUnless(
           for await (const row of windlass.rows(mid, 'table', { sort: 'a' })) rows.push(row);
           const refused = await windlass.wait('none').catch(({ code, requestId }) => ({ code, requestId }));
           await session.close();
-          return { lines, returncode, output, state, rows, refused };
+          const led = await new windlassClient.Windlass({ url: location.origin, token })
+            .open('host', { username, password: 'secret' })
+            .catch(({ code, detail }) => ({ code, detail }));
+          return { lines, returncode, output, state, rows, refused, led };
         })()`);
         expect(told).toEqual({
           lines: ['1', '2', '3', '4', '5'],
@@ -81,6 +87,10 @@ describeUnless(
           output: '1\n2\n3\n4\n5\n',
           state: 'succeeded',
           rows: [{ a: 1, b: 2 }],
+          led: {
+            code: 'foreign_answer',
+            detail: `What answers at ${origin} is not Windlass. It says to ask another address instead.`,
+          },
           refused: { code: 'not_found', requestId: expect.stringMatching(/^[0-9a-f-]{36}$/) },
         });
       } finally {
