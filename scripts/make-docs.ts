@@ -63,6 +63,9 @@ Settings are environment variables. \`npm start\` also reads the file \`.env\` i
 precedence. Every program checks all its settings before it starts anything and reports all mistakes together. An empty
 value counts as absent.
 
+In \`.env\` a line is \`NAME=value\`, and \`#\` after a space begins a comment; a value that has \`#\` or newlines stands in \`'\` or
+\`"\`, of which \`"\` makes \`\\n\` a newline.
+
 ${describeSettings()}
 `;
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { config as readDotEnv } from 'dotenv';
 import { beginProcess, exitOnBadSettings, exitWith } from '../../shared/process/lifecycle.ts';
 import { json, wholeNumber, withExample } from '../options.ts';
 import type { CommandContext } from './command-context.ts';
+import { readDotEnv } from './read-dot-env.ts';
 
 /** Commands that act on this machine's installation, found by its settings. */
 export function addServiceCommands(program: Command): void {
@@ -116,9 +116,9 @@ function withService<Given extends unknown[]>(
   load: () => Promise<(context: CommandContext, ...given: Given) => Promise<void>>,
 ) {
   return async (...given: Given) => {
-    readDotEnv({ quiet: true });
     const life = beginProcess('windlass');
     try {
+      readDotEnv(process.env);
       const run = await load();
       await run({ life, environment: process.env }, ...given);
     } catch (error) {

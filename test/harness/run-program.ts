@@ -27,11 +27,14 @@ export function startProgram(options: {
   settings?: Record<string, string>;
   /** Default: this checkout. */
   root?: string;
+  /** Another user, where the tests run as root. */
+  uid?: number;
 }): RunningProgram {
   const [program = '', ...args] = options.args;
   const child = spawn(process.execPath, [join(options.root ?? ROOT, program), ...args], {
     // Not the checkout, whose .env is the developer's.
     cwd: options.cwd,
+    uid: options.uid,
     env: { ...readOwnEnvironment(), ...options.settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

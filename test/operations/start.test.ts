@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { findFreePort } from '../../servers/free-port.ts';
 import { listProcesses } from '../../servers/processes.ts';
 import { seal, unseal } from '../../shared/secrets/secrets.ts';
@@ -13,6 +13,7 @@ import { copyCluster } from '../harness/databases/cluster-template.ts';
 import { makeTempDir, type TempDir } from '../harness/files/temp-dir.ts';
 import { type ProgramEnd, startProgram } from '../harness/run-program.ts';
 import { describeUnless, missingRoot } from '../harness/skip.ts';
+import { NOBODY } from '../harness/test-owner.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const WINDLASS = 'dist/cli/main.js';
@@ -79,6 +80,55 @@ describe('settings', () => {
         /SEAL_PRIVATE_KEYS is not set/,
       ]);
     expectRefusal(await run([WINDLASS, 'migrate']), [/DATABASE_URL is not set/]);
+  });
+
+  describe('in a file .env', () => {
+    const cwd = () => join(directory.path, 'with-settings');
+    const write = (text: string, mode?: number) => {
+      mkdirSync(cwd(), { recursive: true });
+      writeFileSync(join(cwd(), '.env'), text);
+      if (mode !== undefined) chmodSync(join(cwd(), '.env'), mode);
+    };
+    afterEach(() => rmSync(cwd(), { recursive: true, force: true }));
+
+    test('that are cut by # are named with their lines, without their values', async () => {
+      write(`# Not PORT=1#2.
+PORT=none # a comment
+ADMIN_PASSWORD=Sunshine9#2026
+S3_SECRET_KEY="a#b"# a comment
+export SECRET_KEY = 'of
+two#lines'
+SUPPORT_EMAIL=#nobody
+`);
+      const cut = ['3: ADMIN_PASSWORD', '7: SUPPORT_EMAIL'];
+      const { code, stderr } = await startProgram({ args: [WINDLASS, 'up'], cwd: cwd() }).ended;
+      expect(stderr.trimEnd().split('\n')).toEqual(
+        cut.map(
+          what =>
+            `windlass: .env, line ${what} has a # in a value without quotes. Put it in quotes.`,
+        ),
+      );
+      expect(code).toBe(1);
+    });
+
+    test('count', async () => {
+      write('PORT="no#ne" # a comment\n');
+      const { ended } = startProgram({ args: [WINDLASS, 'up'], cwd: cwd() });
+      expectRefusal(await ended, [/^windlass: PORT \(/]);
+    });
+
+    // Another installation would start without them.
+    test('that may not be read end every command of the service', async context => {
+      if (process.geteuid?.() !== 0) return context.skip('needs root, to be another user');
+      write('PORT=none\n', 0o600);
+      chmodSync(cwd(), 0o777);
+      for (const words of [['up'], ['migrate'], ['backup', 'there'], ['restore', 'there']])
+        expectRefusal(
+          await startProgram({ args: [WINDLASS, ...words], cwd: cwd(), uid: NOBODY }).ended,
+          [/^windlass: \.env cannot be read by nobody: permission denied\.$/],
+        );
+      expect(readdirSync(cwd())).toEqual(['.env']);
+    });
   });
 });
 
