@@ -21,6 +21,7 @@ import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import type { Versioned } from '../../workers/engine/unchanged.ts';
+import { UnloadableProgram } from '../../workers/engine/unloadable-program.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import command from '../../workers/handlers/command.ts';
 import { claimJob } from '../harness/claim-job.ts';
@@ -282,6 +283,32 @@ test.each<[JobKind, object, object]>([
     expect(await endOf(refused)).toEqual({ state: 'failed', result: null, code: 'not_found' });
   },
 );
+
+test('a job whose program cannot be loaded is released, and fails after as many losses in a row', async () => {
+  const { run } = await startRunner();
+  const id = await insertDispatched();
+  const fail: Handler<JobKind> = async ({ progress, publish }) => {
+    // Progress of the attempt itself is none.
+    progress(0.5);
+    await publish({ message: 'begun' });
+    throw new UnloadableProgram('a package is not there');
+  };
+  const read = async () => {
+    const [row] = await database.sql`select state, lease_token, consecutive_losses as losses,
+      not_before > now() as waits from jobs where id = ${id}`;
+    return row;
+  };
+  const released = { state: 'running', lease_token: null };
+  await run(id, fail);
+  expect(await read()).toEqual({ ...released, losses: 1, waits: false });
+  await run(id, fail);
+  expect(await read()).toEqual({ ...released, losses: 2, waits: true });
+  await database.sql`update jobs set consecutive_losses = 18 where id = ${id}`;
+  await run(id, fail);
+  expect(await read()).toEqual({ ...released, losses: 19, waits: true });
+  await run(id, fail);
+  expect(await endOf(id)).toEqual({ state: 'failed', result: null, code: 'internal' });
+});
 
 test('an outdated entry, or an outdated end, takes no place from the current one of its job', async () => {
   const id = await insertDispatched();

@@ -22,6 +22,7 @@ import {
   jobDefinition,
   type Payload,
 } from '../../shared/jobs/catalog.ts';
+import { backoffAfter, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
@@ -37,6 +38,7 @@ import { releaseJob, updateLeased, updateLeasedQuietly } from './leased-updates.
 import { ProgressWriter } from './progress-writer.ts';
 import { ReleaseJob } from './release-job.ts';
 import { DATABASE, isUnavailable, retry } from './retry.ts';
+import { UnloadableProgram } from './unloadable-program.ts';
 
 /** A job that finds the object store unavailable is released for so long. */
 const UNAVAILABLE_SECONDS = 3;
@@ -210,6 +212,12 @@ class Attempt {
     if (isUnavailable(error)) {
       log.warn({ err: error }, 'something that the job needs is unavailable; the job is released');
       return this.#release(UNAVAILABLE_SECONDS);
+    }
+    // Not what the row has by now: progress of this attempt would make its losses those of none.
+    const losses = this.context.job.consecutiveLosses + 1;
+    if (error instanceof UnloadableProgram && losses < MAX_CONSECUTIVE_LOSSES) {
+      log.error({ err: error }, 'a program of the service cannot run; the job is released');
+      return this.#release(backoffAfter(losses), { consecutiveLosses: losses });
     }
     const record = explain(error);
     if (record.code === 'internal') log.error({ err: error }, 'job failed');

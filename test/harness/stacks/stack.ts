@@ -21,7 +21,7 @@ import { startRedis, type TestRedis } from '../servers/redis.ts';
 import { waitFor } from '../wait-for.ts';
 import { type FleetServers, holdFleetServers, makeFleetSettings } from './fleet-servers.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const READY = /^Windlass is ready at (https?:\/\/\S+)/m;
 
 /** Settings of a fleet of ten processes, as the package's own Procfile has them. */
@@ -41,6 +41,8 @@ export interface StackOptions {
   redis?: boolean;
   /** Settings; they win over the harness's own. */
   env?: Record<string, string | undefined>;
+  /** The checkout whose programs it runs. Default: this one. */
+  root?: string;
 }
 
 export interface StackProcess extends ProcessEntry {
@@ -116,7 +118,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
 
   async function up(): Promise<string> {
     // Another folder than the checkout, whose .env is the developer's.
-    child = spawn(process.execPath, [PROGRAM, 'up'], {
+    child = spawn(process.execPath, [join(options.root ?? ROOT, 'dist/cli/main.js'), 'up'], {
       cwd: directory.path,
       env: environment,
       stdio: ['ignore', 'pipe', 'pipe'],

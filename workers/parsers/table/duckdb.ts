@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type * as Duckdb from '@duckdb/node-api';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { requirePackage } from '../../../shared/process/require-package.ts';
+import { isUnloadable } from '../../engine/unloadable-program.ts';
 import { LARGEST_SHARE, type Resources, USUAL_SHARE } from './protocol.ts';
 
 const { DuckDBInstance } = requirePackage<typeof Duckdb>('@duckdb/node-api');
@@ -108,7 +109,8 @@ export async function runLong(
  * Classifies an error by its message, as DuckDB's have no codes. EFBIG comes from the child's limit on files, which is
  * the space that was free at its start.
  */
-export function classifyError(error: unknown): 'memory' | 'disk' | 'other' {
+export function classifyError(error: unknown): 'memory' | 'disk' | 'modules' | 'other' {
+  if (isUnloadable(error)) return 'modules';
   const message = error instanceof Error ? error.message : String(error);
   if (/No space left|max_temp_directory_size|ENOSPC|EDQUOT|EFBIG/i.test(message)) return 'disk';
   if (

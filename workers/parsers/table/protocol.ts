@@ -125,4 +125,4 @@ export type TableAnswer =
   | { progress: number }
   | { made: Made[keyof Made] }
   | { refused: { problems: TableProblem[]; count: number; hint?: string } }
-  | { failed: 'memory' | 'disk' | 'other'; message: string; hadMost: boolean };
+  | { failed: 'memory' | 'disk' | 'modules' | 'other'; message: string; hadMost: boolean };

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { WindlassError } from '../../../shared/errors/errors.ts';
 import { MAX_TIMER_MS } from '../../../shared/process/max-timer.ts';
 import { packageRoot } from '../../../shared/process/package-root.ts';
+import { saysUnloadable, UnloadableProgram } from '../../engine/unloadable-program.ts';
 import { closePipesAfterExit } from '../../sandbox/close-pipes.ts';
 import { confine, findIsolation } from '../../sandbox/confine.ts';
 import { diskFull, emptyScratch, freeForScratch, watchScratch } from '../../sandbox/scratch-dir.ts';
@@ -40,7 +41,7 @@ export interface RunOptions {
 
 /**
  * Runs a table request in a child process; settles at its exit. Throws TableError for problems of the file,
- * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, and the signal's reason.
+ * WindlassError `parse_failed`, `time_limit` or `insufficient_storage` for limits, UnloadableProgram, and the signal's reason.
  */
 export async function runTableChild<K extends keyof Made>(
   request: Extract<Unlimited<TableRequest>, { kind: K }>,
@@ -132,6 +133,7 @@ function toResult(
   answer: LastAnswer | undefined,
   { memory, stderr }: { memory: number; stderr: string },
 ): Made[keyof Made] {
+  if (!answer && saysUnloadable(stderr)) throw unloadable(stderr);
   // V8 aborted the child at its heap limit.
   if (!answer)
     throw /heap out of memory|^$/.test(stderr)
@@ -145,8 +147,12 @@ function toResult(
   }
   if (answer.failed === 'memory') throw new LackOfMemory(answer.hadMost ? 'most' : 'refused');
   if (answer.failed === 'disk') throw diskFull(answer.message);
+  if (answer.failed === 'modules') throw unloadable(answer.message);
   throw new Error(`a table could not be made: ${answer.message}`);
 }
+
+const unloadable = (why: string) =>
+  new UnloadableProgram(`the table process could not load its modules: ${why}`);
 
 function tooLarge(memory: number): WindlassError {
   return new WindlassError('parse_failed', {
