@@ -67,6 +67,9 @@ const keepPlaces = {
   },
 };
 
+/** The bundles of the last build in dist/chunks, which programs that run may yet load; a line for each. */
+const CHUNKS = join(dist, '.chunks');
+
 const { modules, assets } = listProgramSources(root);
 try {
   const outputs = new Map(assets.map(path => [path, readFileSync(join(root, path))]));
@@ -75,7 +78,9 @@ try {
     outputs.set(fileName, code?.replaceAll(DIST_URL, toDist) ?? source);
   }
   for (const [path, content] of outputs) writeIfChanged(join(dist, path), content);
-  removeOrphans(outputs);
+  removeOrphans(outputs, listChunksBefore());
+  const chunks = [...outputs.keys()].filter(path => path.startsWith('chunks/'));
+  writeIfChanged(CHUNKS, `${chunks.sort().join('\n')}\n`);
 } catch (error) {
   const { message } = error;
   console.error(process.stderr.isTTY ? message : stripVTControlCharacters(message));
@@ -100,7 +105,8 @@ async function bundle() {
     dir: dist,
     format: 'esm',
     entryFileNames: '[name].js',
-    chunkFileNames: 'chunks/[name].js',
+    // Named after what it has: a program that was started before a build does not load a bundle of that build.
+    chunkFileNames: 'chunks/[name]-[hash].js',
     sourcemap: true,
     keepNames: true,
     sourcemapExcludeSources: true,
@@ -119,9 +125,18 @@ function writeIfChanged(path, content) {
   renameSync(`${path}.new`, path);
 }
 
-/** Removes the outputs of deleted sources. The console and `windlass` of build:binary are of other builds. */
-function removeOrphans(outputs) {
+/** Of a dist that names none they are all that are there. */
+function listChunksBefore() {
+  if (existsSync(CHUNKS)) return new Set(readFileSync(CHUNKS, 'utf8').trim().split('\n'));
+  return new Set(listFiles(join(dist, 'chunks')).map(path => path.slice(dist.length + 1)));
+}
+
+/**
+ * Removes the outputs of deleted sources, but for `kept`. The console and `windlass` of build:binary are of other builds.
+ */
+function removeOrphans(outputs, kept) {
   for (const name of new Set([...outputs.keys()].map(path => path.split('/', 1)[0])))
     for (const path of listFiles(join(dist, name)))
-      if (!outputs.has(path.slice(dist.length + 1))) rmSync(path, { force: true });
+      if (![outputs, kept].some(paths => paths.has(path.slice(dist.length + 1))))
+        rmSync(path, { force: true });
 }

@@ -1,8 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   utimesSync,
@@ -10,6 +12,7 @@ import {
 } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeTempDir } from '../test/harness/files/temp-dir.ts';
 import { missingRoot, skipTest } from '../test/harness/skip.ts';
@@ -30,6 +33,15 @@ const SCRIPTS = [
 const HELLO = `process.on('SIGTERM', () => process.exit(7));
 console.log(JSON.stringify(process.argv.slice(2)));
 if (process.argv[2] === 'stay') setInterval(() => {}, 1000);
+`;
+
+/** Loads a part of it when it is told to. */
+const WAITS = `process.on('SIGUSR2', async () => {
+  console.log((await import('./part/late.ts')).text);
+  process.exit();
+});
+console.log('waits');
+setInterval(() => {}, 1000);
 `;
 
 /** The checkout's own, from a package of their name. */
@@ -154,6 +166,35 @@ describe('scripts/run.mjs', () => {
     rmSync(join(root, 'demo/second.ts'));
     expect((await hello('x')).stderr).toBe('Building …\n');
     expect(existsSync(join(root, 'dist/demo/second.js'))).toBe(false);
+  });
+
+  test('a program that runs loads later what it was built with, until the build after the next', async () => {
+    const listChunks = () =>
+      readdirSync(join(root, 'dist/chunks')).filter(name => /^late.*\.js$/.test(name));
+    const save = async (text: string) => {
+      put('demo/part/late.ts', `export const text = '${text}';\n`);
+      expect((await hello('x')).code).toBe(0);
+    };
+    put('demo/waits.ts', WAITS);
+    await save('of its build');
+    const [first, ...others] = listChunks();
+    expect(others).toEqual([]);
+    const { child, ended } = start(['dist/demo/waits.js']);
+    try {
+      await once(child.stdout as Readable, 'data');
+      await save('of the next');
+      expect(listChunks()).toHaveLength(2);
+      child.kill('SIGUSR2');
+      expect((await ended).stdout).toBe('waits\nof its build\n');
+    } finally {
+      child.kill('SIGKILL');
+    }
+    await save('of the last');
+    expect(listChunks()).toHaveLength(2);
+    expect(listChunks()).not.toContain(first);
+    for (const name of ['demo/waits.ts', 'demo/part'])
+      rmSync(join(root, name), { recursive: true });
+    await hello('x');
   });
 
   test('bundles the console where it, its client or a package changed, and nothing else does so', async () => {
