@@ -15,13 +15,25 @@ life.ready();
 await life.stopped;
 clearInterval(timer);
 `;
+/** Settings of a developer's other service, with which the embedded one is not started. */
+const DOT_ENV = `DATABASE_URL=postgres://pooler.example/windlass
+DATABASE_DIRECT_URL=postgres://database.example/windlass
+REDIS_URL=redis://redis.example
+S3_ENDPOINT=https://s3.example
+S3_PUBLIC_ENDPOINT=https://s3.example
+VIDEO_DELIVERY=redirect
+`;
 /** `windlass up` without a database. */
 const SUPERVISOR = `
+import { readConfig } from '../shared/settings/config.ts';
+import { readDotEnv } from './service/read-dot-env.ts';
 import { createLog } from '../shared/process/log.ts';
 import { beginProcess } from '../shared/process/lifecycle.ts';
 import { listEmbeddedProcesses } from './supervisor/process-specs.ts';
 import { supervise } from './supervisor/supervisor.ts';
 const { stopping } = beginProcess('windlass-dev-test');
+readDotEnv(process.env);
+readConfig(process.env);
 const supervisor = supervise({
   groups: listEmbeddedProcesses(process.env),
   log: createLog({ level: 'silent', name: 'windlass' }),
@@ -59,6 +71,7 @@ beforeAll(async () => {
   for (const folder of ['scripts', 'shared', 'cli', 'clients/typescript', 'console'])
     cpSync(join(checkout, folder), join(directory.path, folder), { recursive: true });
   symlinkSync(join(checkout, 'node_modules'), join(directory.path, 'node_modules'));
+  put('.env', DOT_ENV);
   put('cli/main.ts', SUPERVISOR);
   put('api/main.ts', PROGRAM);
   put('workers/main.ts', `import '../shared/of-workers.ts';\n${PROGRAM}`);
@@ -98,6 +111,16 @@ test('restarts the processes that can reach what was saved', async () => {
   const api = readFileSync(join(checkout, client), 'utf8');
   expect(await save(client, `${api}console.log('anew');\n`)).toEqual(all);
   expect(printed.match(/Windlass is ready/g)).toHaveLength(3);
+});
+
+test('stack traces of all processes name lines of the sources', async () => {
+  // The types before it do not stand in a bundle.
+  const trace = (from: string) =>
+    `type Name =\n  string;\nconst name: Name = '${from}';\nconsole.log(new Error(name).stack);\n${PROGRAM}`;
+  for (const place of ['api', 'workers']) {
+    await save(`${place}/main.ts`, trace(`of ${place}`));
+    expect(printed).toMatch(new RegExp(`Error: of ${place}\\n +at .*/${place}/main\\.ts:4:13`));
+  }
 });
 
 test('restarts nothing if a source does not compile, and everything if a process does not run', async () => {

@@ -36,19 +36,18 @@ const OPTIONS: SpawnOptions = { cwd: root, stdio: ['ignore', 2, 2] };
 const { dataDir, notice } = chooseDataDir({ given: process.env.DATA_DIR, checkout: CACHE });
 if (notice) console.error(notice);
 const stack = new DevStack({
-  command: [
-    process.execPath,
-    '--enable-source-maps',
-    join(dist, 'scripts', 'dev', 'preloaded-up.js'),
-    'up',
-  ],
-  // Set, though empty, so that a .env in the checkout cannot name another database than the embedded one.
+  command: [process.execPath, join(dist, 'scripts', 'dev', 'preloaded-up.js'), 'up'],
+  // Set, though empty, so that a .env in the checkout cannot name other servers than the embedded ones, nor what needs them.
   environment: {
     DATABASE_URL: '',
+    DATABASE_DIRECT_URL: '',
     REDIS_URL: '',
     S3_ENDPOINT: '',
+    VIDEO_DELIVERY: '',
     ...process.env,
     DATA_DIR: dataDir,
+    // For what the supervisor starts, too.
+    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --enable-source-maps`,
   },
 });
 let compiled = readCompiled();
