@@ -162,6 +162,12 @@ export const LIMITS = {
     meaning:
       'failed logins of one account from one address in 15 minutes, and ten times as many from one address; 0: no limit, and no delay after failures from many addresses',
   },
+  LIMIT_REFUSED_LOGINS: {
+    schema: whole(0),
+    default: '4',
+    meaning:
+      'logins of one user that a host refuses in 15 minutes, before more of them are sent no credential; 0: no limit',
+  },
   LIMIT_HOST_CONNECTS: {
     schema: whole(1, 100),
     default: '4',

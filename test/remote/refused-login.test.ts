@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Client } from '../../servers/api-client.ts';
 import { loadOrCreateKeyPair } from '../../servers/key-pair.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { addUser } from '../harness/clients/users.ts';
 import { openStackDatabase } from '../harness/databases/database.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { type RecordingServer, startRecordingServer } from '../harness/servers/recording-server.ts';
@@ -31,11 +33,13 @@ describeStack(undefined, 'a login that is refused later', form => {
       agent: false,
       private: true,
     });
-  const open = (password: string, hostname = 'host') =>
-    client.fetch('/api/remotes', {
+  const openAs = (by: Client, username: string, password: string, hostname = 'host') =>
+    by.fetch('/api/remotes', {
       method: 'POST',
-      body: JSON.stringify({ hostname, username: 'someone', password }),
+      body: JSON.stringify({ hostname, username, password }),
     });
+  const open = (password: string, hostname?: string) =>
+    openAs(client, 'someone', password, hostname);
   const launch = (sid: string) =>
     client.fetch('/api/remotes/launch', {
       method: 'POST',
@@ -71,6 +75,48 @@ describeStack(undefined, 'a login that is refused later', form => {
     const again = await open('the second');
     expect(again.status).toBe(200);
     expect((await launch(((await again.json()) as { sid: string }).sid)).status).toBe(200);
+  });
+
+  test('who guesses passwords on a host is stopped before it bans the address, at all of its accounts', async () => {
+    login.password = 'the guessed';
+    const { client: guesser } = await addUser(client);
+    const { client: colleague } = await addUser(client);
+    const mine = () => openAs(guesser, 'guesser', login.password);
+    const guess = (account = 'root') => openAs(guesser, account, 'wrong');
+    const tried = async (work: () => Promise<void>) => {
+      const before = refusals();
+      await work();
+      return refusals() - before;
+    };
+    // A name that was mistyped thrice is no guess: what follows is right.
+    for (let n = 0; n < 3; n++)
+      await expectProblem(await guess('guesser'), 403, 'remote_authentication_failed');
+    expect((await mine()).status).toBe(200);
+
+    const all = await tried(async () => {
+      for (let round = 0; round < 3; round++) {
+        const answers = await Promise.all(Array.from({ length: 8 }, () => guess()));
+        expect(new Set(answers.map(({ status }) => status))).toEqual(
+          new Set(round === 0 ? [403, 429] : [429]),
+        );
+      }
+    });
+    // One more of each worker may be under way.
+    expect(all).toBeGreaterThanOrEqual(4);
+    expect(all).toBeLessThanOrEqual(5);
+
+    const unsent = await tried(async () => {
+      for (const refused of [await guess('other'), await mine()]) {
+        const { detail } = await expectProblem(refused, 429, 'too_many_requests');
+        expect(detail).toContain('the host refused 4 logins of yours');
+        const seconds = Number(refused.headers.get('Retry-After'));
+        expect(seconds).toBeGreaterThan(60);
+        expect(seconds).toBeLessThanOrEqual(900);
+      }
+    });
+    expect(unsent).toBe(0);
+    // Nobody else is kept out, of that account either.
+    expect((await openAs(colleague, 'root', login.password)).status).toBe(200);
   });
 
   test('a run that was left on its host is no reason to log in again', async () => {

@@ -2,6 +2,7 @@ import type ssh2 from 'ssh2';
 import type { Credential } from '../../shared/secrets/secrets.ts';
 import { certifiedKey } from './certified-key.ts';
 import { type HostWords, harmless, readable } from './host-words.ts';
+import type { Permit } from './login-refusals.ts';
 
 /** One round of a dialogue: what the host asks (RFC 4256, 3.2). */
 export interface Round {
@@ -16,6 +17,8 @@ interface Login {
   username: string;
   credential: Credential;
   ask: Ask;
+  /** Awaited before a part of the credential, or an answer, is sent. What it throws ends the login. */
+  permit?: Permit;
 }
 
 /** Servers ask for several factors in turn; none asks for more than this. */
@@ -57,18 +60,22 @@ export class Authentication {
     const { username, credential } = this.#login;
     const { privateKey, certificate } = credential;
     if (privateKey !== undefined && left.includes('publickey')) {
+      await this.#login.permit?.();
       this.#words.credentialSent();
       const key = certificate === undefined ? privateKey : certifiedKey(privateKey, certificate);
       return { type: 'publickey', username, key };
     }
-    if (this.#password !== undefined && left.includes('password'))
+    if (this.#password !== undefined && left.includes('password')) {
+      await this.#login.permit?.();
       return { type: 'password', username, password: this.#takePassword() };
+    }
     if (left.includes('keyboard-interactive'))
       return { type: 'keyboard-interactive', username, prompt: this.#onPrompts };
     // It is asked for here, where the host wants it in no dialogue.
     if (this.#factors > 1 && left.includes('password')) {
       const round = { instruction: '', prompts: [{ text: 'Password: ', echo: false }] };
       const [password = ''] = await this.#login.ask(round);
+      await this.#login.permit?.();
       return { type: 'password', username, password };
     }
     return false;
@@ -90,11 +97,14 @@ export class Authentication {
 
   async #answer(round: Round): Promise<string[]> {
     const [first, ...others] = round.prompts;
-    if (this.#password !== undefined && first && !first.echo && others.length === 0)
+    if (this.#password !== undefined && first && !first.echo && others.length === 0) {
+      await this.#login.permit?.();
       return [this.#takePassword()];
+    }
     // Sent or not wanted first: no later prompt is for it.
     this.#password = undefined;
     const answers = await this.#login.ask(round);
+    await this.#login.permit?.();
     this.#words.credentialSent();
     return answers;
   }

@@ -11,6 +11,7 @@ import { dialThrough } from './dial-through.ts';
 import { namingHop } from './hop-errors.ts';
 import type { Transport } from './limit-login.ts';
 import { type Connection, logIn } from './log-in.ts';
+import type { LoginGuard } from './login-refusals.ts';
 import { resolveHost } from './resolve-host.ts';
 import { SeenCertificates } from './trusted-keys.ts';
 
@@ -19,6 +20,12 @@ const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
 
 /** Runs an attempt to connect to the last of these hops, when it may. */
 export type Attempt = (hops: HostRow[], attempt: () => Promise<Connection>) => Promise<Connection>;
+
+/** Runs a login as `account` at the last of these hops, if that is still allowed. */
+export type Guard = (
+  until: { hops: HostRow[]; account: string },
+  login: (guard: LoginGuard) => Promise<Connection>,
+) => Promise<Connection>;
 
 export interface Target {
   hops: Hops;
@@ -29,6 +36,7 @@ export interface Target {
   /** Answers what a host asks for besides the credential. */
   ask?: Ask;
   attempt?: Attempt;
+  guard?: Guard;
   limits?: typeof LIMITS;
   algorithms?: SshAlgorithms;
   /** What hosts have shown before. */
@@ -41,7 +49,7 @@ export interface Target {
  * several hosts the detail names the one.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
-  const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, ...given } = target;
+  const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, guard, ...given } = target;
   const { seen = new SeenCertificates() } = given;
   // A copy: what is checked is what is connected to.
   const hops = structuredClone(target.hops);
@@ -51,16 +59,19 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
     for (const [index, login] of loginsFor(hops, given).entries()) {
       const until = hops.slice(0, index + 1);
       const via = opened.at(-1)?.client;
-      const run = async () => {
+      const run = async (guarded?: LoginGuard) => {
         const reach = await prepare(until, { via, connectMs: limits.connectMs }, signal);
-        const asking = ask && askingAt(until, hops, ask);
+        const asking = ask && askingAt(until, hops, pausing(ask, guarded));
         const { loginMs } = limits;
+        const permit = guarded?.permit;
         return logIn(
-          { ...login, hops: until, seen, reach, ask: asking, loginMs, algorithms },
+          { ...login, hops: until, seen, reach, ask: asking, permit, loginMs, algorithms },
           signal,
         );
       };
-      const connection = await attempt(until, run).catch(namingHop(until, hops));
+      const { username: account } = login;
+      const guarding = guard ? () => guard({ hops: until, account }, run) : () => run();
+      const connection = await attempt(until, guarding).catch(namingHop(until, hops));
       if (via) tie(via, connection.client);
       opened.push(connection);
     }
@@ -111,6 +122,14 @@ function loginsFor(
   }
   return logins;
 }
+
+/** Others need not wait until the user has answered. */
+const pausing =
+  (ask: Ask, guard: LoginGuard | undefined): Ask =>
+  round => {
+    guard?.pause();
+    return ask(round);
+  };
 
 /** Says which of several hosts asks. */
 const askingAt =

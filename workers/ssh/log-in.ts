@@ -10,6 +10,7 @@ import { fetchCertificate } from './fetch-certificate.ts';
 import { HostWords, readable } from './host-words.ts';
 import type { Transport } from './limit-login.ts';
 import { accountUnusable, toLoginError } from './login-errors.ts';
+import type { Permit } from './login-refusals.ts';
 import { LoginTimer, tooLate } from './login-timer.ts';
 import { offer, openConnection } from './open-connection.ts';
 import { showKeys } from './scan-host-keys.ts';
@@ -33,6 +34,8 @@ interface Login {
   reach(): Promise<Transport>;
   /** Answers what the host asks for besides the credential. */
   ask?: Ask;
+  /** Awaited before anything secret is sent. */
+  permit?: Permit;
   /** For the key exchange and the login. */
   loginMs: number;
   algorithms?: SshAlgorithms;
@@ -69,7 +72,7 @@ async function logInByKeys(
   { host, username, credential, reach, loginMs, keys, ...given }: Login & { keys: Buffer[] },
   signal: AbortSignal,
 ): Promise<Connection | { shown: Buffer }> {
-  const { ask = refuseToAnswer, algorithms = CURRENT_ALGORITHMS } = given;
+  const { ask = refuseToAnswer, permit, algorithms = CURRENT_ALGORITHMS } = given;
   let shown: Buffer | undefined;
   const isTrusted = (key: Buffer) => keys.some(known => known.equals(key));
   const client = new ssh2.Client();
@@ -81,6 +84,7 @@ async function logInByKeys(
     username,
     credential,
     ask: (round: Round) => timer.whileUserAnswers(ask(round)),
+    permit,
   };
   const authentication = new Authentication(login, words, error => fail(error));
   client.on('change password', prompt => fail(accountUnusable(readable(prompt))));

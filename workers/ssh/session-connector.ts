@@ -18,10 +18,12 @@ import { hostChanged } from '../../shared/ssh/host-place.ts';
 import type { WorkerMetrics } from '../engine/worker-metrics.ts';
 import { endForChangedHost, isHostChanged } from './changed-hosts.ts';
 import { CircuitBreakers, describeHops } from './circuit-breaker.ts';
+import type { Guard } from './connect.ts';
 import { connectWithin } from './connect-within.ts';
 import { releaseSession, requireReconnect } from './held-sessions.ts';
 import type { Connection } from './log-in.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
+import { LoginRefusals } from './login-refusals.ts';
 import { RefusedCredentials } from './refused-credentials.ts';
 import { RemoteSession } from './remote-session.ts';
 import { retryDropped } from './retry-dropped.ts';
@@ -56,11 +58,13 @@ export class SessionConnector {
   readonly #breakers: CircuitBreakers;
   readonly #seen = new SeenCertificates();
   readonly #refused: RefusedCredentials;
+  readonly #refusals: LoginRefusals;
 
   constructor(context: ConnectorContext) {
     this.#context = context;
     this.#breakers = new CircuitBreakers(context.config.LIMIT_HOST_CONNECTS);
     this.#refused = new RefusedCredentials(context.database);
+    this.#refusals = new LoginRefusals(context.database, context.config.LIMIT_REFUSED_LOGINS);
   }
 
   /** Whether the host has ever refused the session's credentials. */
@@ -96,6 +100,8 @@ export class SessionConnector {
     if (session.interactive && !dialogue) throw reconnectRequired(session.hostname);
     const ask = dialogue?.ask ?? (() => this.#requireReconnect(session));
     const { SSH_ALGORITHMS: algorithms } = this.#context.config;
+    // Jobs log in by what the host has taken before, and are held back by session.
+    const guard = dialogue && this.#guardFor(session.owner);
     const [{ secret: credential, place: destination }, env] = await Promise.all([
       this.#open<Credential>(session, { sealed: session.sealed, context: session }),
       this.#openEnv(session),
@@ -104,7 +110,7 @@ export class SessionConnector {
     ]);
     const connection = await connectWithin(
       dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS,
-      { hops, username, credential, destination, ask, algorithms, seen: this.#seen },
+      { hops, username, credential, destination, ask, algorithms, guard, seen: this.#seen },
       (until, run, signal) => {
         const attempt = () =>
           this.#breakers
@@ -129,6 +135,11 @@ export class SessionConnector {
       shell: session.shell ?? this.#shells.get(account),
       onShell: found => this.#shells.set(account, found),
     });
+  }
+
+  #guardFor(user: string): Guard {
+    return ({ hops, account }, login) =>
+      this.#refusals.guard({ user, machine: describeHops(hops), account }, login);
   }
 
   /** The host asks for more than before: what was sealed is no longer enough. */

@@ -5,5 +5,11 @@ import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 export function jobError(row: JobSummary): WindlassError {
   const { code, detail, hint, ...extra } = row.error as ErrorRecord;
   const known = Object.hasOwn(ERRORS, code) ? code : 'internal';
-  return new WindlassError(known, { detail, hint, extra });
+  return new WindlassError(known, { detail, hint, extra, headers: retryAfter(extra) });
+}
+
+/** Of an error that names the time until which it lasts. */
+function retryAfter({ until }: { until?: unknown }): Record<string, string> {
+  const ms = typeof until === 'string' ? new Date(until).getTime() - Date.now() : Number.NaN;
+  return Number.isNaN(ms) ? {} : { 'Retry-After': String(Math.max(1, Math.ceil(ms / 1_000))) };
 }

@@ -79,7 +79,7 @@ export const tokens = pgTable(
 /**
  * Failed logins since `began`. `key`: an address, an address and an account, or `*` and an account, whose `began` is
  * the last failure. An attempt counts before its password is verified, and is subtracted when that was right: so
- * concurrent attempts count.
+ * concurrent attempts count. Keys with `ssh` count what hosts refuse: see login-refusals.ts.
  */
 export const failedLogins = pgTable('failed_logins', {
   key: text().primaryKey(),
