@@ -30,6 +30,7 @@ export function createApp(api: ApiContext, files: RouteFile[]): Express {
   locateBelow(app, publicPath(api.config));
   app.use((req, res, next) => {
     res.locals.requestId = requestIdOf(req);
+    res.locals.auditRates = api.auditRates;
     res.set({ 'X-Request-Id': res.locals.requestId, ...SECURITY_HEADERS });
     next();
   });

@@ -4,6 +4,7 @@ import type { RequestRates } from './concurrency/request-rates.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';
 import type { RequestMemory } from './http/request-memory.ts';
 import type { SendBuffers } from './http/send-buffers.ts';
+import type { AuditRates } from './identity/audit-rates.ts';
 import type { CredentialCache } from './identity/credential-cache.ts';
 import type { CredentialRates } from './identity/credential-rates.ts';
 import type { Oidc } from './identity/oidc/oidc.ts';
@@ -34,6 +35,7 @@ export interface ApiContext extends ServiceContext<RequiredSetting> {
   requestRates: RequestRates;
   passwordChanges: OwnPasswordChanges;
   credentialRates: CredentialRates;
+  auditRates: AuditRates;
   /** Undefined without OIDC_ISSUER. */
   oidc: Oidc | undefined;
   credentialCache: CredentialCache;

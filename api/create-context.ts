@@ -5,6 +5,7 @@ import { ResponseQuota } from './concurrency/response-quota.ts';
 import type { ApiContext, RequiredSetting } from './context.ts';
 import { RequestMemory } from './http/request-memory.ts';
 import { SendBuffers } from './http/send-buffers.ts';
+import { AuditRates } from './identity/audit-rates.ts';
 import { CredentialCache } from './identity/credential-cache.ts';
 import { CredentialRates } from './identity/credential-rates.ts';
 import { identifyAfterWait } from './identity/identify-sender.ts';
@@ -48,6 +49,7 @@ export function createContext(
     requestRates: new RequestRates(config.LIMIT_REQUESTS),
     passwordChanges: new OwnPasswordChanges(),
     credentialRates: new CredentialRates(),
+    auditRates: new AuditRates(),
     oidc: openOidc(config),
     credentialCache: new CredentialCache(notifications),
     metrics: new ApiMetrics(),

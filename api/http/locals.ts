@@ -1,5 +1,6 @@
 import type { Response } from 'express';
 import type { WindlassError } from '../../shared/errors/errors.ts';
+import type { AuditRates } from '../identity/audit-rates.ts';
 import type { Identity } from '../identity/credential-cache.ts';
 
 /** Who sent a request, and by which credential. */
@@ -17,6 +18,8 @@ declare global {
     interface Locals extends Partial<Sender> {
       /** Set before anything else. */
       requestId: string;
+      /** Of this process; set likewise. */
+      auditRates: AuditRates;
       /** Of the address; empty where there were several. See middleware/take-link.ts. */
       link?: string;
       /** Whether a page of another origin sent the request. */

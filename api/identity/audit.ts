@@ -7,12 +7,19 @@ import { currentUser } from './current-user.ts';
 
 export type WriteAudit = (tx: Tx, action: AuditAction, target?: string | null) => Promise<void>;
 
-/** What writes entries about a request, in the transaction of what they tell. */
+/**
+ * What writes entries about a request, in the transaction of what they tell. Throws `too_many_requests` where the user causes
+ * too many of those that cost nothing.
+ */
 export function auditOf(req: Request, res: Response): WriteAudit {
-  return (tx, action, target) => auditAs(req, res, currentUser(res).username)(tx, action, target);
+  return async (tx, action, target) => {
+    const user = currentUser(res);
+    res.locals.auditRates.count(user, action);
+    await auditAs(req, res, user.username)(tx, action, target);
+  };
 }
 
-/** Does what auditOf() does for a request whose user is not known before it is answered. */
+/** Does what auditOf() does without that limit, and for a request whose user is not known before it is answered. */
 export function auditAs(req: Request, res: Response, user: string): WriteAudit {
   return (tx, action, target = null) =>
     recordAudit(tx, {

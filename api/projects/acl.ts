@@ -75,23 +75,24 @@ export async function lockNamedUsers(tx: Tx, acl: AclInput): Promise<void> {
 }
 
 /**
- * Replaces the given lists, and tells whether that changed anything. `beforeGrant` is awaited where somebody gets more rights.
+ * Replaces the given lists. Tells whether somebody got more rights, or only less; undefined: nothing changed. `beforeGrant` is
+ * awaited before somebody gets more.
  * Throws `invalid_input` when a user would have two roles, or no administrator would remain.
  */
 export async function changeAcl(
   tx: Tx,
   { pid, given, beforeGrant }: { pid: string; given: AclInput; beforeGrant(): Promise<void> },
-): Promise<boolean> {
+): Promise<'grant' | 'revocation' | undefined> {
   const acl = await readAcl(tx, pid);
   const next: Acl = { ...acl, ...given };
   checkAcl(next);
   const [had, has] = [ranksOf(acl), ranksOf(next)];
   const isGrant = [...has].some(([user, rank]) => rank > (had.get(user) ?? -1));
   if (isGrant) await beforeGrant();
-  else if ([...had].every(([user, rank]) => rank === has.get(user))) return false;
+  else if ([...had].every(([user, rank]) => rank === has.get(user))) return undefined;
   await tx.delete(members).where(eq(members.project, pid));
   await insertAcl(tx, pid, next);
-  return true;
+  return isGrant ? 'grant' : 'revocation';
 }
 
 /** The higher, the more rights. */

@@ -19,7 +19,7 @@ import {
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { auditOf } from '../identity/audit.ts';
+import { auditAs, auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { answerWithId, operation } from '../openapi/operation.ts';
 import { findProject, lockProjectForUpdate, needRole } from '../projects/access.ts';
@@ -204,8 +204,11 @@ export default routes('json-body', (router, api) => {
           if (acl) {
             // What ends somebody's access needs no room: it can be repeated only after a grant.
             const beforeGrant = () => api.freeSpace.assertFree();
-            if (await changeAcl(tx, { pid, given: acl, beforeGrant }))
-              await auditOf(req, res)(tx, 'project.acl', pid);
+            const changed = await changeAcl(tx, { pid, given: acl, beforeGrant });
+            // Nor does it wait for room in the rate of grants.
+            if (changed === 'revocation')
+              await auditAs(req, res, username)(tx, 'project.acl', pid);
+            else if (changed) await auditOf(req, res)(tx, 'project.acl', pid);
           }
           const [changed] = await tx
             .update(projects)

@@ -7,6 +7,7 @@ import { expectProblem } from '../harness/clients/problem.ts';
 import { makeModel } from '../harness/clients/uploads.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { UNLIMITED, useStack } from '../harness/stacks/use-stack.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 const PASSWORD = 'correct horse';
 const ME = '/api/users/-';
@@ -248,6 +249,48 @@ describeStack(undefined, 'links', form => {
     );
     const digest = createHash('sha256').update('home/me/unpublished.csv').digest('hex');
     expect(items).toMatchObject([{ action: 'link', target: `/api/remotes/some/file/${digest}` }]);
+  });
+
+  test('links, webhooks and grants of one user have one rate, and what ends a grant has none', async () => {
+    const { username, client } = await addUser();
+    const { username: other } = await addUser();
+    const { id } = await client.post<{ id: string }>('/api/projects', { name: 'p' });
+    const administrators = [{ user: username }];
+    const share = (readers: { user: string }[]) =>
+      change(`/api/projects/${id}`, { acl: { administrators, writers: [], readers } }, client);
+    expect((await share([{ user: other }])).status).toBe(200);
+    const { client: reader } = await makeToken('read', client);
+    const refused: Response[] = [];
+    const ask = async () => {
+      const answer = await askForLink(ME, reader);
+      if (answer.status === 429) refused.push(answer);
+      else await answer.body?.cancel();
+    };
+    // A slow machine makes room for some more meanwhile.
+    await waitFor(
+      async () => {
+        await Promise.all(Array.from({ length: 50 }, ask));
+        return refused.length >= 50;
+      },
+      { what: 'an end of the burst' },
+    );
+    for (const answer of refused) {
+      const seconds = Number(answer.headers.get('Retry-After'));
+      expect(seconds).toBeGreaterThan(0);
+      expect(seconds).toBeLessThanOrEqual(10);
+      const { detail } = await expectProblem(answer, 429, 'too_many_requests');
+      expect(detail).toContain('at most 300 links, webhooks and changes');
+    }
+    expect((await share([])).status).toBe(200);
+    const webhook = { url: 'https://example.com/' };
+    const more = [
+      () => share([{ user: other }]),
+      () => client.fetch('/api/webhooks', { method: 'POST', body: JSON.stringify(webhook) }),
+    ];
+    for (const grant of more)
+      await waitFor(async () => (await grant()).status === 429, { what: 'a refusal of others' });
+    // Nobody else is refused.
+    expect((await askForLink(ME)).status).toBe(201);
   });
 });
 

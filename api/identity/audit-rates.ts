@@ -1,0 +1,30 @@
+import type { AuditAction } from '../../shared/audit/audit-actions.ts';
+import { WindlassError } from '../../shared/errors/errors.ts';
+import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
+import type { User } from './password-verifier.ts';
+
+const BURST = 300;
+/** Seconds after which there is room for one more, once a burst is used up. */
+const SECONDS = 10;
+/**
+ * What costs its user next to nothing. What ends such things is never refused, and cannot be done more often. CredentialRates
+ * has a rate for each kind of credential; jobs and sessions cost work on hosts.
+ */
+const CHEAP: ReadonlySet<AuditAction> = new Set(['link', 'webhook.create', 'project.acl']);
+
+/** How many entries of the audit a user causes cheaply, in this process: each is kept for a year, and counts for nobody. */
+export class AuditRates {
+  readonly #entries = new LeakyBuckets({ atOnce: BURST, seconds: SECONDS });
+
+  /** Counts an entry. Throws `too_many_requests`, but not for administrators. */
+  count({ username, administrator }: User, action: AuditAction): void {
+    if (administrator || !CHEAP.has(action)) return;
+    const wait = this.#entries.add(username);
+    if (wait === 0) return;
+    throw new WindlassError('too_many_requests', {
+      detail: `at most ${BURST} links, webhooks and changes of who is in projects in one burst, and then one in ${SECONDS} seconds.`,
+      hint: `Wait ${wait} s. Use a link again until it expires.`,
+      headers: { 'Retry-After': String(wait) },
+    });
+  }
+}
