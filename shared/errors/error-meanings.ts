@@ -236,7 +236,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   too_many_requests: {
     meaning:
-      'The user has reached a limit: requests per second, or open sessions, uploads, jobs or streams.',
+      'The user has reached a limit: requests per second, open sessions, uploads, jobs or streams, or logins that a host refuses.',
     remedy: 'Wait as long as `Retry-After` says, or end some of them.',
   },
   headers_too_large: {
