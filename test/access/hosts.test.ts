@@ -26,7 +26,9 @@ describeStack(missingPrograms('sshd'), 'which hosts are connected to, and how', 
   const server = useStarted(() =>
     startRecordingServer({ hostKey: serverKey.private, password: PASSWORD }),
   );
-  const { stack, client, sshd } = useRemoteStack(form, { env: { LIMIT_SESSIONS: '3' } });
+  const { stack, client, sshd } = useRemoteStack(form, {
+    env: { LIMIT_SESSIONS: '3', LIMIT_REFUSED_LOGINS: '0' },
+  });
 
   beforeAll(async () => {
     await client.post('/api/hosts', {
