@@ -206,8 +206,7 @@ export default routes('json-body', (router, api) => {
             const beforeGrant = () => api.freeSpace.assertFree();
             const changed = await changeAcl(tx, { pid, given: acl, beforeGrant });
             // Nor does it wait for room in the rate of grants.
-            if (changed === 'revocation')
-              await auditAs(req, res, username)(tx, 'project.acl', pid);
+            if (changed === 'revocation') await auditAs(req, res, username)(tx, 'project.acl', pid);
             else if (changed) await auditOf(req, res)(tx, 'project.acl', pid);
           }
           const [changed] = await tx
