@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { jobRecord, jobView } from '../../shared/jobs/job-view.ts';
-import { batchRequest } from '../../shared/jobs/payloads/batch.ts';
+import { batchPayload, batchRules } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { unlessRepeated } from '../jobs/requests/repeats-earlier-request.ts';
@@ -10,7 +10,7 @@ import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { findSession, sessionKey } from '../remote/sessions.ts';
 
 const newBatch = z
-  .strictObject(batchRequest.shape)
+  .strictObject({ ...batchPayload.shape, ...batchRules })
   .refine(given => (given.command === undefined) !== (given.script === undefined), {
     path: ['command'],
     message: 'give either command or script',

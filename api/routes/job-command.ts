@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { jobs } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors/errors.ts';
 import type { Payload } from '../../shared/jobs/catalog.ts';
-import { batchRequest } from '../../shared/jobs/payloads/batch.ts';
+import { batchPayload } from '../../shared/jobs/payloads/batch.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -11,7 +11,7 @@ import { findOwnJob, unknownJob } from '../jobs/views/find-job.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** What a batch job asks its batch system for, by the names of the request. */
-const resources = batchRequest.pick({
+const resources = batchPayload.pick({
   nodes: true,
   tasks: true,
   cpus: true,

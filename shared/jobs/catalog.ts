@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { ARTIFACT_KINDS } from '../uploads/parsers.ts';
 import { absolutePath } from './payloads/absolute-path.ts';
-import { batchRequest } from './payloads/batch.ts';
-import { commandText, launchOptions } from './payloads/launch.ts';
+import { batchPayload, batchRules, batchVersion } from './payloads/batch.ts';
+import { commandPayload, commandText, commandVersion, launchOptions } from './payloads/launch.ts';
 import { loginResult } from './payloads/login.ts';
 import { tableFilter, tableGroups } from './payloads/table-query.ts';
-import { videoRequest, videoResult } from './payloads/video.ts';
+import { videoPayload, videoResult, videoRules, videoVersion } from './payloads/video.ts';
 
 /** Queues, each with slots of its own: `interactive` is for kinds that answer a client who waits. */
 export const QUEUES = ['remote', 'interactive', 'video', 'parse'] as const;
@@ -28,12 +28,20 @@ interface Definition {
   /** What such a job does, for clients. */
   means: string;
   queue: QueueName;
-  payload: z.ZodType;
   /**
-   * Of the payload; 1 unless given. Raise it with a member that a worker must not ignore, and still take payloads of before.
-   * A job waits for a worker that understands its version.
+   * As it is stored: shapes alone. What is stored was accepted, by the rules of its day, and is read for as long as its row is
+   * there, so that a shape may be widened and never narrowed.
+   */
+  payload: z.ZodObject;
+  /** Rules for what is sent today, by members of the payload: see requestSchema(). They may change with any release. */
+  rules?: Record<string, z.ZodType>;
+  /**
+   * Of the payload; 1 unless given. Raise it with a member that a worker must not ignore, and with a form of one that workers
+   * of before refuse or take for another. A job waits for a worker that understands its version.
    */
   version?: number;
+  /** The lowest version that a payload needs, where workers of before understand most: the previous release does them, too. */
+  versionOf?(payload: unknown): number;
   result: z.ZodType;
   /**
    * The job needs a session: it `uses` the session's connection, so it goes to the worker that has one, or `opens` the
@@ -104,8 +112,10 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
-    version: 3,
-    payload: z.object({ command: commandText, ...launchOptions }),
+    version: 4,
+    versionOf: commandVersion,
+    payload: commandPayload,
+    rules: { command: commandText, ...launchOptions },
     result: z.object({ returncode: z.number().int() }),
     leaves: 'run',
     runsOnce: true,
@@ -117,8 +127,10 @@ export const JOBS = {
     queue: 'remote',
     session: 'uses',
     output: 'kept',
-    version: 2,
-    payload: batchRequest,
+    version: 3,
+    versionOf: batchVersion,
+    payload: batchPayload,
+    rules: batchRules,
     result: z.object({ returncode: z.number().int() }),
     ownState: true,
     leaves: 'submission',
@@ -128,11 +140,13 @@ export const JOBS = {
   video: {
     means: 'Makes a video of frames on the host.',
     queue: 'video',
-    version: 4,
+    version: 5,
+    versionOf: videoVersion,
     session: 'uses',
     parent: 'project',
     objects: 'videos',
-    payload: videoRequest,
+    payload: videoPayload,
+    rules: videoRules,
     result: videoResult,
     leaves: 'run',
     keepsSlotWhenAway: true,
@@ -145,7 +159,8 @@ export const JOBS = {
     /** For each group of entries four lines of JSON, one a column. */
     output: 'streamed',
     version: 2,
-    payload: z.object({ path: absolutePath }),
+    payload: z.object({ path: z.string() }),
+    rules: { path: absolutePath },
     result: z.object({ entries: z.number().int() }),
     endsWithClient: true,
   },
@@ -156,8 +171,9 @@ export const JOBS = {
     /** One line of JSON about the file, then its bytes. */
     output: 'streamed',
     version: 2,
+    rules: { path: absolutePath },
     payload: z.object({
-      path: absolutePath,
+      path: z.string(),
       /** No bytes, only what is said of the file. */
       headOnly: z.boolean(),
       /** As RFC 9110, 14.1.2 has it: from `first` to `last`, both included, or the `suffix` last bytes. */
@@ -180,8 +196,9 @@ export const JOBS = {
     session: 'uses',
     objects: 'files',
     version: 4,
+    rules: { path: absolutePath },
     payload: z.object({
-      path: absolutePath,
+      path: z.string(),
       /** The bytes, which the request has stored. */
       object: z.string(),
       size: z.number().int(),
@@ -203,7 +220,8 @@ export const JOBS = {
     queue: 'interactive',
     session: 'uses',
     version: 4,
-    payload: z.object({ path: absolutePath, ifMatch }),
+    payload: z.object({ path: z.string(), ifMatch }),
+    rules: { path: absolutePath },
     result: z.object({}),
     endsWithClient: true,
     changesFile: true,
@@ -219,8 +237,9 @@ export const JOBS = {
       upload: z.string(),
       file: z.number().int(),
       part: z.number().int(),
-      path: absolutePath,
+      path: z.string(),
     }),
+    rules: { path: absolutePath },
     result: z.object({ size: z.number().int(), digest: z.string() }),
   },
   parse: {
@@ -313,6 +332,18 @@ export function jobDefinition(kind: JobKind): Definition {
 /** The entry of a row's kind; undefined where a newer release has written the row. */
 export function findDefinition(kind: string): Definition | undefined {
   return isJobKind(kind) ? jobDefinition(kind) : undefined;
+}
+
+const REQUEST_SCHEMAS = new Map(
+  JOB_KINDS.map(kind => {
+    const { payload, rules = {} } = jobDefinition(kind);
+    return [kind, payload.extend(rules)];
+  }),
+);
+
+/** Of a payload that is new: its shape, by the rules of today. */
+export function requestSchema(kind: JobKind): z.ZodObject {
+  return REQUEST_SCHEMAS.get(kind) ?? jobDefinition(kind).payload;
 }
 
 /** Whether such workers open the credentials of sessions. */

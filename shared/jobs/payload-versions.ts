@@ -7,12 +7,15 @@ import { IS_ALIVE } from './lease.ts';
 /** By kind of job: the newest version of its payload that a program understands, and with it all versions before. */
 export type Understood = Record<string, number>;
 
-/** The version of the payloads that this program writes. */
-export const versionOf = (kind: JobKind): number => jobDefinition(kind).version ?? 1;
+const newestVersion = (kind: JobKind): number => jobDefinition(kind).version ?? 1;
+
+/** The version that this program stores with a payload. */
+export const versionNeeded = (kind: JobKind, payload: unknown): number =>
+  jobDefinition(kind).versionOf?.(payload) ?? newestVersion(kind);
 
 /** What this program understands. */
 export const UNDERSTOOD: Understood = Object.fromEntries(
-  JOB_KINDS.map(kind => [kind, versionOf(kind)]),
+  JOB_KINDS.map(kind => [kind, newestVersion(kind)]),
 );
 
 /** Waiting jobs that are looked at, at most. */

@@ -1,13 +1,13 @@
 import type { Database } from '../database/connect.ts';
 import { newId } from '../ids.ts';
 import { auditOf } from './audited-starts.ts';
-import { jobDefinition, type Payload, type SessionKind } from './catalog.ts';
+import { jobDefinition, type SessionKind } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { IS_OPEN } from './job-conditions.ts';
 import type { JobSummary } from './job-view.ts';
 import { labelOf } from './labels.ts';
-import { versionOf } from './payload-versions.ts';
-import type { JobRequest } from './start-job.ts';
+import { versionNeeded } from './payload-versions.ts';
+import { type JobRequest, payloadToStore } from './start-job.ts';
 
 /** A new job's columns, where its request sets no others. */
 const NEW_JOB = {
@@ -50,11 +50,11 @@ export async function startJobInSession<K extends SessionKind>(
   idleSeconds: number,
 ): Promise<JobSummary | undefined> {
   const { kind, owner, session, limit, onCount, share, requestId = null, name = null } = request;
-  const { payload, output, queue } = jobDefinition(kind);
-  const payloadVersion = versionOf(kind);
+  const { output, queue } = jobDefinition(kind);
   const outputStreamed = output === 'streamed';
-  const given = payload.parse(request.payload);
-  const label = labelOf(kind, given as Payload<K>);
+  const given = payloadToStore(request);
+  const payloadVersion = versionNeeded(kind, given);
+  const label = labelOf(kind, given);
   const id = newId();
   const event = auditOf(request);
   const audit = event

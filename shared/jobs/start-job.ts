@@ -5,13 +5,13 @@ import { jobs, sessions } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
 import { newId } from '../ids.ts';
 import { auditOf } from './audited-starts.ts';
-import { type JobKind, jobDefinition, type Payload } from './catalog.ts';
+import { type JobKind, jobDefinition, type Payload, requestSchema } from './catalog.ts';
 import { dispatchedAtOnce } from './fair-share.ts';
 import { isOpenByOwner } from './job-conditions.ts';
 import { type JobSummary, summaryColumns } from './job-view.ts';
 import { labelOf, oneLine } from './labels.ts';
 import { payloadBytes } from './payload-bytes.ts';
-import { versionOf } from './payload-versions.ts';
+import { versionNeeded } from './payload-versions.ts';
 import { effectRepeated } from './run-intent.ts';
 
 export interface JobRequest<K extends JobKind = JobKind> {
@@ -53,8 +53,8 @@ export async function startJob<K extends JobKind>(
 ): Promise<JobSummary> {
   const { limit, onCount, share, address: _, ...columns } = request;
   if (limit > 0) await refuseTooMany(tx, request);
-  const { payload, output, queue } = jobDefinition(request.kind);
-  const given = payload.parse(request.payload);
+  const { output, queue } = jobDefinition(request.kind);
+  const given = payloadToStore(request);
   const [row] = await tx
     .insert(jobs)
     .values({
@@ -63,9 +63,9 @@ export async function startJob<K extends JobKind>(
       queue,
       payload: given,
       payloadBytes: payloadBytes(given),
-      label: columns.label ? oneLine(columns.label) : labelOf(request.kind, given as Payload<K>),
+      label: columns.label ? oneLine(columns.label) : labelOf(request.kind, given),
       host: columns.session && hostOf(columns.session),
-      payloadVersion: versionOf(request.kind),
+      payloadVersion: versionNeeded(request.kind, given),
       outputStreamed: output === 'streamed',
       ...effectRepeated(columns.runAt),
       epoch: 1,
@@ -76,6 +76,16 @@ export async function startJob<K extends JobKind>(
   const event = auditOf(request);
   if (event) await recordAudit(tx, event);
   return row;
+}
+
+/** Of a job that is repeated the payload was accepted before, whatever the rules are today. */
+export function payloadToStore<K extends JobKind>({
+  kind,
+  payload,
+  retryOf,
+}: Pick<JobRequest<K>, 'kind' | 'payload' | 'retryOf'>): Payload<K> {
+  const schema = retryOf === undefined ? requestSchema(kind) : jobDefinition(kind).payload;
+  return schema.parse(payload) as Payload<K>;
 }
 
 const hostOf = (session: string) =>

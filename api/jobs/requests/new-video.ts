@@ -4,7 +4,7 @@ import { JOBS } from '../../../shared/jobs/catalog.ts';
 import { invalidInput } from '../../http/validate.ts';
 import { jobName } from './job-name.ts';
 
-const { shape } = JOBS.video.payload;
+const shape = { ...JOBS.video.payload.shape, ...JOBS.video.rules };
 export const newVideo = z
   .strictObject({
     'content-type': z.unknown().optional().describe('video/mp4 or video/webm; required.'),

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { batchRequest, directiveLines, folderOf } from './batch.ts';
+import { requestSchema } from '../catalog.ts';
+import { directiveLines, folderOf } from './batch.ts';
+
+const batchRequest = requestSchema('batch');
+
 import { findForbidden } from './batch-options.ts';
 
 test.each([

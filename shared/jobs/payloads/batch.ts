@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findForbidden } from './batch-options.ts';
-import { commandText } from './launch.ts';
+import { beginsAtHome, commandText } from './launch.ts';
 
 /** The batch systems that Windlass can submit to: workers/batch/(name).ts. */
 export const ENGINES = ['slurm'] as const;
@@ -21,15 +21,43 @@ const text = (what: string) =>
     .refine(value => !/\p{Surrogate}/u.test(value), `${what} must be well-formed Unicode`);
 
 /** What a batch job asks its batch system for. */
-export const batchRequest = z.object({
+export const batchPayload = z.object({
   /** A line for the account's own shell. */
+  command: z.string().optional(),
+  /** A file of its own, run by the interpreter that its first line names. */
+  script: z.string().optional(),
+  /** The client's own, shown as the comment of the job there. */
+  name: z.string().optional(),
+  /** Below the account's home, where it begins with `~/`. */
+  cwd: z.string().optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  nodes: z.number().int().optional(),
+  tasks: z.number().int().optional(),
+  /** For each task. */
+  cpus: z.number().int().optional(),
+  /** Bytes, on each node. */
+  memory: z.number().int().optional(),
+  /** Seconds. */
+  time: z.number().int().optional(),
+  queue: z.string().optional(),
+  account: z.string().optional(),
+  /** Further options of the batch system's own, such as `--gres=gpu:1`. */
+  options: z.array(z.string()).optional(),
+});
+export type BatchRequest = z.output<typeof batchPayload>;
+
+/** Of version 3 is `~/` in `cwd`: workers of before refuse it. */
+export const batchVersion = ({ cwd }: BatchRequest) =>
+  cwd !== undefined && beginsAtHome(cwd) ? 3 : 2;
+
+/** Rules for what is sent. */
+export const batchRules = {
   command: commandText
     .refine(
       line => !/^\s*#SBATCH/m.test(line),
       'has #SBATCH lines, which only a `script` may have: begin it with #! and give it as one',
     )
     .optional(),
-  /** A file of its own, run by the interpreter that its first line names. */
   script: text('it')
     .min(1)
     .refine(
@@ -54,9 +82,7 @@ export const batchRequest = z.object({
         context.addIssue({ code: 'custom', message: '#SBATCH: --chdir must be an absolute path' });
     })
     .optional(),
-  /** The client's own, shown as the comment of the job there. */
   name: text('it').max(200).optional(),
-  /** Below the account's home, where it begins with `~/`. */
   cwd: text('it')
     .max(4096)
     .regex(/^(\/|~(\/|$))/, 'must be an absolute path, or begin with ~/')
@@ -70,15 +96,11 @@ export const batchRequest = z.object({
     .optional(),
   nodes: whole.max(100_000).optional(),
   tasks: whole.max(10_000_000).optional(),
-  /** For each task. */
   cpus: whole.max(100_000).optional(),
-  /** Bytes, on each node. */
   memory: whole.max(2 ** 50).optional(),
-  /** Seconds. */
   time: whole.max(366 * 86_400).optional(),
   queue: word.optional(),
   account: word.optional(),
-  /** Further options of the batch system's own, such as `--gres=gpu:1`. */
   options: z
     .array(text('an option').max(1_000))
     .max(100)
@@ -87,8 +109,7 @@ export const batchRequest = z.object({
       if (problem) context.addIssue({ code: 'custom', message: problem });
     })
     .optional(),
-});
-export type BatchRequest = z.output<typeof batchRequest>;
+};
 
 /** What a job's record says of its batch job, in the batch system's own words; null is unknown. */
 export const batchView = z

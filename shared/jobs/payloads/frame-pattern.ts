@@ -5,6 +5,12 @@ export type FramePattern =
 
 const NUMBER = /%(0?)(\d{0,2})d/g;
 
+/** Whether its path has no other sign than those of its frames, not even one that is none. */
+export function hasOnlyItsSigns(path: string): boolean {
+  const numbers = path.match(NUMBER) ?? [];
+  return numbers.length === (path.includes('*') ? 0 : 1);
+}
+
 /**
  * The signs of a path: one `%d`, perhaps with a width, or one or more `*`. Where the name of the file has some, a `%d` of
  * its folder is none, as in `50%damping`. Undefined where there is not one number, nor `*` alone.

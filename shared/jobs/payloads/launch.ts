@@ -13,9 +13,26 @@ export const INPUT_BYTES = 1_048_576;
 const noNul = (text: string) => !text.includes('\0');
 const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
-/** How a command is run, beside its text. */
-export const launchOptions = {
+/** A command, and how it is run. */
+export const commandPayload = z.object({
+  command: z.string(),
   /** Relative to the account's home, where the path is relative or begins with `~/`. */
+  cwd: z.string().optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  stdin: z.string().optional(),
+  /** Seconds, from its start. */
+  timeout: z.number().optional(),
+});
+
+/** Of version 4 is `~/` in `cwd`: workers of before look for a folder of that name. */
+export const commandVersion = ({ cwd }: z.output<typeof commandPayload>) =>
+  cwd !== undefined && beginsAtHome(cwd) ? 4 : 3;
+
+/** As `~` or `~/run`. */
+export const beginsAtHome = (path: string) => /^~(\/|$)/.test(path);
+
+/** Rules for what is sent beside the command. */
+export const launchOptions = {
   cwd: z
     .string()
     .min(1)
@@ -44,6 +61,5 @@ export const launchOptions = {
     .refine(wellFormed, 'must be well-formed Unicode')
     .refine(text => Buffer.byteLength(text) <= INPUT_BYTES, 'must be at most 1 MiB long')
     .optional(),
-  /** Seconds, from its start. */
   timeout: z.number().positive().max(31_536_000).optional(),
 };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { absolutePath } from './absolute-path.ts';
-import { readFramePattern } from './frame-pattern.ts';
+import { hasOnlyItsSigns, readFramePattern } from './frame-pattern.ts';
 
 /** Frames of one video, at most. */
 export const MAX_FRAMES = 100_000;
@@ -42,28 +42,45 @@ export const frameGap = z
   })
   .meta({ id: 'FrameGap' });
 
-export const videoRequest = z.object({
+export const videoPayload = z.object({
   type: z.enum(['video/mp4', 'video/webm']),
   /** The list, or a pattern that is expanded on the host. */
+  images: z.array(z.string()).optional(),
+  pattern: z.string().optional(),
+  first: z.number().int().optional(),
+  last: z.number().int().optional(),
+  step: z.number().int().optional(),
+  fps: z.number(),
+  codec: z.enum(['h264', 'vp9', 'av1']).optional(),
+  background: z.string().optional(),
+  onBadFrame: z.enum(['fail', 'skip']).optional(),
+  label: z.enum(['frame', 'name']).optional(),
+  width: z.number().int().optional(),
+  quality: z.number().optional(),
+  encode: z.enum(['host', 'worker']).optional(),
+  /** The project cache that refers to the video once it is ready. */
+  cache: z.object({ project: z.string(), key: z.string() }).optional(),
+});
+
+/** Of version 5 is a pattern with further signs, as `/50%damping/%d.png` has: workers of before refuse it. */
+export const videoVersion = ({ pattern }: z.output<typeof videoPayload>) =>
+  pattern !== undefined && !hasOnlyItsSigns(pattern) ? 5 : 4;
+
+/** Rules for what is sent. */
+export const videoRules = {
   images: z.array(absolutePath).min(1).max(MAX_FRAMES).optional(),
   pattern: framePattern.optional(),
   first: framePosition.optional(),
   last: framePosition.optional(),
   step: z.number().int().min(1).max(1e9).optional(),
   fps: z.number().min(0.1).max(120),
-  codec: z.enum(['h264', 'vp9', 'av1']).optional(),
   background: z
     .string()
     .regex(/^#[0-9a-fA-F]{6}$/, 'must be a colour such as #ffffff')
     .optional(),
-  onBadFrame: z.enum(['fail', 'skip']).optional(),
-  label: z.enum(['frame', 'name']).optional(),
   width: z.number().int().min(2).max(7680).optional(),
   quality: z.number().min(0).max(1).optional(),
-  encode: z.enum(['host', 'worker']).optional(),
-  /** The project cache that refers to the video once it is ready. */
-  cache: z.object({ project: z.string(), key: z.string() }).optional(),
-});
+};
 
 export const videoResult = z.object({
   object: z.string(),
