@@ -18,6 +18,9 @@ export const UNDERSTOOD: Understood = Object.fromEntries(
   JOB_KINDS.map(kind => [kind, newestVersion(kind)]),
 );
 
+/** The message of a job whose payload is not what a worker takes its version for. */
+export const NOT_UNDERSTOOD = 'waiting: no worker understands what was asked for';
+
 /** Waiting jobs that are looked at, at most. */
 const MAX_READ = 50_000;
 
@@ -60,14 +63,14 @@ export interface WaitingKind {
   jobs: number;
 }
 
-/** Waiting jobs that no worker of their queue understands: work of a newer release. */
+/** Waiting jobs that no worker of their queue understands, by the version or by what it has found: work of a newer release. */
 export async function readNotUnderstood(db: Db): Promise<WaitingKind[]> {
   const understood = await readUnderstoodByQueue(db);
   if (!understood) return [];
   const rows = await db.execute<{ kind: string; version: number; jobs: number }>(sql`
     select kind, payload_version as version, count(*)::int as jobs
-    from (select kind, queue, payload_version from jobs where ${sql.raw(IS_WAITING)} limit ${MAX_READ}) waiting
-    where not ${isUnderstoodInQueue(understood)}
+    from (select kind, queue, payload_version, message from jobs where ${sql.raw(IS_WAITING)} limit ${MAX_READ}) waiting
+    where not ${isUnderstoodInQueue(understood)} or message = ${NOT_UNDERSTOOD}
     group by 1, 2 order by 1, 2`);
   return [...rows];
 }

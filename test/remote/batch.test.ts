@@ -13,6 +13,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import { startCommandLine } from '../harness/clients/command-line.ts';
+import { expectProblem } from '../harness/clients/problem.ts';
 import { type Job, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { startSlurm } from '../harness/hosts/slurm.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -218,6 +219,57 @@ describeStack(missing, 'jobs of a Slurm', form => {
       stderr: expect.stringMatching(/^(windlass: job \d+ of slurm: .*\n)*$/),
     });
     expect((await line.run(['batch', 'host'])).stderr).toContain('--script FILE');
+  });
+
+  test('one whose payload no worker understands waits and runs on there, is told of, and can be cancelled', {
+    timeout: 120_000,
+  }, async () => {
+    const go = join(sshd.home, `go-${randomUUID()}`);
+    const command = `until test -e ${go}; do echo line; sleep 0.2; done`;
+    const ids = [(await submit({ command })).id, (await submit({ command })).id] as const;
+    for (const id of ids) await waitUntil(id, job => job.batch?.state === 'RUNNING', 'to run');
+    await database`update jobs set payload = '{"command": 1}' where id = any(${ids})`;
+    const message = 'waiting: no worker understands what was asked for';
+    for (const id of ids)
+      expect(await waitUntil(id, job => job.message === message, 'to wait')).toMatchObject({
+        state: 'running',
+        batch: { state: 'RUNNING' },
+      });
+    await waitFor(
+      async () => {
+        const { degraded } = (await (await stack.api('/readyz')).json()) as { degraded: string[] };
+        const told =
+          '2 jobs of kind batch (payload version 2) wait for a worker of a newer release.';
+        return degraded.includes(told);
+      },
+      { what: '/readyz to tell of them', timeoutMs: 30_000 },
+    );
+
+    const [kept, unwanted] = ids;
+    await client.delete(`/api/jobs/${unwanted}`);
+    expect(await waitForEnd(client, unwanted)).toMatchObject({ state: 'cancelled' });
+    await waitUntilRemoved(unwanted);
+    await database`update jobs set payload = jsonb_build_object('command', ${command}::text) where id = ${kept}`;
+    await waitUntil(kept, job => job.message === null, 'to be understood');
+    writeFileSync(go, '');
+    expect(await waitForEnd(client, kept)).toMatchObject({
+      state: 'succeeded',
+      result: { returncode: 0 },
+    });
+  });
+
+  test('one that was accepted by rules of its day is repeated, and one that is not understood is not', async () => {
+    const { id } = await submit({ command: 'true' });
+    await waitForEnd(client, id);
+    const repeat = () => client.fetch(`/api/jobs/${id}/retry`, { method: 'POST' });
+    await database`update jobs set payload = '{"script": "echo old"}' where id = ${id}`;
+    const answer = await repeat();
+    expect(answer.status).toBe(202);
+    const again = (await answer.json()) as BatchJob;
+    expect(await waitForEnd(client, again.id)).toMatchObject({ state: 'succeeded' });
+    expect(String(await readOutput(client, again.id))).toBe('old\n');
+    await database`update jobs set payload = '{"command": 1}' where id = ${id}`;
+    await expectProblem(await repeat(), 409, 'conflict');
   });
 
   test('one that waits there is queued with the reason, holds no slot, and is cancelled for good', async () => {

@@ -36,6 +36,7 @@ import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import type { TrackedLease } from './lease-renewer.ts';
 import { releaseJob, updateLeased, updateLeasedQuietly } from './leased-updates.ts';
 import { ProgressWriter } from './progress-writer.ts';
+import { readPayload } from './read-payload.ts';
 import { ReleaseJob } from './release-job.ts';
 import { DATABASE, isUnavailable, retry } from './retry.ts';
 import { UnloadableProgram } from './unloadable-program.ts';
@@ -160,10 +161,10 @@ class Attempt {
       const handler = isJobKind(job.kind) && handlers.get(job.kind);
       if (!handler)
         throw new WindlassError('internal', { detail: `No worker knows how to do ${job.kind}.` });
-      const { session, payload } = jobDefinition(job.kind as JobKind);
+      const { session } = jobDefinition(job.kind as JobKind);
       if (session && job.session === null)
         throw new WindlassError('internal', { detail: `A job ${job.kind} has no session.` });
-      this.context.payload = payload.parse(job.payload) as Payload<JobKind>;
+      this.context.payload = await readPayload(this.context);
       return await handler(this.context);
     } catch (error) {
       throw causeOf(error, this.#lease.signals);

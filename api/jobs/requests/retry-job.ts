@@ -33,8 +33,9 @@ export function retryJob(
       .from(jobs)
       .where(eq(jobs.id, row.id));
     if (!same) throw unknownJob();
+    const { success } = jobDefinition(kind).payload.safeParse(same.payload);
     // Members that this release does not know would be left out (decision 32).
-    if (same.version > (UNDERSTOOD[kind] ?? 0)) throw fromNewerRelease();
+    if (!success || same.version > (UNDERSTOOD[kind] ?? 0)) throw fromNewerRelease();
     return {
       kind,
       payload: same.payload,

@@ -1,0 +1,23 @@
+import { type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
+import { NOT_UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import type { JobContext } from '../context.ts';
+import { ReleaseJob } from './release-job.ts';
+
+/** Seconds until a worker tries again, perhaps a newer one. */
+const RETRY_SECONDS = 10;
+
+/**
+ * The payload of a claimed job. A job whose payload is not understood waits, as those of a newer release do: its work may
+ * have begun, and whatever ends the row would end that on its host too.
+ */
+export async function readPayload(context: JobContext): Promise<Payload<JobKind>> {
+  const { job, log, signal } = context;
+  const read = jobDefinition(job.kind as JobKind).payload.safeParse(job.payload);
+  if (!read.success) {
+    signal.throwIfAborted();
+    log.warn({ err: read.error }, 'the payload of a job is not understood: the job waits');
+    throw new ReleaseJob(NOT_UNDERSTOOD, RETRY_SECONDS, { message: NOT_UNDERSTOOD });
+  }
+  if (job.message === NOT_UNDERSTOOD) await context.publish({ message: null });
+  return read.data as Payload<JobKind>;
+}
