@@ -1,7 +1,7 @@
 import type { Db } from '../../shared/database/connect.ts';
 import { findForeignStore } from '../../shared/installation/store-marker.ts';
 import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
-import { QueueRefusal } from '../../shared/jobs/queue.ts';
+import { QueueRefusal, QueueTakesNothing } from '../../shared/jobs/queue.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
@@ -109,6 +109,8 @@ const CHECK_FAILED = 'It does not work; see the log of the API.';
 function explain(name: string, error: unknown): string {
   if (error instanceof QueueRefusal)
     return 'The queue refuses the login of REDIS_URL; work is accepted and waits.';
+  if (error instanceof QueueTakesNothing)
+    return 'The queue is full or read-only; work is accepted and waits.';
   if (name === 'queue') return 'The queue cannot be reached; work is accepted and waits.';
   const known = toWindlassError(error);
   return known.code === 'internal' ? CHECK_FAILED : known.message;

@@ -81,11 +81,17 @@ export class JobQueues {
     return withDeadline(DEADLINE, () => this.#queue(name));
   }
 
-  /** Rejects unless the queue's server answers, within 5 s; with a QueueRefusal where it refuses the login. */
+  /**
+   * Rejects unless the queue's server takes entries, within 5 s; with a QueueRefusal where it refuses the login, and
+   * with QueueTakesNothing where it answers, but writes nothing.
+   */
   async check(): Promise<void> {
     const refusal = this.#factory.refusal?.();
     if (refusal) throw refusal;
-    await withDeadline(DEADLINE, async () => (await this.#queue(QUEUES[0])).isPaused());
+    await withDeadline(DEADLINE, async () => {
+      const queue = await this.#queue(QUEUES[0]);
+      await (this.#factory.write?.() ?? queue.isPaused());
+    });
   }
 
   worker(name: QueueName, concurrency: number, process: Process): Worker {
@@ -131,9 +137,23 @@ export class QueueRefusal extends Error {
 /** What Redis answers then. */
 const REFUSED = /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid password/i;
 
+/** The server answers, and is full or a replica. */
+export class QueueTakesNothing extends Error {
+  constructor(cause: Error) {
+    super(`Redis takes no entries (${cause.message})`, { cause });
+  }
+}
+
+/** What Redis answers then; MISCONF where it cannot write to its disk. */
+const TAKES_NOTHING = /\b(READONLY|OOM|MISCONF)\b/;
+/** What a primary answers that became a replica, over connections that are older. */
+const isReadOnly = ({ message }: Error) => message.includes('READONLY');
+
 interface Factory {
   /** Undefined unless the server refuses the login. */
   refusal?(): QueueRefusal | undefined;
+  /** Fails where an entry would; where there is none, a read does. */
+  write?(): Promise<unknown>;
   /** Throws when the backend is unavailable. */
   queue(name: QueueName): Queue;
   worker(name: QueueName, concurrency: number, process: Process): Worker;
@@ -153,7 +173,8 @@ function onRedis(url: string): Factory {
     redis.on('error', () => {});
     return redis;
   };
-  const producer = connect({ maxRetriesPerRequest: 1 });
+  // After a failover REDIS_URL leads to the new primary. What failed is not sent again: while there is none, it would pile up.
+  const producer = connect({ maxRetriesPerRequest: 1, reconnectOnError: isReadOnly });
   let refusal: QueueRefusal | undefined;
   producer.on('error', error => {
     refusal = REFUSED.test(error.message) ? new QueueRefusal(error) : undefined;
@@ -164,13 +185,19 @@ function onRedis(url: string): Factory {
   const connections = [producer];
   return {
     refusal: () => refusal,
+    write: () =>
+      producer.set('bull:check', '', 'PX', CHECK_KEPT_MS).catch((error: Error) => {
+        throw TAKES_NOTHING.test(error.message) ? new QueueTakesNothing(error) : error;
+      }),
     queue: name => {
       if (refusal) throw refusal;
       if (producer.status !== 'ready') throw new Error('Redis cannot be reached');
       return new Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
     },
     worker: (name, concurrency, process) => {
-      const connection = connect({ maxRetriesPerRequest: null });
+      // What failed is sent again (2), as where the connection breaks: BullMQ would wait for 15 s.
+      const reconnectOnError = (error: Error) => isReadOnly(error) && 2;
+      const connection = connect({ maxRetriesPerRequest: null, reconnectOnError });
       connections.push(connection);
       return new Worker<QueueEntry>(name, job => process(job.data), {
         ...WORKER_OPTIONS,
@@ -202,3 +229,5 @@ function onPostgres(url: string, direct: DirectConnection | undefined): Factory 
 }
 
 const DEADLINE = { ms: 5_000, what: 'the queue' };
+/** How long what check() writes is kept. */
+const CHECK_KEPT_MS = 60_000;

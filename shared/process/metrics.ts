@@ -43,7 +43,7 @@ export const API_METRICS = {
   windlass_queue_away: {
     type: 'gauge',
     labels: [],
-    help: '1 while the server of the queues does not answer this API, so that new work waits; else 0.',
+    help: '1 while the server of the queues does not answer this API or takes no entries, so that new work waits; else 0.',
   },
   windlass_jobs_not_understood: {
     type: 'gauge',

@@ -10,6 +10,8 @@ export interface TestRedis {
   host: '127.0.0.1';
   port: number;
   flushall(): Promise<void>;
+  /** Sends it a command, as an administrator does. */
+  send(command: string, args: (string | number)[]): Promise<unknown>;
   /** Ends the server as a crash does; all it held is gone, for nothing is written to disk. */
   down(): Promise<void>;
   /** Starts it again, empty, on the same port. */
@@ -30,8 +32,9 @@ export async function startRedis(): Promise<TestRedis> {
     host: '127.0.0.1',
     port,
     async flushall() {
-      await withClient(port, client => client.flushall());
+      await redis.send('flushall', []);
     },
+    send: (command, args) => withClient(port, client => client.call(command, args)),
     async down() {
       await endChild(running, 0);
     },
@@ -46,11 +49,11 @@ export async function startRedis(): Promise<TestRedis> {
   return redis;
 }
 
-async function withClient(port: number, use: (client: Redis) => Promise<unknown>): Promise<void> {
+async function withClient<T>(port: number, use: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis({ host: '127.0.0.1', port, retryStrategy: null, lazyConnect: true });
   try {
     await client.connect();
-    await use(client);
+    return await use(client);
   } finally {
     client.disconnect();
   }
