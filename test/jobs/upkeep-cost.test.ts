@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { createLog } from '../../shared/process/log.ts';
+import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import {
   removeExpiredIdempotencyKeys,
   removeExpiredLogins,
@@ -12,6 +13,7 @@ import {
   cancelJobsOfSessionsEndedBefore,
 } from '../../workers/upkeep/sessions.ts';
 import { removeOldDeliveries } from '../../workers/upkeep/webhook-retention.ts';
+import { type DueDelivery, findDue } from '../../workers/webhooks/attempts.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const MANY = 20_000;
@@ -22,8 +24,13 @@ const given = withDatabase('upkeep_cost');
 /** It has one connection: each tells the server's statistics of its own work. */
 let database: Database;
 const { signal: stopping } = new AbortController();
+const log = createLog({ level: 'silent', name: 'test' });
 
-beforeAll(() => {
+beforeAll(async () => {
+  // The server comes to plan a statement for any parameters where its connection has sent it often.
+  await given.database().sql`do $$ begin
+    execute format('alter database %I set plan_cache_mode = force_generic_plan', current_database());
+  end $$`;
   database = openDatabase(given.url, { max: 1 });
 });
 afterAll(() => database?.close());
@@ -65,6 +72,22 @@ test('deliveries of webhooks that are gone are removed, and those of the others 
   expect(await rowsRead('webhook_deliveries', remove)).toBeLessThan(FEW);
 });
 
+test('deliveries that are due are found among those that were made', async () => {
+  const { db } = database;
+  await db.execute(
+    sql`insert into webhooks (id, owner, url, sealed) values ('w', 'ada', 'https://example.org', '')`,
+  );
+  await db.execute(sql`insert into webhook_deliveries (job, webhook, state, due)
+    select 'made-' || n, 'w', case when n > 1 then 'delivered' else 'pending' end, now() from generate_series(1, ${MANY}) n`);
+  await db.execute(sql`analyze webhook_deliveries`);
+  const found: DueDelivery[] = [];
+  const find = async () => {
+    found.push(...(await findDue(db, 'w', 10)));
+  };
+  expect(await rowsRead('webhook_deliveries', find)).toBeLessThan(FEW);
+  expect(found.map(({ job }) => job)).toEqual(['made-1']);
+});
+
 test('jobs of ended sessions are cancelled, and those of the others not even read', async () => {
   const { db } = database;
   await db.execute(sql`insert into sessions (sid, owner, hostname, username, agent, opened, ended, sealed)
@@ -75,8 +98,9 @@ test('jobs of ended sessions are cancelled, and those of the others not even rea
   await db.execute(sql`insert into jobs (id, kind, queue, owner, session, payload)
     select 'open-' || n, 'command', 'remote', 'ada', 'open', '{}'::jsonb from generate_series(1, ${MANY}) n
     union all select 'of-' || sid, 'command', 'remote', 'ada', sid, '{}' from unnest(array['sealed', 'erased', 'long-ago']) sid`);
+  await db.execute(sql`insert into sessions (sid, owner, hostname, username, agent, opened, ended)
+    select 'past-' || n, 'ada', 'h', 'ada', true, now(), now() - interval '1 day' from generate_series(1, ${MANY}) n`);
   await db.execute(sql`analyze sessions, jobs`);
-  const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);
   const cancel = () => cancelJobsOfEndedSessions({ database, notifications });
   await cancel();
@@ -88,8 +112,28 @@ test('jobs of ended sessions are cancelled, and those of the others not even rea
   };
   expect(await cancelled()).toEqual(['of-erased', 'of-sealed']);
   expect(await rowsRead('jobs', cancel)).toBeLessThan(FEW);
+  expect(await rowsRead('sessions', cancel)).toBeLessThan(FEW);
   await cancelJobsOfSessionsEndedBefore({ database, notifications });
   expect(await cancelled()).toEqual(['of-erased', 'of-long-ago', 'of-sealed']);
+});
+
+test('the sweep of finished runs reads only those that may be on their hosts', async () => {
+  const { db } = database;
+  await db.execute(sql`insert into sessions (sid, owner, hostname, username, agent, opened, sealed)
+    values ('runs', 'ada', 'h', 'ada', true, now(), 'x')`);
+  await db.execute(sql`insert into jobs (id, kind, queue, owner, session, payload, state, finished, run_at, run_removed)
+    select 'run-' || n, 'command', 'remote', 'ada', 'runs', '{}'::jsonb, 'succeeded', now() - interval '1 hour',
+      now() - interval '1 hour', n > 1 from generate_series(1, ${MANY}) n`);
+  await db.execute(sql`analyze sessions, jobs`);
+  const asked: string[] = [];
+  const mayUse = async (sid: string) => {
+    asked.push(sid);
+    return false;
+  };
+  const use = () => Promise.reject(new Error('It may not be used.'));
+  const remover = new FinishedRunRemover({ database, log, limitSeconds: 60, use, mayUse });
+  expect(await rowsRead('jobs', () => remover.sweep())).toBeLessThan(FEW);
+  expect(asked).toEqual(['runs']);
 });
 
 test('what has expired is removed in batches, around rows that somebody has locked', async () => {

@@ -75,11 +75,12 @@ const wasEnded = sql`${sessions.ended} is not null and ${sessions.endReason} is 
  * changed host their workers end them, as failed.
  */
 export async function cancelJobsOfEndedSessions(context: CancelContext): Promise<void> {
-  // By session, as `offset 0` has it: a join would read all open jobs.
+  // By session, as `offset 0` has it: a join would read all open jobs. The sessions by an index for each of the two sorts.
   const itsJobs = sql`select id from ${jobs} where ${jobs.session} = ${sessions.sid}
     and ${jobs.finished} is null and ${jobs.cancelRequested} is null offset 0`;
   const found = sql`select its.id from ${sessions} cross join lateral (${itsJobs}) its
-    where ${wasEnded} and (${sessions.sealed} is not null or ${sessions.ended} > now() - ${CLEAN_UP})`;
+    where ${wasEnded} and (${sessions.sealed} is not null
+      or ${sessions.sealed} is null and ${sessions.ended} > now() - ${CLEAN_UP})`;
   await cancelAndTell(context, sql`${jobs.id} = any(array(${found}))`);
 }
 

@@ -78,8 +78,8 @@ export async function findDue(db: Db, webhook: string, most: number): Promise<Du
     .where(
       and(
         eq(webhookDeliveries.webhook, webhook),
-        eq(webhookDeliveries.state, 'pending'),
-        sql`${webhookDeliveries.due} <= now()`,
+        // No parameter: it would hide the index of what is pending.
+        sql`${webhookDeliveries.state} = 'pending' and ${webhookDeliveries.due} <= now()`,
       ),
     )
     .orderBy(asc(webhookDeliveries.due), asc(webhookDeliveries.job))
