@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { QUEUES, type QueueName } from '../../shared/jobs/catalog.ts';
-import { hasSlot } from '../../shared/jobs/job-conditions.ts';
+import { hasSlot, isSetAside } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 import { isUnderstoodInQueue, readUnderstoodByQueue } from '../../shared/jobs/payload-versions.ts';
 
@@ -32,6 +32,8 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
   const understood = await readUnderstoodByQueue(db);
   // Without a worker everything waits for one.
   const isForWorkers = understood ? isUnderstoodInQueue(understood) : sql`true`;
+  const ofQueue = sql`from jobs where jobs.queue = q.queue and finished is null and lease_token is null`;
+  const most = sql.raw(String(MAX_COUNTED));
   return db.execute<QueueState & Record<string, unknown>>(sql`
     select q.queue,
       w.depth, w.due, w.oldest as "oldestSeconds",
@@ -39,12 +41,12 @@ export async function readQueueStates(db: Db): Promise<QueueState[]> {
       (select coalesce(sum((slots->>q.queue)::int), 0)::int from workers where not draining and ${sql.raw(IS_ALIVE)}) as slots
     from unnest(string_to_array(${QUEUES.join(',')}, ',')) as q(queue)
     cross join lateral (
-      select count(*)::int as depth, count(*) filter (where since <= now())::int as due,
+      select (select count(*)::int from (select ${ofQueue} limit ${most}) counted) as depth,
+        count(*) filter (where since <= now())::int as due,
         coalesce(extract(epoch from now() - min(since) filter (where since <= now())), 0)::float8 as oldest
       from (
-        select case when ${isForWorkers} then greatest(created, not_before) end as since from jobs
-        where jobs.queue = q.queue and finished is null and lease_token is null
-        order by id limit ${sql.raw(String(MAX_COUNTED))}
+        select case when ${isForWorkers} then greatest(created, not_before) end as since ${ofQueue} and (${isSetAside}) is not true
+        order by id limit ${most}
       ) waiting
     ) w
     left join (

@@ -33,6 +33,9 @@ const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
  */
 const HAS_ENDED = 'num_nonnulls(finished) = 1';
 
+/** No worker understands it, when that was last looked at: nothing else lets a job wait for so long. See set-aside.ts. */
+const IS_SET_ASIDE = `not_before > now() + interval '5 minutes' and not_before <= now() + interval '1 hour'`;
+
 export const isOpenById = sql.raw(NOT_ENDED);
 export const isOpenByOwner = sql.raw(IS_OPEN);
 export const hasEnded = sql.raw(HAS_ENDED);
@@ -40,6 +43,7 @@ export const isWaiting = sql.raw(IS_WAITING);
 export const hasSlot = sql.raw(HAS_SLOT);
 export const isNotLeased = sql.raw(NOT_LEASED);
 export const mayBeLeft = sql.raw(MAY_BE_LEFT);
+export const isSetAside = sql.raw(IS_SET_ASIDE);
 
 /** How long an ended session keeps its sealed credential, with which its runs and batch jobs are removed from their host. */
 export const CLEAN_UP = sql.raw(`interval '10 minutes'`);

@@ -16,12 +16,17 @@ import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import { dispatchWaiting, redispatchUnclaimed } from '../../workers/engine/dispatch-waiting.ts';
+import {
+  dispatchWaiting,
+  redispatchUnclaimed,
+  type Turns,
+} from '../../workers/engine/dispatch-waiting.ts';
 import { endJobs } from '../../workers/engine/end-jobs.ts';
 import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
 import type { Claim } from '../../workers/engine/fencing-token.ts';
 import { releaseJob, updateLeased } from '../../workers/engine/leased-updates.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
+import { bringBack } from '../../workers/engine/set-aside.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import { purgeDeletedProjects } from '../../workers/upkeep/deleted-projects.ts';
 import { findClaimedByOpenJobs } from '../../workers/upkeep/object-references.ts';
@@ -117,6 +122,7 @@ describe('on a table that has grown, after statistics that are older', () => {
 
   // Counted once: on a busy machine a second passes between two starts.
   const openJobs = new OpenJobCounts(10 * WAITING, 3_600_000);
+  const turns: Turns = { queue: 'remote', last: '' };
   const command = () => ({
     kind: 'command' as const,
     payload: { command: 'true' },
@@ -203,8 +209,14 @@ describe('on a table that has grown, after statistics that are older', () => {
         await database.sql.unsafe(
           `update jobs set dispatched = null where queue = 'remote' and ${HAS_SLOT}`,
         );
-        return () => dispatchWaiting(context, { queue: 'remote', last: '' });
+        return () => dispatchWaiting(context, turns);
       },
+    ],
+    [
+      'bring back what came to be understood',
+      // What is set aside, and nothing that has ended.
+      WAITING + SOME,
+      async () => () => bringBack(database.db, { queue: 'remote', understood: {} }),
     ],
     [
       "cancel a session's",

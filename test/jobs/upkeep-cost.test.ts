@@ -1,8 +1,15 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readQueueStates } from '../../api/monitoring/queue-state.ts';
 import { type Database, openDatabase } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
+import { shareRules } from '../../shared/jobs/fair-share.ts';
+import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
+import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
+import { readConfig } from '../../shared/settings/config.ts';
+import { dispatchWaiting, type Turns } from '../../workers/engine/dispatch-waiting.ts';
+import { type Picked, pickNext } from '../../workers/engine/pick-next.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import {
   removeExpiredIdempotencyKeys,
@@ -15,6 +22,7 @@ import {
 import { removeOldDeliveries } from '../../workers/upkeep/webhook-retention.ts';
 import { type DueDelivery, findDue } from '../../workers/webhooks/attempts.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
+import { waitFor } from '../harness/wait-for.ts';
 
 const MANY = 20_000;
 /** Rows that a step may read of a table where it has nothing to do. */
@@ -134,6 +142,75 @@ test('the sweep of finished runs reads only those that may be on their hosts', a
   const remover = new FinishedRunRemover({ database, log, limitSeconds: 60, use, mayUse });
   expect(await rowsRead('jobs', () => remover.sweep())).toBeLessThan(FEW);
   expect(asked).toEqual(['runs']);
+});
+
+const startWorker = (slots: number, understands = UNDERSTOOD) =>
+  database.db.execute(sql`insert into workers (id, host, pid, slots, understands, seen)
+    values ('w', 'h', 1, jsonb_build_object('remote', ${slots}::int), ${JSON.stringify(understands)}::jsonb, 'infinity')`);
+
+test('for the next jobs of many users no more are read than could be picked', async () => {
+  const { db } = database;
+  await db.execute(sql`truncate jobs cascade`);
+  await db.execute(sql`insert into jobs (id, kind, queue, owner, payload)
+    select n, 'command', 'remote', 'user-' || n % 1000, '{}'::jsonb from generate_series(1, ${MANY}) n`);
+  await db.execute(sql`analyze jobs`);
+  const asked = { free: 32, rules: shareRules(32, 0.5), after: '', isTurnOfAway: false };
+  const picked: (string | null)[] = [];
+  const pick = async () => {
+    const [row] = await db.execute<Picked>(
+      pickNext('remote', { ...asked, understood: UNDERSTOOD }),
+    );
+    picked.push(row?.ids ?? null);
+  };
+  expect(await rowsRead('jobs', pick)).toBeLessThan(MANY / 4);
+  expect(picked[0]?.split(',')).toHaveLength(32);
+});
+
+test('jobs that no worker understands are set aside until one does, and hide nobody', async () => {
+  const { db } = database;
+  const count = 50_100;
+  await db.execute(sql`truncate jobs cascade`);
+  await startWorker(8);
+  const newer = (UNDERSTOOD.command ?? 0) + 1;
+  await db.execute(sql`insert into jobs (id, kind, queue, owner, payload, payload_version)
+    select 'a-' || n, 'command', 'remote', 'ada', '{}'::jsonb, ${newer}::int from generate_series(1, ${count}) n
+    union all select 'b', 'command', 'remote', 'ada', '{}', 1 union all select 'c', 'command', 'remote', 'bob', '{}', 1`);
+  await db.execute(sql`analyze jobs`);
+  const queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
+  const context = { database, queues, log, config: readConfig({ DATABASE_URL: given.url }) };
+  const turns: Turns = { queue: 'remote', last: '' };
+  const dispatch = () => dispatchWaiting(context, turns);
+  const isDispatched = async (id: string) =>
+    (await db.execute(sql`select from jobs where id = ${id} and dispatched is not null`)).length >
+    0;
+  try {
+    await dispatch();
+    expect(await isDispatched('c')).toBe(true);
+    await waitFor(async () => !(await dispatch()), { what: 'all to be set aside' });
+    expect(await isDispatched('b')).toBe(true);
+    expect(await rowsRead('jobs', dispatch)).toBeLessThan(FEW);
+    const [remote] = (await readQueueStates(db)).filter(({ queue }) => queue === 'remote');
+    expect(remote).toMatchObject({ depth: 50_000, due: 2 });
+    const [aside] = await db.execute(sql`select
+      count(*) filter (where not_before > now() + interval '50 minutes')::int as n from jobs`);
+    expect(aside).toEqual({ n: count });
+    await db.execute(sql`delete from workers`);
+    await startWorker(8, { ...UNDERSTOOD, command: newer });
+    const areDue = async () => {
+      await dispatch();
+      const [row] = await db.execute(
+        sql`select count(*)::int as n from jobs where not_before > now()`,
+      );
+      return row?.n === 0;
+    };
+    await waitFor(areDue, { what: 'all to be brought back' });
+    const [held] = await db.execute(
+      sql`select count(*)::int as n from jobs where dispatched is not null`,
+    );
+    expect(held).toEqual({ n: 7 });
+  } finally {
+    await queues.close();
+  }
 });
 
 test('what has expired is removed in batches, around rows that somebody has locked', async () => {

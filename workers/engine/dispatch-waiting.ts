@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { and, eq, type SQL, sql } from 'drizzle-orm';
-import type { Tx } from '../../shared/database/connect.ts';
+import type { Db, Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
 import {
@@ -15,6 +16,7 @@ import { readUnderstoodByQueue, type Understood } from '../../shared/jobs/payloa
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
 import { type Picked, pickNext } from './pick-next.ts';
+import { bringBack, setAside } from './set-aside.ts';
 
 type Context = Pick<WorkerContext, 'config' | 'database' | 'queues' | 'log'>;
 
@@ -25,6 +27,8 @@ export interface Turns {
   last: string;
   /** What the workers understand, cached for a second: they report it every 3 s. */
   understood?: { until: number; by: Understood | undefined };
+  /** Jobs may be set aside that came to be understood. */
+  mayBringBack?: boolean;
 }
 
 /** How often jobs whose host was away come before those that never began. */
@@ -37,7 +41,7 @@ export async function dispatchWaiting(context: Context, turns: Turns): Promise<b
   const { queue } = turns;
   if (!(await hasWaiting(context, queue))) return false;
   for (;;) {
-    const { entries, wants } = await context.database.db.transaction(tx =>
+    const { entries, wants, hidden } = await context.database.db.transaction(tx =>
       giveSlots(tx, turns, context.config.LIMIT_SHARE),
     );
     const { length: count } = entries;
@@ -46,8 +50,18 @@ export async function dispatchWaiting(context: Context, turns: Turns): Promise<b
         const why = 'the queue is unavailable; its entries are dispatched again later';
         context.log.warn({ err, queue, count }, why);
       });
-    if (count === 0 || wants !== 'share') return wants !== 'none';
+    const isMoreLeft = await tendToNewer(context.database.db, turns, hidden);
+    if (count === 0 || wants !== 'share') return isMoreLeft || wants !== 'none';
   }
+}
+
+/** Some work for jobs that are not understood, or came to be; true where more may be left. */
+async function tendToNewer(db: Db, turns: Turns, hidden: string[]): Promise<boolean> {
+  const { queue, understood: { by: understood } = {}, mayBringBack: hasChanged = false } = turns;
+  if (!understood) return false;
+  if (hasChanged) turns.mayBringBack = await bringBack(db, { queue, understood });
+  if (hidden.length > 0) await setAside(db, { queue, understood, owners: hidden });
+  return hasChanged || hidden.length > 0;
 }
 
 /** One cheap statement instead of a transaction, for ticks of an idle service. */
@@ -64,6 +78,8 @@ interface Given {
   entries: QueueEntry[];
   /** What the remaining jobs wait for: free slots, or a larger share, which a user may get once no other waits. */
   wants: 'slots' | 'share' | 'none';
+  /** Owners of jobs that no worker understands, before others. */
+  hidden: string[];
 }
 
 /** Holds the queue's lock: nobody else gives slots, so the counts hold until the commit. */
@@ -77,20 +93,18 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   )) as unknown as { slots: number; held: number }[][];
   const { slots = 0, held = 0 } = counted?.[0] ?? {};
   const free = slots - held;
-  if (free <= 0) return { entries: [], wants: 'slots' };
+  if (free <= 0) return { entries: [], wants: 'slots', hidden: [] };
   const rules = shareRules(slots, limitShare);
-  if (!turns.understood || performance.now() > turns.understood.until)
-    turns.understood = {
-      until: performance.now() + 1_000,
-      by: (await readUnderstoodByQueue(tx))?.[queue],
-    };
-  const understood = turns.understood.by;
+  const understood = await readUnderstood(tx, turns);
+  // The last of them was lost just now.
+  if (!understood) return { entries: [], wants: 'slots', hidden: [] };
   const isTurnOfAway = Math.random() < TURNS_OF_AWAY;
   const [picked] = await tx.execute<Picked>(
     pickNext(queue, { free, rules, after, isTurnOfAway, understood }),
   );
   const { ids, last, due = 0, owners = 0 } = picked ?? {};
-  if (!ids) return { entries: [], wants: due > 0 ? 'slots' : 'none' };
+  const hidden = picked?.hidden ?? [];
+  if (!ids) return { entries: [], wants: due > 0 ? 'slots' : 'none', hidden };
   // A row that is locked, to be cancelled, is passed over, to avoid deadlocks.
   turns.last = last ?? after;
   const wanted = ids.split(',');
@@ -102,7 +116,17 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
     .returning({ id: jobs.id, epoch: jobs.epoch, kind: jobs.kind, session: jobs.session });
   const isLeft = due > wanted.length || wanted.length === free;
   const wants = owners > 1 && wanted.length < free ? 'share' : 'slots';
-  return { entries: rows.map(toQueueEntry), wants: isLeft ? wants : 'none' };
+  return { entries: rows.map(toQueueEntry), wants: isLeft ? wants : 'none', hidden };
+}
+
+async function readUnderstood(tx: Tx, turns: Turns): Promise<Understood | undefined> {
+  const { until = 0, by: before } = turns.understood ?? {};
+  if (performance.now() < until) return before;
+  const by = (await readUnderstoodByQueue(tx))?.[turns.queue];
+  turns.understood = { until: performance.now() + 1_000, by };
+  // Also in a dispatcher that has just begun: what the one before it knew is not known.
+  if (by && !isDeepStrictEqual(by, before)) turns.mayBringBack = true;
+  return by;
 }
 
 /**

@@ -9,11 +9,17 @@ export interface Picked extends Record<string, unknown> {
   ids: string | null;
   /** The owner of the last of them. */
   last: string | null;
-  /** Due jobs, the picked ones included; counts at most as many per owner as slots are free. */
+  /** Due jobs, the picked ones included; counts as many per owner as could be picked. */
   due: number;
   /** The number of owners of due jobs. */
   owners: number;
+  /** Some owners before whose other jobs stand some that no worker understands: see set-aside.ts. */
+  hidden: string[] | null;
 }
+
+/** So many jobs that no worker understands are looked past for the first of an owner. */
+const LOOKED_PAST = 16;
+const MOST_HIDDEN = 10;
 
 /** A number, or a text, as part of the statement's own text. */
 const literal = (value: string | number) =>
@@ -27,8 +33,11 @@ const literal = (value: string | number) =>
  * Selects the jobs for the free slots (decision 33). `after`: the owner of the last slot given; equal owners take turns
  * from there. `isTurnOfAway`: jobs of hosts that are away come before new ones.
  *
- * Reads at most owners × free slots rows, by index. Has no parameters, so that it is planned each time: a plan cached
- * for a small table would sort all waiting jobs.
+ * Of each owner the first job is looked for. Before the nth of these owners in turn come n - 1 jobs of others, so that of
+ * its own only the first free - n + 1 can be picked, and no more are read, by index. What a worker understands is no part of
+ * that: jobs that none understands hide what is behind them until they are set aside.
+ *
+ * Has no parameters, so that it is planned each time: a plan cached for a small table would sort all waiting jobs.
  */
 export function pickNext(
   queue: QueueName,
@@ -37,7 +46,7 @@ export function pickNext(
     rules: ShareRules;
     after: string;
     isTurnOfAway: boolean;
-    understood?: Understood;
+    understood: Understood;
   },
 ): SQL {
   const { share, half, reserve } = given.rules;
@@ -45,11 +54,17 @@ export function pickNext(
   const ofQueue = sql`from jobs where queue = ${sql.raw(quote(queue))}`;
   const waiting = sql`${ofQueue} and ${isWaiting}`;
   const isAway = sql.raw(IS_AWAY);
-  const canBeDone = isUnderstood(sql`${literal(JSON.stringify(given.understood ?? {}))}::jsonb`);
+  const canBeDone = isUnderstood(sql`${literal(JSON.stringify(given.understood))}::jsonb`);
   /** The first due jobs of one sort. */
-  const first = (sort: number, which: SQL) => sql`
-    (select ${literal(sort)} as sort, not_before, id ${waiting} and owner = owners.owner and ${which} and ${canBeDone}
-      order by not_before, id limit ${free})`;
+  const first = (most: SQL, sort: number, which: SQL) => sql`
+    (select ${literal(sort)} as sort, not_before, id, ${canBeDone} as known
+      ${waiting} and owner = its.owner and ${which} order by not_before, id limit ${most})`;
+  const firstOfAll = (most: SQL) => sql`
+    ${first(most, 1, sql`${isAway} = 0 and not_before <= now()`)}
+    union all
+    ${first(most, 3, sql`${isAway} = 0 and not_before is null`)}
+    union all
+    ${first(most, given.isTurnOfAway ? 2 : 4, sql`${isAway} = 1 and not_before <= now()`)}`;
   return sql`
     with recursive owners as (
       (select owner ${waiting} order by owner limit 1)
@@ -58,29 +73,36 @@ export function pickNext(
       from owners where owners.owner is not null
     ), held as (
       select owner, count(*) as slots ${ofQueue} and ${hasSlot} and ${sql.raw(OF_ACTIVE_WORKERS)} group by owner
-    ), due as (
-      select owners.owner, next.id, coalesce(held.slots, 0) + next.place as turn
-      from owners left join held on held.owner = owners.owner cross join lateral (
-        select id, row_number() over (order by sort, not_before, id) as place from (
-          ${first(1, sql`${isAway} = 0 and not_before <= now()`)}
-          union all
-          ${first(3, sql`${isAway} = 0 and not_before is null`)}
-          union all
-          ${first(given.isTurnOfAway ? 2 : 4, sql`${isAway} = 1 and not_before <= now()`)}
-        ) ready
+    ), heads as (
+      select its.owner, coalesce(held.slots, 0) as slots, coalesce(
+        (select true from (${firstOfAll(literal(LOOKED_PAST))}) head where known limit 1),
+        (select false from (${firstOfAll(literal(1))}) head limit 1)) as known
+      from owners its left join held on held.owner = its.owner where its.owner is not null
+    ), its as (
+      select owner, slots, ${free} - row_number() over (order by slots, owner <= ${literal(given.after)}, owner) + 1 as most
+      from heads where known
+    ), ready as (
+      select its.owner, next.id, next.known, its.slots + next.place as turn
+      from its cross join lateral (
+        select id, known, row_number() over (order by known desc, sort, not_before, id) as place
+        from (${firstOfAll(sql`greatest(its.most, 0)`)}) first
       ) next
+      where its.most > 0
     ), dealt as (
       select id, owner, turn,
         row_number() over (order by turn, owner <= ${literal(given.after)}, owner, id) as place
-      from due
-      where turn <= ${literal(share)} or (select count(distinct owner) from due) = 1
+      from ready
+      where known and (turn <= ${literal(share)} or (select count(*) from its) = 1)
     ), given as (
       select id, owner, place from dealt
       where place <= ${free} and (turn <= ${literal(half)} or place <= ${free} - ${literal(reserve)})
     )
     select string_agg(id, ',' order by place) as ids,
       (array_agg(owner order by place desc))[1] as last,
-      (select count(*)::int from due) as due,
-      (select count(distinct owner)::int from due) as owners
+      (select count(*)::int from ready where known) as due,
+      (select count(*)::int from its) as owners,
+      (select json_agg(owner) from (
+        select owner from heads where not known union select owner from ready where not known
+        limit ${literal(MOST_HIDDEN)}) hiding) as hidden
     from given`;
 }
