@@ -69,7 +69,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'a cancel ends a job that a worker has',
-    seed: 1,
+    seed: 3,
     where: /"cancel_requested" = coalesce/,
     change: [
       [
@@ -86,7 +86,7 @@ export const PLANTED_FAULTS: PlantedFault[] = [
   },
   {
     name: 'a command starts before its promise is kept',
-    seed: 1,
+    seed: 2,
     where: /^update "jobs" set "run_at" = \$1/,
     change: [[/"run_at" = \$1/, '"run_at" = case when $1::timestamptz is null then now() end']],
   },
