@@ -12,8 +12,10 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import type { MadeArtifact } from '../../workers/parsers/parser.ts';
-import { promoteArtifacts } from '../../workers/parsers/promote-artifacts.ts';
+import {
+  type PromotedArtifact,
+  promoteArtifacts,
+} from '../../workers/parsers/promote-artifacts.ts';
 import { evictViews, lockViews } from '../../workers/parsers/table/view-quota.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 
@@ -51,7 +53,7 @@ test('a parse promotes into its model where its owner may write, and into none t
       promoteArtifacts(tx, {
         upload,
         project,
-        made: [{ aid, kind: 'file', object: `artifacts/${mid}/${newId()}`, size: 1 }],
+        made: [{ aid, kind: 'file', object: `artifacts/${mid}/${newId()}`, size: 1, madeOf: aid }],
         limits: { LIMIT_PROJECT_BYTES: 0, LIMIT_USER_BYTES: 0 },
       }),
     );
@@ -73,7 +75,7 @@ test('a parse promotes into its model where its owner may write, and into none t
   expect(kept).toEqual([{ aid: 'a' }]);
 });
 
-test('many artifacts are added to a model at once, and replace those of their names', async () => {
+test('many artifacts are added to a model at once, and replace those of the upload before', async () => {
   const { db } = database;
   const [project, mid] = [newId(), newId()];
   await db.insert(projects).values({ pid: project, name: 'p' });
@@ -96,11 +98,24 @@ test('many artifacts are added to a model at once, and replace those of their na
   const make = (from: number, to: number, size: number, kind: 'file' | 'table' = 'file') =>
     Array.from({ length: to - from }, (_, i) => {
       const [aid, object] = [`z/${from + i}`, `artifacts/${mid}/${newId()}`];
-      return { aid, kind, object, size };
+      return { aid, kind, object, size, madeOf: 'z' };
     });
-  const promote = (made: MadeArtifact[]) =>
+  const promote = (made: PromotedArtifact[]) =>
     db.transaction(tx => promoteArtifacts(tx, { upload, project, made, limits }));
   const first = make(0, 250, 1);
+  // What another file or nobody's made is not of it.
+  await promote([
+    {
+      aid: 'z/other',
+      kind: 'file',
+      object: `artifacts/${mid}/${newId()}`,
+      size: 5,
+      madeOf: 'z/other',
+    },
+  ]);
+  await db
+    .insert(artifacts)
+    .values({ model: mid, aid: 'z/parameter', kind: 'parameter', value: '1' });
   await promote(first);
   await promote(make(50, 350, 10));
   await expect(promote([...make(400, 600, 1), ...make(300, 301, 1, 'table')])).rejects.toThrow(
@@ -113,17 +128,18 @@ test('many artifacts are added to a model at once, and replace those of their na
     .groupBy(artifacts.size)
     .orderBy(artifacts.size);
   expect(sizes).toEqual([
-    { size: 1, n: 50 },
+    { size: 0, n: 1 },
+    { size: 5, n: 1 },
     { size: 10, n: 300 },
   ]);
   const [model] = await db.select({ bytes: models.bytes }).from(models).where(eq(models.mid, mid));
-  expect(model).toEqual({ bytes: 3_050 });
-  const replaced = first.slice(50).map(({ object }) => object);
+  expect(model).toEqual({ bytes: 3_005 });
+  const replaced = first.map(({ object }) => object);
   const pending = await db
     .select({ object: pendingDeletions.object })
     .from(pendingDeletions)
     .where(inArray(pendingDeletions.object, replaced));
-  expect(pending).toHaveLength(200);
+  expect(pending).toHaveLength(250);
 });
 
 async function makeViews(source: string, sizes: number[]): Promise<void> {

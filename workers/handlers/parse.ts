@@ -13,7 +13,7 @@ import type { Handler, JobContext } from '../context.ts';
 import blob from '../parsers/blob.ts';
 import { convertFile } from '../parsers/convert-file.ts';
 import type { MadeArtifact, Parser } from '../parsers/parser.ts';
-import { promoteArtifacts } from '../parsers/promote-artifacts.ts';
+import { type PromotedArtifact, promoteArtifacts } from '../parsers/promote-artifacts.ts';
 import { describeSentFiles } from '../parsers/sent-files.ts';
 import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
@@ -74,7 +74,7 @@ async function parseFiles(
   context: JobContext<'parse'>,
   upload: UploadRow,
   { files, keys }: { files: UploadedFile[]; keys: string[] },
-): Promise<{ made: MadeArtifact[]; skipped: SkippedRows }> {
+): Promise<{ made: PromotedArtifact[]; skipped: SkippedRows }> {
   if (!isParserName(upload.parser))
     throw new WindlassError('parse_failed', {
       detail: `there is no parser ${upload.parser} any more.`,
@@ -83,7 +83,7 @@ async function parseFiles(
   const parser = findParser(upload.parser);
   const parameters = PARSERS[upload.parser].parameters.parse(upload.parameters);
   const total = files.reduce((sum, { size }) => sum + size, 0);
-  const made: MadeArtifact[] = [];
+  const made: PromotedArtifact[] = [];
   const names = new Set<string>();
   const skipped: SkippedRows = { count: 0, errors: [] };
   let done = 0;
@@ -107,7 +107,7 @@ async function parseFiles(
     for (const artifact of artifacts) {
       if (names.has(artifact.aid)) throw twice(artifact.aid);
       names.add(artifact.aid);
-      made.push(artifact);
+      made.push({ ...artifact, madeOf: aid });
     }
     for (const artifact of artifacts) addSkipped(skipped, file.file, artifact);
     done += file.size;

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNull, ne, sql } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import {
@@ -24,17 +24,23 @@ import type { MadeArtifact } from './parser.ts';
 /** Artifacts of one statement: those of many columns have statistics of a megabyte. */
 const BATCH = 100;
 
+export interface PromotedArtifact extends MadeArtifact {
+  /** The name in the upload's `aids` of the file that it was made of. */
+  madeOf: string;
+}
+
 interface Promotion {
   upload: UploadRow;
   project: string;
-  made: MadeArtifact[];
+  made: PromotedArtifact[];
   skipped?: SkippedRows;
   limits: StorageLimits;
 }
 
 /**
- * Adds the artifacts to the model in the transaction that ends the job; replaces those of the same name and kind.
- * Removes the upload's parts; an object that became an artifact's is kept by the artifact's row.
+ * Adds the artifacts to the model in the transaction that ends the job; replaces those of the same name and kind, and all
+ * that an earlier upload made under the same names in `aids`. Removes the upload's parts; an object that became an
+ * artifact's is kept by the artifact's row.
  */
 export async function promoteArtifacts(
   tx: Tx,
@@ -47,13 +53,17 @@ export async function promoteArtifacts(
     .set({ version: sql`${models.version} + 1`, updated: sql`now()` })
     .where(eq(models.mid, upload.model))
     .returning({ version: models.version });
+  if (!model) throw new Error('the locked model is gone');
   const growth: StorageGrowth = { added: 0, addedByUser: 0 };
   for (let at = 0; at < made.length; at += BATCH) {
     const batch = made.slice(at, at + BATCH);
-    const more = await putArtifacts(tx, { upload, made: batch, version: model?.version });
+    const more = await putArtifacts(tx, { upload, made: batch, version: model.version });
     growth.added += more.added;
     growth.addedByUser += more.addedByUser;
   }
+  const removed = await removeEarlier(tx, upload, model.version);
+  growth.added -= removed.added;
+  growth.addedByUser -= removed.addedByUser;
   await tx
     .update(models)
     .set({ bytes: sql`${models.bytes} + ${growth.added}` })
@@ -68,9 +78,9 @@ export async function promoteArtifacts(
     .set({ version: sql`${uploads.version} + 1`, ...(skipped && { skipped }) })
     .where(eq(uploads.uid, upload.uid));
   // Those counted for the same user.
-  const removed = sent?.bytes ?? 0;
-  growth.added -= removed;
-  growth.addedByUser -= removed;
+  const parts = sent?.bytes ?? 0;
+  growth.added -= parts;
+  growth.addedByUser -= parts;
   await chargeStorage(tx, { project, user: upload.owner, ...growth, limits });
 }
 
@@ -95,7 +105,7 @@ async function lockTarget(tx: Tx, upload: UploadRow, project: string): Promise<v
  */
 async function putArtifacts(
   tx: Tx,
-  given: { upload: UploadRow; made: MadeArtifact[]; version: number | undefined },
+  given: { upload: UploadRow; made: PromotedArtifact[]; version: number },
 ): Promise<StorageGrowth> {
   const { upload, made, version } = given;
   const { model, input, owner: storedBy } = upload;
@@ -114,14 +124,34 @@ async function putArtifacts(
   const added: (typeof artifacts.$inferInsert)[] = [];
   const growth: StorageGrowth = { added: 0, addedByUser: 0 };
   for (const artifact of made) {
-    const { aid, kind, object, size, rows = null, columns = null, dialect = null } = artifact;
+    const {
+      aid,
+      kind,
+      object,
+      size,
+      madeOf,
+      rows = null,
+      columns = null,
+      dialect = null,
+    } = artifact;
     const old = before.get(aid);
     if (old && old.kind !== kind)
       throw new WindlassError('conflict', {
         detail: `the model has a ${old.kind} named ${aid} already.`,
         hint: `Choose another name in "aids", or DELETE /api/models/(mid)/${old.kind}s/(aid) first.`,
       });
-    const values = { kind, object, size, rows, columns, dialect, version, input, storedBy };
+    const values = {
+      kind,
+      object,
+      size,
+      rows,
+      columns,
+      dialect,
+      madeOf,
+      version,
+      input,
+      storedBy,
+    };
     const { added: more, addedByUser } = growthOf({ size, storedBy }, old);
     growth.added += more;
     growth.addedByUser += addedByUser;
@@ -138,4 +168,35 @@ async function putArtifacts(
     found.map(({ object }) => object),
   );
   return growth;
+}
+
+/**
+ * Removes what earlier uploads made of the files of these names and this one did not make again, such as a table for a
+ * length that no dataset has any more. Returns by how many bytes the model and the user shrank.
+ */
+async function removeEarlier(
+  tx: Tx,
+  { model, aids, owner }: UploadRow,
+  version: number,
+): Promise<StorageGrowth> {
+  const gone = await tx
+    .delete(artifacts)
+    .where(
+      and(
+        eq(artifacts.model, model),
+        inArray(artifacts.madeOf, aids),
+        // What was made now has the model's version.
+        ne(artifacts.version, version),
+      ),
+    )
+    .returning({ object: artifacts.object, size: artifacts.size, storedBy: artifacts.storedBy });
+  await scheduleDeletion(
+    tx,
+    gone.map(({ object }) => object),
+  );
+  const bytesOf = (rows: typeof gone) => rows.reduce((sum, { size }) => sum + size, 0);
+  return {
+    added: bytesOf(gone),
+    addedByUser: bytesOf(gone.filter(({ storedBy }) => storedBy === owner)),
+  };
 }

@@ -110,6 +110,8 @@ export interface CsvDialect {
   quote: string;
   decimal: '.' | ',';
   header: boolean;
+  /** Whether the header is one by the look of its texts alone. */
+  headerGuessed?: boolean;
   lineBreak: 'LF' | 'CRLF' | 'CR' | 'mixed';
   comment: string | null;
   /** Lines before the first record. */
@@ -135,6 +137,8 @@ export const artifacts = pgTable(
     rows: bigint({ mode: 'number' }),
     columns: jsonb().$type<ColumnStatistics[]>(),
     dialect: jsonb().$type<CsvDialect>(),
+    /** The name in an upload's `aids` of the file that it was made of; null in rows of earlier releases. */
+    madeOf: text(),
     storedBy: storedBy(),
     version: integer().notNull().default(1),
     updated: time().notNull().defaultNow(),
