@@ -333,6 +333,12 @@ test('a first row that may be data is data', async () => {
     ['2020-01-01T00:00:00.1234567', '2020-01-01T00:00:00', '2020-01-01T00:00:01'],
     ['True', 'true', 'false'],
     ['x,NaN', 'y,1', 'z,2'],
+    // Beside a value of its column's type, a word such as that of an overload is no name.
+    ['2023-01-01T00:00:00,OL,20.1', '2023-01-01T00:00:01,1.5,20.2', '2023-01-01T00:00:02,1.6,20.3'],
+    ['1,2,3,4,5,6,7,x', '1,2,3,4,5,6,7,8', '2,3,4,5,6,7,8,9'],
+    ['I/O Timeout,20', '1.5,20.5', '1.6,21'],
+    ['10:00:00,Bad', '10:00:01,5', '10:00:02,6'],
+    ['off,false', '1,true', '2,false'],
     // Over texts.
     ['12,foo', 'A3,bar', 'A4,baz'],
     ['00123,00456', '00789,00111', '00222,00333'],
@@ -355,18 +361,19 @@ test('usual names make a header', async () => {
   for (const names of [
     'T (K),%,x',
     '%,a,b',
-    '°C,1,2',
-    '(s),5,6',
-    '#,1,2',
+    '°C',
+    '(s)',
+    '#',
     '1st,2nd,3rd',
-    '_id,7,8',
+    '_id,2026-01-01,2026-01-02',
     'H2O,Δt,字',
     'Na,NaCl,K',
-    '@timestamp,1,2',
-    '∆T,1,2',
-    '-log10(p),1,2',
+    '@timestamp',
+    '∆T',
+    '-log10(p)',
   ]) {
-    const { rows, dialect, columns } = await read(`${names}\n1,2,3\n`);
+    const row = names.split(',').map((_, i) => i + 1);
+    const { rows, dialect, columns } = await read(`${names}\n${row}\n`);
     expect([names, rows, dialect?.header]).toEqual([names, 1, true]);
     expect(columns.map(({ name }) => name).join()).toBe(names);
   }
@@ -410,6 +417,20 @@ test('several texts of their own above values are names, whatever they begin wit
   ]) {
     const { rows: found, dialect } = await read(`${rows.join('\n')}\n`);
     expect([rows, found, dialect?.header]).toEqual([rows, 3, false]);
+  }
+});
+
+test('a header of texts over texts is said to be a guess', async () => {
+  const genes = 'BRCA1\nTP53\nEGFR\nMYC\nKRAS\n';
+  expect((await read(genes)).dialect).toMatchObject({ header: true, headerGuessed: true });
+  for (const [csv, given, rows] of [
+    [genes, { header: true }, 4],
+    [genes, { header: false }, 5],
+    ['gene,n\nTP53,1\n', {}, 1],
+    ['x\ny\nx\n', {}, 3],
+  ] as const) {
+    const { rows: found, dialect } = await read(csv, given);
+    expect([csv, found, dialect?.headerGuessed]).toEqual([csv, rows, undefined]);
   }
 });
 
@@ -627,6 +648,14 @@ test('malformed rows are left out and listed, as many as are tolerated', async (
     'a,b\n1,\xff2\0\n',
   ])
     await expect(read(bad, { tolerance: 10 })).rejects.toMatchObject({ name: 'TableError' });
+});
+
+test('a value that goes on after its quotes has a hint of the delimiter', async () => {
+  // As R's write.table() writes a table.
+  await expect(read('"a" "b"\n"1" 1 2\n')).rejects.toMatchObject({
+    problems: [{ row: 1, reason: 'there is text after the end of a quoted value' }, { row: 2 }],
+    hint: expect.stringContaining('"delimiter"'),
+  });
 });
 
 test('what is irregular only in its later megabytes is read as it would be in the first', async () => {

@@ -31,6 +31,8 @@ export interface Guess {
   /** The columns without an empty last one, see hasOnlyTrailingDelimiters(). */
   columns: TypedColumn[];
   hasHeader: boolean;
+  /** Whether the header is one by the look of its texts alone: it stands over texts. */
+  isHeaderGuessed: boolean;
   notation: Notation;
 }
 
@@ -62,13 +64,13 @@ export async function guessColumns(
   const own = await findTypesOfFirst(connection, { first, nulls, notation });
   const placed = (types: TypeSet[], under: TypeSet[]) =>
     first.map((text, i) => ({ text, types: types[i] ?? ALL_TYPES, below: under[i] ?? ALL_TYPES }));
-  const seemsHeader = async () => {
+  const seemingHeader = async (): Promise<'certain' | 'guessed' | 'none'> => {
     if (parameters.decimal || !first.some(isCommaNumber)) {
       const values = placed(own, below);
-      if (!looksLikeHeader(values)) return false;
-      if (!areAllTexts(values)) return true;
-      if (hasIndex(values) && !(await isIndexed(connection, relation))) return false;
-      return !(await recurs(connection, { relation, texts: first }));
+      if (!looksLikeHeader(values)) return 'none';
+      if (!areAllTexts(values)) return 'certain';
+      if (hasIndex(values) && !(await isIndexed(connection, relation))) return 'none';
+      return (await recurs(connection, { relation, texts: first })) ? 'none' : 'guessed';
     }
     // Texts such as 1,5 are no names. Only this check reads them as numbers, as they may be thousands.
     const commas: Notation = { ...notation, decimal: ',' };
@@ -78,11 +80,15 @@ export async function guessColumns(
       notation: commas,
     });
     const ownAsNumbers = await findTypesOfFirst(connection, { first, nulls, notation: commas });
-    return looksLikeHeader(placed(ownAsNumbers, [...asNumbers.values()]));
+    const values = placed(ownAsNumbers, [...asNumbers.values()]);
+    if (!looksLikeHeader(values)) return 'none';
+    return areAllTexts(values) ? 'guessed' : 'certain';
   };
   const asked = Object.keys(parameters.types ?? {});
   const hasAsked = asked.length > 0 && asked.every(name => first.includes(name));
-  const hasHeader = parameters.header ?? (parameters.units || hasAsked || (await seemsHeader()));
+  const told = parameters.header ?? (parameters.units || hasAsked || undefined);
+  const seeming = told === undefined ? await seemingHeader() : undefined;
+  const hasHeader = told ?? seeming !== 'none';
   const names = nameColumns(hasHeader ? first : first.map(() => ''));
   if (hasHeader && !table.types && hasOnlyTrailingDelimiters(first, below)) names.pop();
   refuseUnknownNames(parameters.types ?? {}, names);
@@ -96,7 +102,12 @@ export async function guessColumns(
     return { name, asked, type: choose(hasHeader ? set : set & (own[i] ?? set), asked) };
   });
   const fortran = await hasFortranExponents(connection, { relation, columns });
-  return { hasHeader, columns, notation: { ...notation, fortran } };
+  return {
+    hasHeader,
+    isHeaderGuessed: seeming === 'guessed',
+    columns,
+    notation: { ...notation, fortran },
+  };
 }
 
 /** The narrowest type that holds all values; of the asked ones if there are any, even if none does. */

@@ -47,8 +47,15 @@ function mayBeName(text: string): boolean {
  */
 export function looksLikeHeader(first: FirstValue[]): boolean {
   if (areAllTexts(first)) return areAllNames(first);
-  return hasName(first) || haveAllLabels(first);
+  return !hasValue(first) && (hasName(first) || haveAllLabels(first));
 }
+
+/** Whether one is a value of the type below it: beside such a value OL or Bad is what a device writes for a value. */
+const hasValue = (first: FirstValue[]): boolean =>
+  first.some(({ types, below }) => {
+    const type = setOf(narrowest(below));
+    return type !== TEXT && types !== ALL_TYPES && (types & type) !== 0;
+  });
 
 /**
  * Whether the names are like 0h, 6h, 24h over numbers: one such text may be a value written differently, several

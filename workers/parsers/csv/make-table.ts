@@ -19,7 +19,7 @@ import { SAMPLE } from './guess-columns.ts';
 import { type PreparedText, prepareText, textIn } from './prepare-text.ts';
 import { type CsvTable, nullsOf } from './read-csv.ts';
 import { readUnits, UNITS_RECORD } from './read-units.ts';
-import type { Scan } from './record-scanner.ts';
+import { AFTER_QUOTES, type Scan } from './record-scanner.ts';
 import { scanRecords } from './scan-records.ts';
 import { checkRows, type WrittenTable, writeTable } from './write-table.ts';
 
@@ -111,7 +111,7 @@ async function convert(request: CsvRequest, conversion: Conversion): Promise<Mad
   const written =
     (await early?.take()) ?? (await writeScanned(connection, { source, scan, conversion }));
   checkRows(written, scan.records - (dialect.hasUnits ? 1 : 0));
-  const { rows, columns, hasHeader } = written;
+  const { rows, columns, hasHeader, isHeaderGuessed } = written;
   return {
     rows,
     columns: columns.map((column, i) => (units[i] ? { ...column, unit: units[i] } : column)),
@@ -121,6 +121,7 @@ async function convert(request: CsvRequest, conversion: Conversion): Promise<Mad
       quote: dialect.quote,
       decimal: parameters.decimal ?? '.',
       header: hasHeader,
+      ...(isHeaderGuessed && { headerGuessed: true }),
       lineBreak: scan.hasMixedLineBreaks ? 'mixed' : LINE_BREAKS[dialect.lineBreak],
       comment: dialect.comment ?? null,
       skip: text.lines,
@@ -232,9 +233,13 @@ async function listMalformed(path: string, { problems, count }: Scan): Promise<M
 
 function refuseMalformed({ problems, count }: Malformed, encoding: string | undefined): TableError {
   const [first = { reason: 'it cannot be read' }] = problems;
-  const hint =
-    encoding === undefined && first.reason.includes('not UTF-8')
-      ? 'Name the encoding with "encoding".'
-      : 'Correct the file. Lines before the table are left out with "skip" or "comment", and malformed rows up to a "tolerance".';
-  return new TableError({ ...first, hint }, { problems, count });
+  return new TableError({ ...first, hint: hintFor(first, encoding) }, { problems, count });
+}
+
+function hintFor({ reason }: TableProblem, encoding: string | undefined): string {
+  if (encoding === undefined && reason.includes('not UTF-8'))
+    return 'Name the encoding with "encoding".';
+  if (reason === AFTER_QUOTES)
+    return 'Name what is between the values with "delimiter", such as a space, or correct the file: a quote in a value is doubled.';
+  return 'Correct the file. Lines before the table are left out with "skip" or "comment", and malformed rows up to a "tolerance".';
 }

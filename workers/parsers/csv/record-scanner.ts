@@ -1,6 +1,9 @@
 import { MAX_PROBLEMS } from '../table/protocol.ts';
 import { type Dialect, MAX_RECORD_BYTES } from './dialect.ts';
 
+/** Said of a value such as "a"b; also where the delimiter is another. */
+export const AFTER_QUOTES = 'there is text after the end of a quoted value';
+
 /** A problem and its place in the file. */
 export interface ScanProblem {
   /** The offset of the record's first byte. */
@@ -228,7 +231,7 @@ export class RecordScanner {
         if (state === FIELD_START || state === QUOTE_SEEN) state = QUOTED;
         else if (state === SPACES) this.report('there is a space before a quote');
       } else if (state === QUOTE_SEEN) {
-        this.report('there is text after the end of a quoted value');
+        this.report(AFTER_QUOTES);
         state = PLAIN;
       } else {
         if (byte === SPACE && state <= LAST_BLANK) {

@@ -30,6 +30,7 @@ export interface WrittenTable {
   rows: number;
   columns: ColumnStatistics[];
   hasHeader: boolean;
+  isHeaderGuessed: boolean;
 }
 
 /**
@@ -43,7 +44,7 @@ export async function writeTable(
 ): Promise<WrittenTable> {
   const { request } = table;
   const guess = await guessColumns(connection, { table, sample });
-  const { hasHeader } = guess;
+  const { hasHeader, isHeaderGuessed } = guess;
   const relation = readCsv(table, hasHeader);
   const write = ({ columns, notation }: Guess, from: number, to: number) => {
     const select = `SELECT ${columns.map((column, i) => checked(column, i, notation)).join(', ')} FROM ${relation}`;
@@ -78,7 +79,7 @@ export async function writeTable(
     const nearly = odd.get(i);
     return nearly ? { ...column, nearly } : column;
   });
-  return { rows, columns, hasHeader };
+  return { rows, columns, hasHeader, isHeaderGuessed };
 }
 
 /** Throws if the table lacks rows of records: DuckDB skips some broken rows silently. */
