@@ -47,11 +47,24 @@ export function checkIfMatch(req: Request, tag: string, select = (tags: string) 
   const given = header && select(header);
   // A strong comparison: a weak tag never matches.
   if (given === undefined || matchesEntityTag(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
-  throw new WindlassError('precondition_failed', {
+  throw hasChanged();
+}
+
+/**
+ * If-Unmodified-Since of what is sent with Last-Modified (RFC 9110, 13.1.4), whose dates have seconds. Passed over where
+ * If-Match is given, or no date.
+ */
+export function checkIfUnmodifiedSince(req: Request, modified: Date): void {
+  if (req.get('If-Match') !== undefined) return;
+  const since = Date.parse(req.get('If-Unmodified-Since') ?? '');
+  if (Math.floor(modified.getTime() / 1_000) * 1_000 > since) throw hasChanged();
+}
+
+const hasChanged = () =>
+  new WindlassError('precondition_failed', {
     detail: 'the record has changed since.',
     hint: 'Get it again and repeat the change.',
   });
-}
 
 /** If-Match of a write to what is missing (RFC 9110, 13.1.1): no tag matches, nor does `*`. `what` it is, such as `part`. */
 export function refuseIfMatch(req: Request, what: string): void {

@@ -5,7 +5,12 @@ import type { ByteRange } from '../../shared/storage/object-store.ts';
 import type { ApiContext } from '../context.ts';
 import { attachment } from './attachment.ts';
 import { readRange } from './byte-range.ts';
-import { checkIfMatch, entityTag, matchesEntityTag } from './conditional-requests.ts';
+import {
+  checkIfMatch,
+  checkIfUnmodifiedSince,
+  entityTag,
+  matchesEntityTag,
+} from './conditional-requests.ts';
 import { SEND_BUFFER_BYTES } from './send-buffers.ts';
 import { whileClientStays } from './while-client-stays.ts';
 
@@ -43,6 +48,7 @@ export async function sendObject(
     ...(download !== undefined && { 'Content-Disposition': attachment(download) }),
   };
   checkIfMatch(req, tag);
+  checkIfUnmodifiedSince(req, object.modified);
   if (isNotModified(req, { tag, modified: object.modified }))
     return void res.set(headers).status(304).end();
 
@@ -99,8 +105,22 @@ const ADDRESS_SECONDS = 3_600;
 function mayFollow(req: Request, tags: (string | undefined)[]): boolean {
   const condition = req.get('If-Range');
   const isKnown = condition === undefined || tags.includes(condition);
-  const isOurs = ['If-Match', 'If-Modified-Since'].some(name => req.get(name) !== undefined);
+  const isOurs = ['If-Match', 'If-Modified-Since', 'If-Unmodified-Since'].some(
+    name => req.get(name) !== undefined,
+  );
   return req.method === 'GET' && isKnown && !isOurs;
+}
+
+/** The conditions of a change to what sendObject() sends under this key. */
+export async function checkObject(
+  { objects }: Pick<ApiContext, 'objects'>,
+  req: Request,
+  key: string,
+): Promise<void> {
+  checkIfMatch(req, entityTag({ key }));
+  if (req.get('If-Unmodified-Since') === undefined) return;
+  const object = await objects.stat(key);
+  if (object) checkIfUnmodifiedSince(req, object.modified);
 }
 
 /** Videos, which are sent by the store itself where VIDEO_DELIVERY says so. */

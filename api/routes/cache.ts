@@ -6,11 +6,10 @@ import { notFound } from '../../shared/errors/errors.ts';
 import { framesOfEntry, isCacheUseDue, recordCacheUse } from '../../shared/projects/cache-entry.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { downloadQuery } from '../http/attachment.ts';
-import { checkIfMatch, entityTag } from '../http/conditional-requests.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
-import { sendVideo } from '../http/send-object.ts';
+import { checkObject, sendVideo } from '../http/send-object.ts';
 import { operation, videoAnswers } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { readCacheKey } from '../projects/cache-key.ts';
@@ -95,7 +94,7 @@ export default routes('json-body', (router, api) => {
             .returning({ object: cacheEntries.object });
           if (!gone) throw unknownEntry();
           // Where this throws, the transaction and so the deletion is rolled back.
-          checkIfMatch(req, entityTag({ key: gone.object }));
+          await checkObject(api, req, gone.object);
           await scheduleDeletion(tx, [gone.object]);
         });
         res.statusMessage = 'Cache object deleted.';

@@ -214,7 +214,7 @@ export const ERROR_MEANINGS: Record<ErrorCode, { meaning: string; remedy: string
   },
   precondition_failed: {
     meaning:
-      'The record has changed since it was read (`If-Match`), or there is one already (`If-None-Match`).',
+      'The record has changed since it was read (`If-Match`, `If-Unmodified-Since`), or there is one already (`If-None-Match`).',
     remedy: 'Read it again and repeat the change, or choose another name.',
   },
   payload_too_large: {

@@ -318,12 +318,27 @@ describeStack(undefined, 'uploads', form => {
     const since = (await client.fetch(path)).headers.get('Last-Modified') ?? '';
     const again = () => client.fetch(path, { headers: { 'If-Modified-Since': since } });
     expect((await again()).status).toBe(304);
+    // RFC 9110, 13.1.4: not where If-Match is given, nor by what is no date.
+    const before = new Date(Date.parse(since) - 1_000).toUTCString();
+    const tag = (await client.fetch(path)).headers.get('ETag') ?? '';
+    for (const [method, headers, status] of [
+      ['GET', { 'If-Unmodified-Since': before }, 412],
+      ['DELETE', { 'If-Unmodified-Since': before }, 412],
+      ['GET', { 'If-Unmodified-Since': since }, 200],
+      ['GET', { 'If-Unmodified-Since': before, 'If-Match': tag }, 200],
+      ['GET', { 'If-Unmodified-Since': 'yesterday' }, 200],
+    ] as const) {
+      const answer = await client.fetch(path, { method, headers });
+      expect([method, headers, answer.status]).toEqual([method, headers, status]);
+    }
     await promote(sentFirst);
     const found = await again();
     expect([found.status, sha256(new Uint8Array(await found.arrayBuffer()))]).toEqual([
       200,
       sha256(older),
     ]);
+    const headers = { 'If-Unmodified-Since': found.headers.get('Last-Modified') ?? '' };
+    expect((await client.fetch(path, { method: 'DELETE', headers })).status).toBe(204);
   });
 
   test('an upload that cannot be parsed says why', async () => {
