@@ -55,6 +55,7 @@ const zone = (r: Random) =>
     '-23:00',
     '+01',
     ' Z',
+    ' -0500',
     'z',
   ]);
 
@@ -295,6 +296,26 @@ test('a late value widens its column to the narrowest type that holds all', asyn
       shown,
       lastShown,
     ]);
+});
+
+test('times with a zone may have a space before it, and no seconds', async () => {
+  const times = [
+    ['2023-07-01 12:00:00 -0500', '2023-07-01T17:00:00Z'],
+    ['2023-07-01T12:00:00.25 -05:00', '2023-07-01T17:00:00.25Z'],
+    ['2023-07-01T12:00:00 Z', '2023-07-01T12:00:00Z'],
+    ['2023-07-01T12:00Z', '2023-07-01T12:00:00Z'],
+    ['2023-07-01T12:00+02:00', '2023-07-01T10:00:00Z'],
+    ['2023-07-01 12:00 +0530', '2023-07-01T06:30:00Z'],
+    ['2023-07-01T12:00:00+02', '2023-07-01T10:00:00Z'],
+  ];
+  const csv = `t\n${times.map(([written]) => written).join('\n')}\n`;
+  for (const types of [undefined, { t: 'timestamp' as const }]) {
+    const { columns, json } = await readTable(csv, { header: true, types });
+    expect([columns[0]?.type, json[0]]).toEqual([
+      'timestamp',
+      times.map(([, instant]) => `"${instant}"`),
+    ]);
+  }
 });
 
 test('a type that was asked for holds, or its values are named', async () => {

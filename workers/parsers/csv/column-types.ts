@@ -69,9 +69,15 @@ function asWrittenInC(value: string, { decimal, fortran }: Notation): string {
   return fortran ? `translate(${value}, '${from}', '${to}')` : value;
 }
 
+/** An SQL expression for a time with a zone as DuckDB reads it: with seconds, and no space before the zone. */
+const asDuckdbWrites = (value: string) =>
+  `left(${value}, 16) || CASE WHEN ${value}[17] = ':' THEN '' ELSE ':00' END || replace(substr(${value}, 17), ' ', '')`;
+
 /** An SQL expression for a text that its type holds, as a value of that type. */
-export const castTo = (type: SqlType, value: string, notation: Notation): string =>
-  `CAST(${type === 'DOUBLE' ? asWrittenInC(value, notation) : value} AS ${type})`;
+export function castTo(type: SqlType, value: string, notation: Notation): string {
+  if (type === 'DOUBLE') return `CAST(${asWrittenInC(value, notation)} AS DOUBLE)`;
+  return `CAST(${type === 'TIMESTAMPTZ' ? asDuckdbWrites(value) : value} AS ${type})`;
+}
 
 const casts = (value: string, type: SqlType) => `TRY_CAST(${value} AS ${type}) IS NOT NULL`;
 
@@ -102,7 +108,7 @@ const HOLDS: Record<Exclude<SqlType, 'VARCHAR'>, (value: string, notation: Notat
   // A day less at each end: in UTC the year may be another.
   TIMESTAMPTZ:
     value => `${is(value, TIMESTAMP + ZONE)} AND ${value} > '0001-01-02' AND ${value} < '9999-12-31'
-    AND ${casts(value, 'TIMESTAMPTZ')}`,
+    AND ${casts(asDuckdbWrites(value), 'TIMESTAMPTZ')}`,
 };
 
 /** An SQL expression for whether the type holds the text exactly; NULL for a missing value or a failed cast. */
