@@ -94,6 +94,19 @@ test('what is no array of records is an error with its place', async () => {
       problems: [{ row, reason: expect.stringContaining(reason) }],
     });
   await expect(read('json', '')).rejects.toThrow('the file is empty');
+  // As Python's json.dump() writes them.
+  for (const number of ['NaN', 'Infinity', '-Infinity'])
+    for (const parser of ['json', 'ndjson'] as const)
+      await expect(
+        read(parser, parser === 'json' ? `[{"a": ${number}}]` : `{"b": [${number}]}`),
+      ).rejects.toMatchObject({
+        problems: [{ row: 1, reason: expect.stringContaining('it is not JSON') }],
+        hint: expect.stringContaining('JSON has neither NaN nor Infinity: write null'),
+      });
+  await expect(read('ndjson', '{"a": Nan}')).rejects.not.toHaveProperty(
+    'hint',
+    expect.stringContaining('NaN'),
+  );
   await expect(read('json', '[]')).rejects.toThrow('no record');
   await expect(read('ndjson', '{"a": 1}\n\n{"a": 2')).rejects.toMatchObject({
     problems: [{ row: 3 }],

@@ -2,6 +2,9 @@ import { visit } from 'jsonc-parser';
 import type { Cell } from '../cells/make-cell-table.ts';
 import { TableError } from '../table/protocol.ts';
 
+/** As Python writes numbers that JSON does not have. */
+const NO_NUMBER = /[:,[]\s*-?(?:NaN|Infinity)\b/;
+
 export type JsonRecord = Map<string, Cell>;
 
 /**
@@ -9,8 +12,8 @@ export type JsonRecord = Map<string, Cell>;
  * JSON.parse() is strict, but only jsonc-parser, which is not, tells where each value is.
  */
 export function parseRecord(text: string, row: number): JsonRecord {
-  const refuse = (reason: string): never => {
-    throw new TableError({ row, reason });
+  const refuse = (reason: string, hint?: string): never => {
+    throw new TableError({ row, reason, ...(hint !== undefined && { hint }) });
   };
   try {
     const value: unknown = JSON.parse(text);
@@ -18,7 +21,12 @@ export function parseRecord(text: string, row: number): JsonRecord {
       return refuse('it is not a record: an object in braces');
   } catch (error) {
     if (error instanceof TableError) throw error;
-    refuse(`it is not JSON: ${error instanceof Error ? error.message.slice(0, 200) : error}`);
+    refuse(
+      `it is not JSON: ${error instanceof Error ? error.message.slice(0, 200) : error}`,
+      NO_NUMBER.test(text)
+        ? 'JSON has neither NaN nor Infinity: write null for them, or send the table as CSV or Parquet.'
+        : undefined,
+    );
   }
   const record: JsonRecord = new Map();
   let name = '';
