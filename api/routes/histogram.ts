@@ -29,6 +29,11 @@ const histogramRecord = z
   .object({
     column: z.string(),
     nulls: z.number().int(),
+    others: z
+      .number()
+      .int()
+      .optional()
+      .describe('Beside `bins`: NaN and the infinities, which are in none of them.'),
     bins: z.array(bin).optional(),
     values: z
       .array(z.object({ value: cellValue, count: z.number().int() }).meta({ id: 'ValueCount' }))
@@ -46,7 +51,7 @@ export default routes('json-body', (router, api) => {
       topic: 'tables',
       summary: 'Count the values of a column',
       details:
-        'Bins of equal width between the least and the greatest value, for numbers and times; each value is counted in the bin that begins with or below it. For texts the 20 commonest values, cut at 200 characters. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.',
+        'Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.',
       query: histogramQuery,
       headers: ['If-None-Match', 'Prefer'],
       answers: viewAnswers('The counts.', histogramRecord),

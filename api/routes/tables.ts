@@ -54,6 +54,12 @@ const dialectRecord = z
     quote: z.string(),
     decimal: z.enum(['.', ',']),
     header: z.boolean().describe('Whether the first row is the names of the columns.'),
+    headerGuessed: z
+      .literal(true)
+      .optional()
+      .describe(
+        'There are only texts: the first row is taken for names by its look. Upload with `header: false` if it is data.',
+      ),
     lineBreak: z.enum(['LF', 'CRLF', 'CR', 'mixed']),
     comment: z.string().nullable(),
     skip: z.number().int().describe('Lines before the first row.'),

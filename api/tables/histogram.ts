@@ -8,7 +8,7 @@ import { TableReadError } from './thread-protocol.ts';
 /**
  * The bins of a column of numbers or times, and the count of its missing values, as JSON. They span its least to
  * greatest value in the table, also for a view, and include their lower edges; the last bin has its upper edge too. NaN
- * and the infinities count nowhere.
+ * and the infinities are in none: `others` counts them.
  */
 export async function makeHistogram(
   file: AsyncBuffer,
@@ -16,9 +16,10 @@ export async function makeHistogram(
   { column, bins }: { column: ColumnStatistics; bins: number },
 ): Promise<string> {
   const scale = scaleOf(column);
+  let others = 0;
   if (!scale) {
-    const nulls = await eachValue(file, metadata, column.name, () => {});
-    return JSON.stringify({ nulls, bins: [] });
+    const nulls = await eachValue(file, metadata, column.name, () => others++);
+    return JSON.stringify({ nulls, others, bins: [] });
   }
   const edges = edgesOf(column, scale, bins);
   const counts = new Array<number>(edges.length - 1).fill(0);
@@ -26,7 +27,10 @@ export async function makeHistogram(
   // Doubles hold these integers exactly, and are compared faster.
   const isPlain = typeof edges[0] === 'number';
   const nulls = await eachValue(file, metadata, column.name, value => {
-    if (typeof value === 'number' && !Number.isFinite(value)) return;
+    if (typeof value === 'number' && !Number.isFinite(value)) {
+      others++;
+      return;
+    }
     const bin = find(isPlain ? Number(value) : BigInt(value));
     counts[bin] = (counts[bin] ?? 0) + 1;
   });
@@ -34,7 +38,7 @@ export async function makeHistogram(
   const parts = counts.map(
     (count, i) => `{"from":${texts[i]},"to":${texts[i + 1]},"count":${count}}`,
   );
-  return `{"nulls":${nulls},"bins":[${parts.join(',')}]}`;
+  return `{"nulls":${nulls},"others":${others},"bins":[${parts.join(',')}]}`;
 }
 
 /**

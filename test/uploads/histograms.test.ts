@@ -14,17 +14,32 @@ interface Bin {
   count: number;
 }
 
+interface Histogram {
+  nulls: number;
+  others: number;
+  bins: Bin[];
+}
+
 /** The bins of a table's only column, whose values are these texts. */
 async function binsOf(values: string[], bins: number): Promise<Bin[]> {
   const content = Buffer.from(`x\n${values.join('\n')}\n`);
-  const made = (await parseFile(directory.path, { parser: 'csv', content }))[''];
+  const { others, bins: found } = await histogramOf({ parser: 'csv', content }, bins);
+  expect(others).toBe(0);
+  return found;
+}
+
+async function histogramOf(
+  file: { parser: 'csv' | 'npy'; content: Buffer },
+  bins: number,
+): Promise<Histogram> {
+  const made = (await parseFile(directory.path, file))[''];
   const bytes = await readFile(made?.path ?? '');
   const buffer = new Uint8Array(bytes).buffer;
-  const file = { byteLength: buffer.byteLength, slice: buffer.slice.bind(buffer) };
+  const read = { byteLength: buffer.byteLength, slice: buffer.slice.bind(buffer) };
   const [column] = made?.columns ?? [];
   if (!column) throw new Error('no column');
-  const text = await makeHistogram(file, parquetMetadata(buffer), { column, bins });
-  return (JSON.parse(text) as { bins: Bin[] }).bins;
+  const text = await makeHistogram(read, parquetMetadata(buffer), { column, bins });
+  return JSON.parse(text) as Histogram;
 }
 
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i);
@@ -39,6 +54,28 @@ function countByEdges<T>(bins: Bin[], values: T[], read: (edge: number | string)
       ).length,
   );
 }
+
+test('numbers that are in no bin are counted apart', async () => {
+  const npy = (values: number[]) => {
+    const header = `{'descr': '<f8', 'fortran_order': False, 'shape': (${values.length},)}`;
+    const content = Buffer.concat([
+      Buffer.from('\x93NUMPY\x01\x00v\x00', 'latin1'),
+      Buffer.from(`${header.padEnd(117)}\n`),
+      Buffer.from(new Float64Array(values).buffer),
+    ]);
+    return { parser: 'npy' as const, content };
+  };
+  expect(await histogramOf(npy([1, Number.NaN, 2, Infinity, -Infinity]), 1)).toEqual({
+    nulls: 0,
+    others: 3,
+    bins: [{ from: 1, to: 2, count: 2 }],
+  });
+  expect(await histogramOf(npy([Number.NaN, Infinity]), 3)).toEqual({
+    nulls: 0,
+    others: 2,
+    bins: [],
+  });
+});
 
 test('a column with one value has one bin that counts all rows', async () => {
   expect(await binsOf(['5', '5', '5'], 20)).toEqual([{ from: 5, to: 5, count: 3 }]);

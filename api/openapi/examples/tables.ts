@@ -28,6 +28,7 @@ export const TABLE_EXAMPLES: Record<string, Json> = {
   Histogram: {
     column: 'temperature',
     nulls: 3,
+    others: 0,
     bins: [
       { from: 4.1, to: 12, count: 43_200 },
       { from: 12, to: 19.9, count: 43_197 },

@@ -739,7 +739,7 @@ export interface paths {
         };
         /**
          * Count the values of a column
-         * @description Bins of equal width between the least and the greatest value, for numbers and times; each value is counted in the bin that begins with or below it. For texts the 20 commonest values, cut at 200 characters. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.
+         * @description Bins of equal width between the least and the greatest value, for numbers and times; each finite value is counted in the bin that begins with or below it, and `others` counts NaN and the infinities. For texts the 20 commonest values, cut at 200 characters. With `filter`, of the rows that pass all, in the bins of the whole table; the first request waits for the job that finds them, as one of rows does.
          */
         get: operations["countValues"];
         put?: never;
@@ -1987,6 +1987,11 @@ export interface components {
             decimal: "." | ",";
             /** @description Whether the first row is the names of the columns. */
             header: boolean;
+            /**
+             * @description There are only texts: the first row is taken for names by its look. Upload with `header: false` if it is data.
+             * @constant
+             */
+            headerGuessed?: true;
             /** @enum {string} */
             lineBreak: "LF" | "CRLF" | "CR" | "mixed";
             comment: string | null;
@@ -2089,6 +2094,7 @@ export interface components {
          * @example {
          *       "column": "temperature",
          *       "nulls": 3,
+         *       "others": 0,
          *       "bins": [
          *         {
          *           "from": 4.1,
@@ -2106,6 +2112,8 @@ export interface components {
         Histogram: {
             column: string;
             nulls: number;
+            /** @description Beside `bins`: NaN and the infinities, which are in none of them. */
+            others?: number;
             bins?: components["schemas"]["HistogramBin"][];
             values?: components["schemas"]["ValueCount"][];
         };

@@ -141,14 +141,14 @@ export const TABLES: Row[] = [
     },
   ),
   row(
-    at('histogram?column=&bins= {column, nulls, bins: [{from, to, count}]}'),
+    at('histogram?column=&bins= {column, nulls, others, bins: [{from, to, count}]}'),
     `${TABLE}/histogram`,
     async ({ ask, make }) => {
       const path = `${await make.table()}/histogram`;
       type Counts = { bins: { from: number; to: number; count: number }[] };
       const read = async (query: string) => {
         const answer = await ask('GET', `${path}?${query}`);
-        expect(answer.json()).toMatchObject({ column: 'n', nulls: 0 });
+        expect(answer.json()).toMatchObject({ column: 'n', nulls: 0, others: 0 });
         return answer.json<Counts>().bins;
       };
       expect(await read('column=n')).toHaveLength(20);
