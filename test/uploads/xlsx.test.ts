@@ -107,6 +107,21 @@ test('formats say what a number of days is', async () => {
     expect((await read(workbook({ styles, book: system, sheet: late }))).S?.json).toEqual({
       'column0 time': ['"12:00:00"', '"23:59:59.999"'],
     });
+  // A formula that refers to an empty cell is 0.
+  const zero = ['43831', '0'].map(days =>
+    [days, days, '7']
+      .map((value, i) => `<x:c s="${(i + 1) % 3}"><x:v>${value}</x:v></x:c>`)
+      .join(''),
+  );
+  const rows = zero.map(cells => `<x:row>${cells}</x:row>`).join('');
+  expect((await read(workbook({ styles, sheet: rows }))).S?.json).toEqual({
+    'column0 date': ['"2020-01-01"', 'null'],
+    'column1 timestamp': ['"2020-01-01T00:00:00"', 'null'],
+    'column2 integer': ['7', '7'],
+  });
+  expect((await read(workbook({ styles, sheet: cell('<x:v>0</x:v>', 's="3"') }))).S?.json).toEqual({
+    'column0 time': ['"00:00:00"'],
+  });
   for (const days of ['60.5', '-1', '3000000'])
     await expect(
       read(workbook({ styles, sheet: cell(`<x:v>${days}</x:v>`, 's="1"') })),

@@ -114,6 +114,7 @@ function cellValue(
       const format = book.dateFormats[style];
       if (!format) return { kind: 'number', text };
       const date = dateOfSerial(Number(text), { format, system: book.system });
+      if (date === null) return null;
       return { kind: 'text', text: date ?? refuse(`there is no day ${text}`) };
     }
     default:

@@ -9,12 +9,13 @@ const LAST_DAY = { 1900: 2_958_465, 1904: 2_957_003 };
 
 /**
  * A serial number as its date, time of day or both, in ISO 8601 to the millisecond, which Excel shows; undefined if
- * there is no such day.
+ * there is no such day. Null for 0 that is shown as a date, the result of a formula that refers to an empty cell.
  */
 export function dateOfSerial(
   serial: number,
   { format, system }: { format: DateFormat; system: 1900 | 1904 },
-): string | undefined {
+): string | null | undefined {
+  if (serial === 0 && system === 1900 && format !== 'time') return null;
   let day = Math.floor(serial);
   // In the system of 1904 day 0 is a day, too.
   const isTime = day === 0 && (system === 1900 || format === 'time');
