@@ -156,6 +156,36 @@ print('null')`).content;
     });
   });
 
+  test('a dataset that no table can have is left out, and the others are kept', async () => {
+    const skippedOf = (made: Record<string, ParsedFile>) =>
+      Object.values(made).flatMap(({ skipped }) => skipped?.problems ?? []);
+    const latin = await read(
+      build(
+        "f['n'] = np.arange(2); f['ok'] = np.array([b'a', b'b']); f['x'] = np.array([b'a', b'\\xe4'], dtype='S1')",
+      ),
+    );
+    expect(latin['']?.json).toEqual({ 'n integer': ['0', '1'], 'ok text': ['"a"', '"b"'] });
+    expect(skippedOf(latin)).toEqual([
+      { row: 2, column: 'x', reason: 'the dataset is left out: its bytes are no UTF-8' },
+    ]);
+    const wide = await read(
+      build("f['a/n'] = np.arange(2)\nfor i in range(2501): f[f'b/c{i}'] = np.arange(1)"),
+    );
+    expect([Object.keys(wide), wide.a?.skipped?.count, skippedOf(wide)[0]?.reason]).toEqual([
+      ['a'],
+      2_501,
+      expect.stringContaining('2,501 columns'),
+    ]);
+    const twice = await read(
+      build(
+        "f['t/a'] = np.arange(2); f['t/b'] = np.arange(3); f['t/3'] = np.zeros((2, 2)); f['u/1/x'] = [1]; f['u/0'] = [2]; f['u/z'] = [1, 2]",
+      ),
+    );
+    expect(Object.keys(twice).sort()).toEqual(['t/2', 't/3', 'u/1', 'u/2']);
+    expect(twice['u/1']?.json).toEqual({ 'x integer': ['1'] });
+    expect(skippedOf(twice).map(({ column }) => column)).toEqual(['t/b', 'u/0']);
+  });
+
   test('a long name of what is left out is cut between characters', async () => {
     const path = `${`${'g'.repeat(249)}/`.repeat(3)}${'x'.repeat(248)}`;
     const made = await read(build(`f['n'] = np.arange(2); f['${path}😀'] = np.zeros(3, 'f2')`));

@@ -1,6 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ARRAY_TYPES, type ArrayType } from '../../../shared/arrays/npy-header.ts';
+import { MAX_COLUMNS } from '../csv/dialect.ts';
 import { largestExpansion, MAX_RATIO } from '../expand/bound-expansion.ts';
 import { makeArray } from '../npy/make-array.ts';
 import {
@@ -12,7 +13,7 @@ import {
 } from '../table/protocol.ts';
 import { codeOf, fieldsOf, isRecord, isText } from './columns.ts';
 import { type Dataset, leftOut, listDatasets } from './list-datasets.ts';
-import { makeHdf5Table, type TableDataset } from './make-table.ts';
+import { findBadText, makeHdf5Table, type TableDataset } from './make-table.ts';
 import { type Hdf5File, openHdf5 } from './open-hdf5.ts';
 import { readBoxes } from './read-blocks.ts';
 
@@ -116,12 +117,40 @@ function planArtifacts(file: Hdf5File, datasets: Dataset[]): Plan {
       lengths.set(length, [...(lengths.get(length) ?? []), { dataset, fields }]);
     }
   }
-  for (const [group, lengths] of byGroup)
+  // A group's own name comes before the same one with a length in it.
+  const groups = [...byGroup].sort(([, a], [, b]) => Math.min(a.size, 2) - Math.min(b.size, 2));
+  for (const [group, lengths] of groups)
     for (const [count, side] of lengths) {
       // Tables of different lengths have theirs in the name.
       const parts = [group, lengths.size > 1 ? String(count) : ''].filter(part => part !== '');
       plan.tables.push({ name: parts.join('/'), datasets: side, count });
     }
+  return leaveOutTables(file, plan);
+}
+
+/** Leaves out what would refuse the whole file: tables without a name or with too many columns, and unreadable texts. */
+function leaveOutTables(file: Hdf5File, { tables, arrays, problems }: Plan): Plan {
+  const plan: Plan = { tables: [], arrays, problems: [...problems] };
+  const names = new Set(arrays.map(({ dataset }) => dataset.path.slice(1)));
+  for (const { name, datasets, count } of tables) {
+    const leaveOut = (why: string) =>
+      plan.problems.push(...datasets.map(({ dataset }) => leftOut(dataset, why)));
+    const columns = datasets.reduce((sum, { fields }) => sum + fields.length, 0);
+    if (names.has(name)) leaveOut(`its table would be named ${name}, as another artifact is`);
+    else if (columns > MAX_COLUMNS)
+      leaveOut(
+        `its table would have ${columns.toLocaleString('en')} columns, and at most ${MAX_COLUMNS.toLocaleString('en')} can be kept`,
+      );
+    else {
+      const kept = datasets.filter(one => {
+        const bad = findBadText(file, one, count);
+        if (bad) plan.problems.push({ ...leftOut(one.dataset, bad.reason), row: bad.row });
+        return !bad;
+      });
+      if (kept.length > 0) plan.tables.push({ name, datasets: kept, count });
+      names.add(name);
+    }
+  }
   return plan;
 }
 

@@ -1,6 +1,11 @@
 import { type CsvPiece, joinCells, makeTypedTable } from '../cells/make-typed-table.ts';
 import { integerReader } from '../npy/fields.ts';
-import type { FileRequest, MadeFile } from '../table/protocol.ts';
+import {
+  type FileRequest,
+  type MadeFile,
+  TableError,
+  type TableProblem,
+} from '../table/protocol.ts';
 import type { HdfField } from './columns.ts';
 import type { Dataset } from './list-datasets.ts';
 import type { Hdf5File } from './open-hdf5.ts';
@@ -31,26 +36,11 @@ export async function makeHdf5Table(
       unit: one.dataset.unit,
     })),
   );
-  const inner = datasets.reduce((sum, { dataset }) => sum + dataset.metadata.size, 0);
-  const chunk = Math.max(...datasets.map(({ dataset }) => dataset.metadata.chunks?.[0] ?? 1));
-  const step = stepOf(Math.max(1, count), { inner: Math.max(1, inner), chunk });
+  const step = rowsAtOnce(datasets, count);
   async function* pieces(): AsyncGenerator<CsvPiece> {
     for (let from = 0; from < count; from += step) {
       const length = Math.min(step, count - from);
-      const values = datasets.map(({ dataset, fields }) => {
-        const { path, metadata, shape } = dataset;
-        const place = shape.length === 0 ? [[], []] : [[from], [length]];
-        const [first = [], number = []] = place;
-        const block = file.read(path, { metadata, from: first, count: number });
-        return (i: number) =>
-          fields.map(field => {
-            const row = from + i + 1;
-            const text = block.texts?.[i];
-            return text
-              ? field.write(text, 0, row)
-              : field.write(block.bytes, i * metadata.size + field.at, row);
-          });
-      });
+      const values = datasets.map(one => readCells(file, one, { from, length }));
       let lines: string[] = [];
       for (let i = 0; i < length; i++) {
         lines.push(
@@ -67,6 +57,53 @@ export async function makeHdf5Table(
   }
   const table = await makeTypedTable(request, { columns, pieces: pieces(), count, onProgress });
   return { name: '', kind: 'table', path: request.output, ...table };
+}
+
+/** How many rows of these datasets are read at once. */
+function rowsAtOnce(datasets: TableDataset[], count: number): number {
+  const inner = datasets.reduce((sum, { dataset }) => sum + dataset.metadata.size, 0);
+  const chunk = Math.max(...datasets.map(({ dataset }) => dataset.metadata.chunks?.[0] ?? 1));
+  return stepOf(Math.max(1, count), { inner: Math.max(1, inner), chunk });
+}
+
+/** Reads rows of a dataset; the function writes the cells of the one with this index among them. */
+function readCells(
+  file: Hdf5File,
+  { dataset: { path, metadata, shape }, fields }: TableDataset,
+  { from, length }: { from: number; length: number },
+): (i: number) => string[] {
+  const [first = [], number = []] = shape.length === 0 ? [[], []] : [[from], [length]];
+  const block = file.read(path, { metadata, from: first, count: number });
+  return i =>
+    fields.map(field => {
+      const row = from + i + 1;
+      const text = block.texts?.[i];
+      return text
+        ? field.write(text, 0, row)
+        : field.write(block.bytes, i * metadata.size + field.at, row);
+    });
+}
+
+/** The first text of a dataset that no table can have, if there is one. */
+export function findBadText(
+  file: Hdf5File,
+  one: TableDataset,
+  count: number,
+): TableProblem | undefined {
+  // The others are numbers.
+  if (!one.fields.some(({ code }) => code === undefined)) return undefined;
+  const step = rowsAtOnce([one], count);
+  for (let from = 0; from < count; from += step) {
+    const length = Math.min(step, count - from);
+    const cells = readCells(file, one, { from, length });
+    try {
+      for (let i = 0; i < length; i++) cells(i);
+    } catch (error) {
+      if (error instanceof TableError) return error.problems[0];
+      throw error;
+    }
+  }
+  return undefined;
 }
 
 /** Whether a column has unsigned integers beyond signed 64 bits; it then holds texts, as for CSV. */
