@@ -48,7 +48,7 @@ const { kind, object, size, rows, dialect } = artifacts;
 const COLUMNS = { kind, object, size, rows, dialect };
 
 /** An object never changes under its key. */
-export const objectTag = (object: string) => entityTag({ key: object });
+const objectTag = (object: string) => entityTag({ key: object });
 
 export async function selectStoredArtifact(
   db: Tx,
