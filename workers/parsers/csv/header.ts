@@ -15,6 +15,8 @@ const NO_NAME =
 /** Measured or counted values: limits, shares, thousands, times, money. Dates with dots do not match. */
 const MEASURED =
   /^[<>=~≤≥≈±]|\d\s*[%‰]$|\d:\d|^\d{4}-\d\d-\d\dT|^[$€£¥]\s*[\d-]|\d\s*[$€£¥]$|^(?!\d{1,2}\.\d{1,2}\.(?:\d\d){1,2}$)[-+]?[\d.,' ]+$|^(?:n\.?d\.?|bdl|bql)$/iu;
+/** A recent one: fewer measured values look like it. */
+const YEAR = /^(?:1[89]|2[01])\d\d$/;
 const TEXT = setOf('VARCHAR');
 const NUMBERS = setOf('BIGINT', 'DOUBLE');
 const TIMES = setOf('DATE', 'TIME', 'TIMESTAMP', 'TIMESTAMPTZ');
@@ -50,12 +52,18 @@ export function looksLikeHeader(first: FirstValue[]): boolean {
   return !hasValue(first) && (hasName(first) || haveAllLabels(first));
 }
 
-/** Whether one is a value of the type below it: beside such a value OL or Bad is what a device writes for a value. */
-const hasValue = (first: FirstValue[]): boolean =>
-  first.some(({ types, below }) => {
+/**
+ * Whether one is a value of the type below it: beside such a value OL or Bad is what a device writes for a value. Where all
+ * such values are years, each another one and two at least, they name columns.
+ */
+function hasValue(first: FirstValue[]): boolean {
+  const values = first.filter(({ types, below }) => {
     const type = setOf(narrowest(below));
     return type !== TEXT && types !== ALL_TYPES && (types & type) !== 0;
   });
+  const years = new Set(values.map(({ text }) => text.trim()).filter(text => YEAR.test(text)));
+  return values.length > 0 && !(years.size > 1 && years.size === values.length);
+}
 
 /**
  * Whether the names are like 0h, 6h, 24h over numbers: one such text may be a value written differently, several
