@@ -349,6 +349,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
 });
 
 describe('a disk that is almost full', () => {
+  const MIB = 2 ** 20;
   const GIB = 2 ** 30;
   /** More bytes than anything else on this machine takes meanwhile; no test writes them either. */
   const ROOM = 4 * GIB;
@@ -360,45 +361,50 @@ describe('a disk that is almost full', () => {
   test.skipIf(limit <= 0)(
     'has room for what was announced to come only once, and again when that does not come',
     async () => {
-      const { mid } = await makeModel(client);
-      const uid = await beginUpload(client, mid, ['a']);
-      const announce = (part: number, more: string[] = []) => {
+      const announce = (by: Client, uid: string, part: number, bytes: number) => {
         const connection = new RawConnection(stack.url);
         const fields = [
           'Host: windlass',
-          `Authorization: ${client.authorization}`,
+          `Authorization: ${by.authorization}`,
           'Content-Type: application/octet-stream',
-          `Content-Length: ${3 * GIB}`,
+          `Content-Length: ${bytes}`,
           'Expect: 100-continue',
-          ...more,
         ];
         connection.write(
           `PUT ${partPath(uid, 0, part)} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`,
         );
         return connection;
       };
-      const first = announce(0);
-      expect((await first.next({ bare: true }))?.status).toBe(100);
-      const second = announce(1);
-      const refused = await second.next({ bare: true });
+      const begin = async (by: Client) => beginUpload(by, (await makeModel(by)).mid, ['a']);
+      const uid = await begin(client);
+      // What two users may announce at once keeps 2 GiB.
+      const announced: RawConnection[] = [];
+      for (const user of Object.values(await addUsers(stack, ['one', 'two']))) {
+        const own = await begin(user);
+        for (let part = 0; part < 16; part++) announced.push(announce(user, own, part, 64 * MIB));
+      }
+      for (const connection of announced)
+        expect((await connection.next({ bare: true }))?.status).toBe(100);
+      const large = announce(client, uid, 0, 3 * GIB);
+      const refused = await large.next({ bare: true });
       expect([refused?.status, refused?.headers['x-service-hint']]).toEqual([
         507,
         expect.stringContaining('LIMIT_FREE_BYTES'),
       ]);
-      second.end();
+      large.end();
       // What is small still has room.
       expect((await putPart(client, partPath(uid, 0, 2), someBytes(10))).status).toBe(200);
-      first.end();
-      const third = await waitFor(
+      for (const connection of announced) connection.end();
+      const again = await waitFor(
         async () => {
-          const connection = announce(3);
+          const connection = announce(client, uid, 3, 3 * GIB);
           const answer = await connection.next({ bare: true });
           if (answer?.status === 100) return connection;
           connection.end();
         },
         { what: 'the room of who has left' },
       );
-      third.end();
+      again.end();
     },
   );
 });
