@@ -59,8 +59,10 @@ describeStack(undefined, 'floods of passwords', form => {
     const answers = await flood;
     expect(refused(answers).length).toBeGreaterThan(100);
     expectHints(refused(answers));
-    // One at a time: none met another that had been taken, too.
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    // One at a time: none met another that had been taken, too. One that waited for long has a password of before by then.
+    const known = new Set([200, 401, 429]);
+    expect(answers.map(({ status }) => status).filter(status => !known.has(status))).toEqual([]);
+    expect(answers.some(({ ok }) => ok)).toBe(true);
     await waitFor(async () => (await change()).ok, { what: 'the next second' });
   });
 
