@@ -14,6 +14,7 @@ export const ALLOWED_HEADERS = [
   'X-HTTP-Method-Override',
   ...Object.keys(REQUEST_HEADERS),
   'If-Modified-Since',
+  'If-Unmodified-Since',
   'Tus-Resumable',
   'Upload-Checksum',
   'Upload-Concat',

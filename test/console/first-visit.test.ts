@@ -227,6 +227,8 @@ describeStack(missingPrograms('sshd', 'chromium'), 'a first visit to the console
     await expect
       .poll(() => dialog().getByLabel('User name there').inputValue())
       .toBe(sshd.username);
+    // It has its values before it is shown, and Escape closes what is shown.
+    await dialog().waitFor();
     await page.keyboard.press('Escape');
     await dialog().waitFor({ state: 'detached' });
     await page.getByLabel('Host').selectOption({ index: 1 });

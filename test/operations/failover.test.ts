@@ -62,7 +62,11 @@ describeForms(missingPrograms('sshd'), 'a DATABASE_URL of two hosts', form => {
       // One that was promoted wins over one that comes back and believes that it is the primary.
       await databases.restartOldPrimary();
       finderOf(url).forget();
-      const place = await finderOf(url).find();
+      const find = () =>
+        finderOf(url)
+          .find()
+          .catch(() => undefined);
+      const place = await waitFor(find, { what: 'a primary that answers' });
       expect(place?.port).toBe(Number(new URL(databases.standbyUrl('postgres')).port));
       const sql = postgres(databases.standbyUrl('postgres'), { max: 1 });
       const [row] = await sql`select count(*)::int as n from jobs where kind = 'command'`;
