@@ -1,9 +1,9 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Database, Tx } from '../../shared/database/connect.ts';
+import { isCurrent, secondsLeft } from '../../shared/database/failed-login-window.ts';
 import { failedLogins } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 
 /** Many accounts may share an address: its limit is that of one account times this factor. */
 const ADDRESS_FACTOR = 10;
@@ -15,9 +15,6 @@ const LONGEST_DELAY_MS = 30_000;
 /** Time in which a lock that was seen is not looked up again: a flood of attempts costs no queries. */
 const LOCK_TTL_MS = 1_000;
 const MAX_LOCKS = 10_000;
-
-const windowLength = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
-const isCurrent = sql`${failedLogins.began} > now() - ${windowLength}`;
 
 export interface LoginAttempt {
   /** As normalizeAddress() gives it. */
@@ -145,8 +142,6 @@ export async function forgetFailedLogins(tx: Tx, username: string): Promise<void
   const keys = locked.map(({ key }) => key);
   if (keys.length > 0) await tx.delete(failedLogins).where(inArray(failedLogins.key, keys));
 }
-
-const secondsLeft = sql<number>`ceil(extract(epoch from ${failedLogins.began} + ${windowLength} - now()))::int`;
 
 /** Names hold no space, so these keys differ from every address. */
 const bothKey = ({ address, username }: LoginAttempt) => `${address} ${username ?? ''}`;

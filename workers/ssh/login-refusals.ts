@@ -1,15 +1,17 @@
 import { inArray, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../shared/database/connect.ts';
+import {
+  FAILED_LOGIN_WINDOW_SECONDS,
+  isCurrent,
+  secondsLeft,
+} from '../../shared/database/failed-login-window.ts';
 import { failedLogins } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 import { Turns } from './turns.ts';
 
 /** Accounts whose last login of that user was taken, in memory. */
 const MAX_TAKEN = 10_000;
-const windowLength = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
-const isCurrent = sql`${failedLogins.began} > now() - ${windowLength}`;
 
 /** A login of a user of this service at a machine. */
 export interface HostLogin {
@@ -132,8 +134,6 @@ export class LoginRefusals {
     await forgiven.catch(() => {});
   }
 }
-
-const secondsLeft = sql<number>`ceil(extract(epoch from ${failedLogins.began} + ${windowLength} - now()))::int`;
 
 /** No address of a client, which other keys begin with, is `ssh`. */
 const machineKey = ({ user, machine }: HostLogin) => `ssh ${machine} ${user}`;

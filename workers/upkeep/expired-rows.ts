@@ -1,4 +1,5 @@
 import { and, lt, sql } from 'drizzle-orm';
+import { windowBegin } from '../../shared/database/failed-login-window.ts';
 import {
   failedLogins,
   idempotencyKeys,
@@ -12,7 +13,6 @@ import {
   workers,
 } from '../../shared/database/schema.ts';
 import { hasSlot } from '../../shared/jobs/job-conditions.ts';
-import { FAILED_LOGIN_WINDOW_SECONDS } from '../../shared/secrets/failed-login-window.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 import { removeRows } from './remove-in-batches.ts';
@@ -61,9 +61,8 @@ const KEPT = sql`now() - interval '1 day'`;
 
 /** Removes logins, tokens, login states and counts of failed logins that have expired. */
 export async function removeExpiredLogins(context: BatchContext): Promise<void> {
-  const window = sql`make_interval(secs => ${FAILED_LOGIN_WINDOW_SECONDS})`;
   await removeRows(context, logins, lt(logins.expires, KEPT));
   await removeRows(context, tokens, lt(tokens.expires, KEPT));
   await removeRows(context, spentOidcStates, lt(spentOidcStates.expires, sql`now()`));
-  await removeRows(context, failedLogins, lt(failedLogins.began, sql`now() - ${window}`));
+  await removeRows(context, failedLogins, lt(failedLogins.began, windowBegin));
 }
