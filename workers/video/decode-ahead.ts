@@ -5,7 +5,7 @@ interface BegunFrame {
 
 /**
  * The frames in order, decoded. While one is decoded the next are read, so that up to `atOnce()` are in memory; a frame
- * that is not decoded is there alone. `begin` and the decoding must not throw.
+ * that is not decoded is there alone. `begin` must not throw; what a decoding throws ends the frames at its turn.
  */
 export async function* decodeAhead<Frame, Begun extends BegunFrame>(
   frames: AsyncIterator<Frame>,
@@ -19,6 +19,7 @@ export async function* decodeAhead<Frame, Begun extends BegunFrame>(
         const { done, value } = await frames.next();
         if (done) isOver = true;
         else begun.push(begin(value));
+        begun.at(-1)?.decoding?.catch(() => {});
       }
       const next = begun.shift();
       if (!next) return;

@@ -27,7 +27,7 @@ export class DecoderPool {
     this.#background = background;
   }
 
-  /** Decodes a picture beside others, unless it has more pixels than `size`. Never throws. */
+  /** Decodes a picture beside others, unless it has more pixels than `size`. Throws as Decoder does. */
   async decode(frame: Buffer, format: PictureFormat, size?: Size): Promise<Decoded> {
     const decoder = this.#idle.pop() ?? this.#add();
     const decoded = await decoder.decode(frame, format, size && size.width * size.height);

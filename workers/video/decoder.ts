@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { packageRoot } from '../../shared/process/package-root.ts';
+import { saysUnloadable, UnloadableProgram } from '../engine/unloadable-program.ts';
 import { ByteReader } from '../remote-files/byte-reader.ts';
 import { closePipesAfterExit } from '../sandbox/close-pipes.ts';
 import { confine, findIsolation, type Isolation } from '../sandbox/confine.ts';
@@ -17,11 +18,21 @@ const MAX_SECONDS = 90;
 const MAX_MEMORY = 15 * 2 ** 26;
 /** Limit of processor seconds for all pictures of a video. */
 const MAX_PROCESSOR_SECONDS = 86_400;
+/** Limit of characters of what a child prints as it ends. */
+const MAX_STDERR = 4_000;
+
+interface Child {
+  process: ChildProcess;
+  reader: ByteReader;
+  hasAnswered: boolean;
+  /** The end of what it printed. */
+  stderr: string;
+  closed: Promise<void>;
+}
 
 /** Decodes pictures in a confined child process, started for the first one and after a crash. */
 export class Decoder {
-  #child: ChildProcess | undefined;
-  #reader: ByteReader | undefined;
+  #child: Child | undefined;
   #isClosed = false;
   readonly #background: string;
 
@@ -31,24 +42,31 @@ export class Decoder {
   }
 
   /**
-   * Decodes one picture at a time; with more pixels than these only its size is read. Returns problems, never throws.
+   * Decodes one picture at a time; with more pixels than these only its size is read. Returns problems. Throws
+   * UnloadableProgram.
    */
   async decode(frame: Buffer, format: PictureFormat, pixels = MAX_PIXELS): Promise<Decoded> {
     const isolation = await findIsolation();
     if (this.#isClosed) return { problem: 'was not decoded' };
-    const { child, reader } = this.#start(isolation);
+    const child = this.#start(isolation);
     let reason = 'the decoder crashed';
     const end = (why: string) => {
       reason = why;
-      child.kill('SIGKILL');
+      child.process.kill('SIGKILL');
     };
     const timer = setTimeout(end, MAX_SECONDS * 1_000, `it took more than ${MAX_SECONDS} s`);
-    const watch = watchMemory(child, MAX_MEMORY, () => end('it needs too much memory'));
-    for (const bytes of writeRequest({ frame, format, pixels })) child.stdin?.write(bytes);
+    const watch = watchMemory(child.process, MAX_MEMORY, () => end('it needs too much memory'));
+    for (const bytes of writeRequest({ frame, format, pixels })) child.process.stdin?.write(bytes);
     try {
-      return await readAnswer(reader, { format, pixels });
+      const answer = await readAnswer(child.reader, { format, pixels });
+      child.hasAnswered = true;
+      return answer;
     } catch {
       this.#stop();
+      await child.closed;
+      // Not of a child that has seen a frame: a hostile one could print that.
+      if (!child.hasAnswered && saysUnloadable(child.stderr))
+        throw new UnloadableProgram(`the decoder could not load its modules: ${child.stderr}`);
       return { problem: `cannot be decoded: ${reason}` };
     } finally {
       clearTimeout(timer);
@@ -63,13 +81,12 @@ export class Decoder {
   }
 
   #stop(): void {
-    this.#child?.kill('SIGKILL');
+    this.#child?.process.kill('SIGKILL');
     this.#child = undefined;
-    this.#reader = undefined;
   }
 
-  #start(isolation: Isolation): { child: ChildProcess; reader: ByteReader } {
-    if (this.#child && this.#reader) return { child: this.#child, reader: this.#reader };
+  #start(isolation: Isolation): Child {
+    if (this.#child) return this.#child;
     const limits = {
       memory: MAX_MEMORY,
       processorSeconds: MAX_PROCESSOR_SECONDS,
@@ -80,14 +97,20 @@ export class Decoder {
       // libvips would put large pictures into files, which it may not write.
       env: { VIPS_DISC_THRESHOLD: `${MAX_MEMORY}` },
     });
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], cwd: '/' });
-    closePipesAfterExit(child);
+    const started = spawn(program, args, { stdio: 'pipe', cwd: '/' });
+    closePipesAfterExit(started);
     // readAnswer() fails when this pipe ends.
-    child.on('error', () => child.stdout?.destroy());
-    child.stdin?.on('error', () => undefined);
-    const reader = new ByteReader(child.stdout);
+    started.on('error', () => started.stdout.destroy());
+    started.stdin.on('error', () => undefined);
+    const closed = new Promise<void>(resolve => {
+      for (const event of ['close', 'error']) started.once(event, () => resolve());
+    });
+    const reader = new ByteReader(started.stdout);
+    const child = { process: started, reader, hasAnswered: false, stderr: '', closed };
+    started.stderr.setEncoding('utf8').on('data', (piece: string) => {
+      child.stderr = (child.stderr + piece).slice(-MAX_STDERR);
+    });
     this.#child = child;
-    this.#reader = reader;
-    return { child, reader };
+    return child;
   }
 }
