@@ -79,7 +79,7 @@ export async function runJob(
   });
   worker.metrics.claimed(row);
   log.debug({ epoch: row.epoch, consecutiveLosses: row.consecutiveLosses }, 'job claimed');
-  // A job that ends within 20 ms is published once.
+  // A job that ends within 100 ms is published once.
   worker.notifications.publishSoon('job', row.id);
   const signals = new JobSignals(worker.stopping);
   if (row.cancelRequested) signals.cancel();
