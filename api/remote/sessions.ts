@@ -18,7 +18,7 @@ import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobsOf, SESSION_ENDED } from '../../shared/jobs/cancel.ts';
-import { rowMayBeLeft } from '../../shared/jobs/run-intent.ts';
+import { rowLeavesUnremoved } from '../../shared/jobs/run-intent.ts';
 import { HOST_CHANGED, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { ApiContext } from '../context.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -221,7 +221,11 @@ export async function endSessions(tx: Tx, which: SQL | undefined): Promise<Ended
     .update(jobs)
     .set({ cancelRequested: sql`coalesce(${jobs.cancelRequested}, now())` })
     .where(
-      and(isAmong(jobs.session), rowMayBeLeft, sql`${jobs.error} ->> 'code' = 'outcome_unknown'`),
+      and(
+        isAmong(jobs.session),
+        rowLeavesUnremoved,
+        sql`${jobs.error} ->> 'code' = 'outcome_unknown'`,
+      ),
     );
   await tx.update(leftoverRuns).set({ mayKeepRunning: false }).where(isAmong(leftoverRuns.session));
   const cancelled = await cancelJobsOf(tx, isAmong(jobs.session), { detail: SESSION_ENDED });

@@ -23,7 +23,7 @@ export const IS_AWAY = 'num_nonnulls(unreachable_since)';
 /** Takes a slot: it was dispatched, or a worker has its lease. The index is jobs_held. */
 export const HAS_SLOT = 'num_nonnulls(finished) = 0 and num_nonnulls(lease_token, dispatched) > 0';
 /** Its run or submission may be on its host, or its files: see run-intent.ts. The index is jobs_unremoved_runs. */
-const MAY_BE_LEFT = 'run_at is not null and not run_removed';
+const LEAVES_UNREMOVED = 'run_at is not null and not run_removed';
 /** No worker has its lease: for statements that name the rows by their ids. */
 const NOT_LEASED = 'num_nonnulls(finished, lease_token) = 0';
 
@@ -42,7 +42,7 @@ export const hasEnded = sql.raw(HAS_ENDED);
 export const isWaiting = sql.raw(IS_WAITING);
 export const hasSlot = sql.raw(HAS_SLOT);
 export const isNotLeased = sql.raw(NOT_LEASED);
-export const mayBeLeft = sql.raw(MAY_BE_LEFT);
+export const leavesUnremoved = sql.raw(LEAVES_UNREMOVED);
 export const isSetAside = sql.raw(IS_SET_ASIDE);
 
 /** How long an ended session keeps its sealed credential, with which its runs and batch jobs are removed from their host. */

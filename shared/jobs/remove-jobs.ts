@@ -11,7 +11,7 @@ import {
 } from '../database/schema.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
 import { KINDS_THAT_RUN_ONCE, KINDS_WITH_SUBMISSIONS } from './catalog.ts';
-import { anyOf, CLEAN_UP, kindIsOneOf, mayBeLeft } from './job-conditions.ts';
+import { anyOf, CLEAN_UP, kindIsOneOf, leavesUnremoved } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
 
 /** Chunk rows that one statement removes. */
@@ -33,7 +33,7 @@ export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
         ${kindIsOneOf(KINDS_THAT_RUN_ONCE)} and cancel_requested is null and coalesce(error ->> 'code' = 'outcome_unknown', false) as may_keep_running
     ), leftover as (
       insert into ${leftoverRuns} (id, session, run_at, may_keep_running)
-      select id, session, run_at, may_keep_running from removed where ${mayBeLeft} and not ${kindIsOneOf(KINDS_WITH_SUBMISSIONS)}
+      select id, session, run_at, may_keep_running from removed where ${leavesUnremoved} and not ${kindIsOneOf(KINDS_WITH_SUBMISSIONS)}
       on conflict do nothing
     )
     select id, object from removed, unnest(objects) as object`);

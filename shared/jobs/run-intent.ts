@@ -50,8 +50,8 @@ export const mayRunOnHost = ({ kind, ...intent }: Intent & Pick<JobRow, 'kind'>)
 export const mayBeLeft = ({ runAt, runRemoved }: Pick<Intent, 'runAt' | 'runRemoved'>): boolean =>
   runAt !== null && !runRemoved;
 
-/** The same, in statements that name other tables too. In the words of MAY_BE_LEFT: a parameter would hide its index. */
-export const rowMayBeLeft = sql`${jobs.runAt} is not null and not ${jobs.runRemoved}`;
+/** The same, in statements that name other tables too. In the words of LEAVES_UNREMOVED: a parameter would hide its index. */
+export const rowLeavesUnremoved = sql`${jobs.runAt} is not null and not ${jobs.runRemoved}`;
 
 /** Whether the run was requested on another boot of the host, or with another folder of fences. */
 export const wasSentElsewhere = ({ runAt, runPlace }: Intent, place: string): boolean =>

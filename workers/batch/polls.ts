@@ -2,7 +2,7 @@ import { and, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { batchPolls, jobs, sessions } from '../../shared/database/schema.ts';
 import { KINDS_WITH_SUBMISSIONS } from '../../shared/jobs/catalog.ts';
-import { mayBeLeft } from '../../shared/jobs/job-conditions.ts';
+import { leavesUnremoved } from '../../shared/jobs/job-conditions.ts';
 import { IS_ALIVE } from '../../shared/jobs/lease.ts';
 
 /** The time between the end of one poll of a host and the start of the next, over all workers. */
@@ -83,5 +83,5 @@ export async function passPoll(db: Db, hostname: string): Promise<void> {
 export const isFollowed = and(
   isNotNull(sessions.sealed),
   inArray(jobs.kind, KINDS_WITH_SUBMISSIONS),
-  mayBeLeft,
+  leavesUnremoved,
 );

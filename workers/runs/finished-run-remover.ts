@@ -2,7 +2,7 @@ import { and, asc, eq, gt, isNotNull, notInArray, sql } from 'drizzle-orm';
 import type { Database } from '../../shared/database/connect.ts';
 import { failureLevel } from '../../shared/database/failure-level.ts';
 import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
-import { mayBeLeft, rowMayBeLeft } from '../../shared/jobs/run-intent.ts';
+import { mayBeLeft, rowLeavesUnremoved } from '../../shared/jobs/run-intent.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { Logger } from '../../shared/process/log.ts';
 import { Backoff } from './backoff.ts';
@@ -159,7 +159,7 @@ export class FinishedRunRemover {
     const { db } = database;
     const itsOwnWorkerMissed = sql`${jobs.finished} < now() - interval '5 seconds'`;
     const runs = selectFinishedRuns(db, limitSeconds, {
-      jobs: and(rowMayBeLeft, itsOwnWorkerMissed),
+      jobs: and(rowLeavesUnremoved, itsOwnWorkerMissed),
     }).as('finished_runs');
     const found = await db
       .select({

@@ -4,7 +4,7 @@ import { NAMED_SESSION, sessionTarget } from '../../shared/audit/session-target.
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { CLEAN_UP, isOpenByOwner } from '../../shared/jobs/job-conditions.ts';
-import { rowMayBeLeft } from '../../shared/jobs/run-intent.ts';
+import { rowLeavesUnremoved } from '../../shared/jobs/run-intent.ts';
 import type { WorkerContext } from '../context.ts';
 
 type CancelContext = Pick<WorkerContext, 'database' | 'notifications'>;
@@ -103,7 +103,7 @@ export async function eraseCredentials(context: WorkerContext): Promise<void> {
   const unremovedRuns = db
     .select({ id: jobs.id })
     .from(jobs)
-    .where(and(eq(jobs.session, sessions.sid), rowMayBeLeft));
+    .where(and(eq(jobs.session, sessions.sid), rowLeavesUnremoved));
   const itsLeftoverRuns = db
     .select({ id: leftoverRuns.id })
     .from(leftoverRuns)

@@ -17,7 +17,7 @@ import {
   IS_AWAY,
   isOpenByOwner,
   isWaiting,
-  mayBeLeft,
+  leavesUnremoved,
 } from '../../jobs/job-conditions.ts';
 import type { JobState } from '../../jobs/job-states.ts';
 import type { BatchState } from '../../jobs/payloads/batch.ts';
@@ -132,7 +132,7 @@ export const jobs = pgTable(
     index('jobs_streamed_output')
       .on(table.finished)
       .where(sql`output_streamed and stdout_bytes > 0`),
-    index('jobs_unremoved_runs').on(table.session).where(mayBeLeft),
+    index('jobs_unremoved_runs').on(table.session).where(leavesUnremoved),
   ],
 );
 
