@@ -26,7 +26,7 @@ export interface WorkerContext extends ServiceContext {
 /** What a handler works with: one attempt at one job. */
 export interface JobContext<K extends JobKind = JobKind> {
   worker: WorkerContext;
-  /** As it was claimed, with what update() has written since. */
+  /** As it was claimed, with what update() and updateVisibly() have written since. */
   job: JobRow;
   /** Of the job's session. */
   sid: K extends KindWithSession ? string : null;
@@ -51,7 +51,7 @@ export interface JobContext<K extends JobKind = JobKind> {
   /** Writes to the job's row under the lease, at once, then to `job`. For what no client sees: publishes nothing. */
   update(set: Partial<JobRow>): Promise<void>;
   /** As update(), for what clients see. */
-  publish(set: Partial<JobRow>): Promise<void>;
+  updateVisibly(set: Partial<JobRow>): Promise<void>;
   /** `write` runs in the transaction that ends the job with the failure that the handler is about to throw. */
   withFailure(write: (tx: Tx) => Promise<void>): void;
   /** The job's output, opened where the last attempt left it. */

@@ -26,7 +26,7 @@ export function makeJobContext<K extends JobKind>(given: Given<K>): JobContext<K
     cleanupSignal: never,
     assertLeased: async () => {},
     update: write,
-    publish: write,
+    updateVisibly: write,
     ...parts,
     job,
     worker: complete(worker, 'worker'),

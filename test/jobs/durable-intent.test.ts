@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../shared/database/connect.ts';
 import { newId } from '../../shared/ids.ts';
-import { updateLeasedQuietly } from '../../workers/engine/leased-updates.ts';
+import { updateLeased } from '../../workers/engine/leased-updates.ts';
 import { claimJob } from '../harness/claim-job.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 import { waitFor } from '../harness/wait-for.ts';
@@ -27,13 +27,11 @@ test('run_at waits for a synchronous standby, whatever the role has set; a claim
       { what: 'the setting' },
     );
     expect(await claimJob(worker.db, { id, epoch: 1 }, { worker: 'w', token })).toBeDefined();
-    await updateLeasedQuietly(worker.db, { id, token }, { consecutiveLosses: 0 });
+    await updateLeased(worker.db, { id, token }, { consecutiveLosses: 0 });
     let isCommitted = false;
-    const promise = updateLeasedQuietly(worker.db, { id, token }, { runAt: new Date() }).then(
-      () => {
-        isCommitted = true;
-      },
-    );
+    const promise = updateLeased(worker.db, { id, token }, { runAt: new Date() }).then(() => {
+      isCommitted = true;
+    });
     await waitFor(
       async () =>
         (await sql`select 1 from pg_stat_activity where wait_event = 'SyncRep'`).length > 0,

@@ -24,7 +24,7 @@ import {
 import { endJobs } from '../../workers/engine/end-jobs.ts';
 import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
 import type { Claim } from '../../workers/engine/fencing-token.ts';
-import { releaseJob, updateLeased } from '../../workers/engine/leased-updates.ts';
+import { releaseJob, updateLeasedVisibly } from '../../workers/engine/leased-updates.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { bringBack } from '../../workers/engine/set-aside.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
@@ -174,7 +174,7 @@ describe('on a table that has grown, after statistics that are older', () => {
       FEW,
       async () => {
         const held = await insertHeld();
-        return () => updateLeased(database.db, held, { progress: 0.5 });
+        return () => updateLeasedVisibly(database.db, held, { progress: 0.5 });
       },
     ],
     [

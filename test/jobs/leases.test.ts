@@ -287,10 +287,10 @@ test.each<[JobKind, object, object]>([
 test('a job whose program cannot be loaded is released, and fails after as many losses in a row', async () => {
   const { run } = await startRunner();
   const id = await insertDispatched();
-  const fail: Handler<JobKind> = async ({ progress, publish }) => {
+  const fail: Handler<JobKind> = async ({ progress, updateVisibly }) => {
     // Progress of the attempt itself is none.
     progress(0.5);
-    await publish({ message: 'begun' });
+    await updateVisibly({ message: 'begun' });
     throw new UnloadableProgram('a package is not there');
   };
   const read = async () => {

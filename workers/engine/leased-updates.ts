@@ -7,11 +7,6 @@ import { type Claim, LeaseLost, leasedBy } from './fencing-token.ts';
 /** New values, or SQL expressions, of some columns. */
 type Changes = Partial<{ [K in keyof JobRow]: unknown }>;
 
-/** Writes to the held row in `tx`; throws LeaseLost, which rolls the transaction back, when it is not held. */
-export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<void> {
-  await updateLeasedQuietly(tx, claim, { ...set, version: sql`${jobs.version} + 1` });
-}
-
 /**
  * This commit waits for the disk, and for a synchronous standby if there is one, even if the role's setting is weaker:
  * the record of an intent must survive a crash of the database.
@@ -19,14 +14,22 @@ export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<
 const isDurable = sql`set_config('synchronous_commit', case current_setting('synchronous_commit')
   when 'remote_apply' then 'remote_apply' else 'on' end, true) <> ''`;
 
-/** As updateLeased(), without a new version: for what no client sees. */
-export async function updateLeasedQuietly(tx: Tx, claim: Claim, set: Changes): Promise<void> {
+/**
+ * Writes to the held row in `tx`, for what no client sees. Throws LeaseLost, which rolls the transaction back, when the row is
+ * not held.
+ */
+export async function updateLeased(tx: Tx, claim: Claim, set: Changes): Promise<void> {
   const rows = await tx
     .update(jobs)
     .set(set as Partial<JobRow>)
     .where(and(leasedBy(claim), changesIntent(set) ? isDurable : undefined))
     .returning({ id: jobs.id });
   if (rows.length === 0) throw new LeaseLost(claim.id);
+}
+
+/** As updateLeased(), with a new version: for what clients see. */
+export async function updateLeasedVisibly(tx: Tx, claim: Claim, set: Changes): Promise<void> {
+  await updateLeased(tx, claim, { ...set, version: sql`${jobs.version} + 1` });
 }
 
 /** Releases the job for any worker to claim after so many seconds. It does not count as a loss. */

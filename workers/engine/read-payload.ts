@@ -18,6 +18,6 @@ export async function readPayload(context: JobContext): Promise<Payload<JobKind>
     log.warn({ err: read.error }, 'the payload of a job is not understood: the job waits');
     throw new ReleaseJob(NOT_UNDERSTOOD, RETRY_SECONDS, { message: NOT_UNDERSTOOD });
   }
-  if (job.message === NOT_UNDERSTOOD) await context.publish({ message: null });
+  if (job.message === NOT_UNDERSTOOD) await context.updateVisibly({ message: null });
   return read.data as Payload<JobKind>;
 }

@@ -34,7 +34,7 @@ import { finishJob, type JobEnd } from './end-jobs.ts';
 import { type Claim, LeaseLost } from './fencing-token.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import type { TrackedLease } from './lease-renewer.ts';
-import { releaseJob, updateLeased, updateLeasedQuietly } from './leased-updates.ts';
+import { releaseJob, updateLeased, updateLeasedVisibly } from './leased-updates.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import { readPayload } from './read-payload.ts';
 import { ReleaseJob } from './release-job.ts';
@@ -117,7 +117,7 @@ class Attempt {
     this.#began = performance.now() - row.ranSeconds * 1_000;
     this.#progress = new ProgressWriter(async next => {
       // A job that makes progress has lost no worker in a row.
-      await updateLeased(worker.database.db, lease, { ...next, consecutiveLosses: 0 });
+      await updateLeasedVisibly(worker.database.db, lease, { ...next, consecutiveLosses: 0 });
       worker.notifications.publish('job', lease.id);
     });
     let output: Promise<OutputWriter> | undefined;
@@ -136,11 +136,11 @@ class Attempt {
       assertLeased: since => worker.leases.assertLeased(lease, since),
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
-        await retry(() => updateLeasedQuietly(worker.database.db, lease, set), DATABASE);
+        await retry(() => updateLeased(worker.database.db, lease, set), DATABASE);
         Object.assign(row, set);
       },
-      publish: async set => {
-        await retry(() => updateLeased(worker.database.db, lease, set), DATABASE);
+      updateVisibly: async set => {
+        await retry(() => updateLeasedVisibly(worker.database.db, lease, set), DATABASE);
         Object.assign(row, set);
         worker.notifications.publish('job', row.id);
       },

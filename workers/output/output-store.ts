@@ -3,7 +3,7 @@ import type { Database, Tx } from '../../shared/database/connect.ts';
 import { chunks, jobs } from '../../shared/database/schema.ts';
 import { type OutputOffsets, type OutputStream, streamNumber } from '../../shared/jobs/output.ts';
 import { type Claim, LeaseLost, leasedBy } from '../engine/fencing-token.ts';
-import { updateLeased } from '../engine/leased-updates.ts';
+import { updateLeasedVisibly } from '../engine/leased-updates.ts';
 import { DATABASE, retry } from '../engine/retry.ts';
 import type { OutputSegments, Segment } from './output-segments.ts';
 import type { Part } from './write-buffer.ts';
@@ -88,7 +88,7 @@ export class OutputStore {
     if (!put) return { bytes: 0, rows: 0 };
     const { segment, rows } = put;
     await this.#database.db.transaction(async tx => {
-      await updateLeased(tx, this.#claim, {});
+      await updateLeasedVisibly(tx, this.#claim, {});
       await this.#segments.insert(tx, segment);
     });
     return { bytes: segment.length, rows };

@@ -19,6 +19,6 @@ export const isWaitingForDisk = ({ message }: Pick<JobRow, 'message'>): boolean 
   message === WAITING;
 
 /** There is room again, or nobody waits for it any more. */
-export async function endDiskWait({ job, publish }: JobContext): Promise<void> {
-  if (isWaitingForDisk(job)) await publish({ message: null });
+export async function endDiskWait({ job, updateVisibly }: JobContext): Promise<void> {
+  if (isWaitingForDisk(job)) await updateVisibly({ message: null });
 }

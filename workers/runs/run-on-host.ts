@@ -153,7 +153,7 @@ class Run {
     const since = awaySince(this.#context.job.unreachableSince, error, this.#foundAwaySince);
     this.#dispatch({ type: 'unreachable', isTooLong: isAwayTooLong(since) });
     if (this.#state.outcome?.type === 'release')
-      await this.#context.publish({ unreachableSince: since });
+      await this.#context.updateVisibly({ unreachableSince: since });
     return this.#settle(this.#state.outcome);
   }
 

@@ -38,7 +38,7 @@ export async function withSession<T>(
     try {
       return await worker.sessions.use(sid, signal(), async session => {
         outage.connected(isMadeByUser(context) ? session.connectedAt : undefined);
-        if (job.unreachableSince) await context.publish({ unreachableSince: null });
+        if (job.unreachableSince) await context.updateVisibly({ unreachableSince: null });
         return work(session);
       });
     } catch (error) {
@@ -53,10 +53,10 @@ export async function withSession<T>(
 
 /** Returns how long to wait before the next try. Throws the error, or ReleaseJob, where the job must not wait. */
 async function judge(context: SessionContext, outage: Outage, error: unknown): Promise<number> {
-  const { job, log, publish } = context;
+  const { job, log, updateVisibly } = context;
   const next = outage.failed(error);
   const record = async () => {
-    if (!job.unreachableSince) await publish({ unreachableSince: outage.began });
+    if (!job.unreachableSince) await updateVisibly({ unreachableSince: outage.began });
   };
   if (next === 'throw') {
     // From this, a follower of the run learns that the host is away.
@@ -87,6 +87,6 @@ async function awaitReconnect(context: SessionContext, error: WindlassError): Pr
   if (mayRunOnHost(job)) return error;
   const since = job.unreachableSince ?? new Date();
   if (Date.now() - since.getTime() > RECONNECT_FOR_MS) return error;
-  if (!job.unreachableSince) await context.publish({ unreachableSince: since });
+  if (!job.unreachableSince) await context.updateVisibly({ unreachableSince: since });
   return new ReleaseJob('its user is to log in again', 2 + Math.random() * 2);
 }
