@@ -8,6 +8,7 @@ import type { Hello } from './protocol/hello.ts';
 import { PendingRequests } from './protocol/pending-requests.ts';
 import { type RunEvent, toEvent, toStartError } from './protocol/run-event.ts';
 import { type ListedRun, RunLists } from './protocol/run-lists.ts';
+import { type StopAnswer, toStopAnswer } from './protocol/stop-answer.ts';
 import { quoteLine } from './shell-quote.ts';
 
 export interface RunRequest {
@@ -139,15 +140,11 @@ export class AgentClient {
   }
 
   /**
-   * Kills every process of a run and resolves when none is left, within about 6 s; its iterators then end. result:
-   * - `killed` (now or earlier), `group_killed` (the host has no /proc), `survivors`, `ended` (by itself)
-   * - `stopped` before it started, `never_started` (nor ever will)
-   * - `wrong_node`: only an agent on `node`, which shares this home, can stop it
+   * Kills every process of a run and resolves when none is left, within about 6 s; its iterators then end. Rejects where the
+   * host did not say what it did.
    */
-  async stop(id: string): Promise<{ result: string; node?: string }> {
-    const answer = await this.#request('stop', 'halted', checkName(id));
-    const [result = '', ...node] = answer.split(' ');
-    return node.length > 0 ? { result, node: node.join(' ') } : { result };
+  async stop(id: string): Promise<StopAnswer> {
+    return toStopAnswer(await this.#request('stop', 'halted', checkName(id)));
   }
 
   /** Removes a run that has ended from the host; throws `conflict` while it may be alive. Unknown ids are no error. */

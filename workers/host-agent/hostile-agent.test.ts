@@ -161,3 +161,21 @@ test('concurrent lists have their own runs each', async () => {
   says.write('item 2 b ended\nitem 1 a ended\nlisted 2\nitem 1 c ended\nlisted 1\n');
   expect(await both).toEqual([['a', 'c'], ['b']]);
 });
+
+test('an answer to a stop that is none of the known ones fails the stop alone', async () => {
+  const { client, says, isCut } = connectTo();
+  const stopped = expect(client.stop('run')).rejects.toThrow('"halfway"');
+  says.write('halted 1 halfway\n');
+  await stopped;
+  expect(isCut()).toBe(false);
+});
+
+test('an agent that lists a run in no known state is disconnected', async () => {
+  const { client, says, isCut } = connectTo();
+  const listed = expect(client.list().next()).rejects.toMatchObject({
+    code: 'remote_connection_failed',
+  });
+  says.write('item 1 run halfway\nlisted 1\n');
+  await listed;
+  expect(isCut()).toBe(true);
+});

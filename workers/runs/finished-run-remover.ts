@@ -5,6 +5,7 @@ import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
 import { mayBeLeft, rowLeavesUnremoved } from '../../shared/jobs/run-intent.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { Logger } from '../../shared/process/log.ts';
+import type { ListedStates } from '../host-agent/protocol/run-lists.ts';
 import { Backoff } from './backoff.ts';
 import {
   type Agent,
@@ -145,7 +146,7 @@ export class FinishedRunRemover {
   }
 
   async #removeEnded(sid: string, runs: FinishedRun[]): Promise<void> {
-    const states = new Map(runs.map(({ id }) => [id, 'ended']));
+    const states = new Map(runs.map(({ id }) => [id, 'ended'] as const));
     await this.#context.use(sid, AbortSignal.timeout(REMOVE_MS), async connection => {
       const agent = await connection.agent();
       const alive = await removeFinishedRuns(agent, runs, states);
@@ -204,7 +205,7 @@ export class FinishedRunRemover {
 
   async #stopAndRemove(agent: Agent, runs: FinishedRun[]): Promise<void> {
     const listed = runs.filter(run => run.mayKeepRunning).map(run => run.id);
-    const states = listed.length > 0 ? await listStates(agent, listed) : new Map<string, string>();
+    const states: ListedStates = listed.length > 0 ? await listStates(agent, listed) : new Map();
     for (const run of runs) {
       const [alive] = await removeFinishedRuns(agent, [run], states);
       if (alive) {

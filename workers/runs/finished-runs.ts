@@ -6,6 +6,7 @@ import { isId } from '../../shared/ids.ts';
 import { KINDS_THAT_RUN_ONCE, KINDS_WITH_SUBMISSIONS } from '../../shared/jobs/catalog.ts';
 import { mayBeRunOf, nothingLeft } from '../../shared/jobs/run-intent.ts';
 import type { AgentClient } from '../host-agent/client.ts';
+import type { ListedRun, ListedStates } from '../host-agent/protocol/run-lists.ts';
 
 /** Ids in one query, and in one request to the agent, which passes them as arguments. */
 export const BATCH = 50;
@@ -104,7 +105,7 @@ const isLongAgo = ({ runAt }: FinishedRun) =>
 export async function removeFinishedRuns(
   agent: Agent,
   runs: FinishedRun[],
-  states: ReadonlyMap<string, string>,
+  states: ListedStates,
 ): Promise<string[]> {
   const alive: string[] = [];
   const ended: string[] = [];
@@ -116,7 +117,7 @@ export async function removeFinishedRuns(
 async function isOrGetsStopped(
   agent: Agent,
   run: FinishedRun,
-  states: ReadonlyMap<string, string>,
+  states: ListedStates,
 ): Promise<boolean> {
   const state = states.get(run.id);
   if (state === 'ended' || state === 'stopped') return true;
@@ -149,8 +150,8 @@ export async function removeListedRuns(
 }
 
 /** The states that the agent lists for these ids. */
-export async function listStates(agent: Agent, ids: string[]): Promise<Map<string, string>> {
-  const states = new Map<string, string>();
+export async function listStates(agent: Agent, ids: string[]): Promise<ListedStates> {
+  const states = new Map<string, ListedRun['state']>();
   for await (const runs of agent.list())
     for (const { id, state } of runs) if (ids.includes(id)) states.set(id, state);
   return states;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { StopAnswer } from '../host-agent/protocol/stop-answer.ts';
 import {
   beginRun,
   type Effect,
@@ -11,7 +12,7 @@ import {
 
 const end = { code: 3, stdoutBytes: 5, stderrBytes: 7 };
 const ENDED: RunInput = { type: 'ended', ...end, diskFull: false };
-const answer = (result: string, node?: string): RunInput => ({
+const answer = (result: StopAnswer['result'], node?: string): RunInput => ({
   type: 'stopAnswered',
   result,
   ...(node ? { node } : {}),

@@ -1,4 +1,5 @@
 import type { LostCause, RunEvent, UnsureEnd } from '../host-agent/protocol/run-event.ts';
+import type { StopAnswer } from '../host-agent/protocol/stop-answer.ts';
 
 /**
  * Where a run stands for this worker:
@@ -62,8 +63,7 @@ export type RunInput =
   | Exclude<RunEvent, { type: 'output' | 'running' | 'crowded' }>
   | { type: 'connected'; isSamePlace: boolean; mayRepeat: boolean }
   | { type: 'intentRecorded' | 'cancel' | 'limit' | 'stopFailed' | 'disconnected' }
-  /** `result` is AgentClient.stop()'s. */
-  | { type: 'stopAnswered'; result: string; node?: string }
+  | ({ type: 'stopAnswered' } & StopAnswer)
   /** The host has not stopped the run within the stop deadline. */
   | { type: 'stopOverdue' }
   /** The host stayed away for as long as a connection is tried; `isTooLong`: for hours. */

@@ -1,8 +1,15 @@
-/** state: running, ended, stopped, lost, wrong_node. */
+/** `absent`: it was removed while the list was made. */
+const STATES = ['running', 'ended', 'stopped', 'lost', 'wrong_node', 'absent'] as const;
+
+type ListedState = (typeof STATES)[number];
+
 export interface ListedRun {
   id: string;
-  state: string;
+  state: ListedState;
 }
+
+/** By the ids of the runs. */
+export type ListedStates = ReadonlyMap<string, ListedState>;
 
 /** Runs in one page, as many as the agent sends. Both limits bound what a hostile agent can send. */
 const MAX_RUNS = 1_000;
@@ -12,10 +19,13 @@ const MAX_PAGES = 1_000;
 export class RunLists {
   readonly #pages = new Map<number, ListedRun[]>();
 
-  /** Adds an item to the page of this number; ignored if no request waits for it. */
-  take(number: number, [id = '', state = '']: string[]): void {
+  /** Adds an item to the page of this number; ignored if no request waits for it. Throws for a state that is none. */
+  take(number: number, [id = '', said]: string[]): void {
     const page = this.#pages.get(number);
-    if (page && page.length < MAX_RUNS) page.push({ id, state });
+    if (!page || page.length >= MAX_RUNS) return;
+    const state = STATES.find(known => known === said);
+    if (!state) throw new Error(`The agent listed a run as ${JSON.stringify(said)}.`);
+    page.push({ id, state });
   }
 
   /**
