@@ -78,7 +78,7 @@ export default routes('json-body', (router, api) => {
           await lockAdministrator(tx, currentUser(res));
           const which = sql`${workers.id} = ${id} and ${isAlive}`;
           await tx.update(workers).set({ draining }).where(which);
-          const found = await readWorkers(tx as Db, which);
+          const found = await readWorkers(tx, which);
           if (found.length > 0) {
             refuseIfMatchTag(req);
             checkIfNoneMatch(req);

@@ -32,8 +32,11 @@ import { prepareServiceUsers, requireServiceUsers } from './service-users.ts';
 export async function up(context: CommandContext): Promise<void> {
   const config = readConfig(context.environment);
   const { DATABASE_URL, REDIS_URL, S3_ENDPOINT } = config;
-  const form = DATABASE_URL && REDIS_URL && S3_ENDPOINT ? upFleet : upEmbedded;
-  await form(context, config).catch((error: unknown) => {
+  const isFleet = DATABASE_URL && REDIS_URL && S3_ENDPOINT;
+  const ended = isFleet
+    ? upFleet(context, { ...config, DATABASE_URL })
+    : upEmbedded(context, config);
+  await ended.catch((error: unknown) => {
     // A stop during the start is no error.
     if (context.life.stopping.aborted) process.exit(0);
     throw error;
@@ -80,7 +83,10 @@ const endedEarly = (dataDir: string, cause: unknown) =>
   });
 
 /** All data are on other servers. The data directory only stores generated keys, if no keys are set. */
-async function upFleet({ life, environment }: CommandContext, config: Config): Promise<void> {
+async function upFleet(
+  { life, environment }: CommandContext,
+  config: Config & { DATABASE_URL: string },
+): Promise<void> {
   const { stopping } = life;
   const fleet = readFleetProcesses(config.PROCFILE);
   await requireFreePorts(config.HOST, listApiPorts(fleet, config.PORT));
@@ -91,8 +97,8 @@ async function upFleet({ life, environment }: CommandContext, config: Config): P
   // The working directory of the processes is the package's folder.
   const dataDir = config.DATA_DIR ? { DATA_DIR: resolve(config.DATA_DIR) } : {};
   await checkServers(config);
-  await prepareDatabase(config.DATABASE_URL ?? '', config, stopping);
-  await requireOwnStore(config.DATABASE_URL ?? '', config);
+  await prepareDatabase(config.DATABASE_URL, config, stopping);
+  await requireOwnStore(config.DATABASE_URL, config);
   const env = { ...environment, ...dataDir };
   const processesWith = (renewed: object) =>
     listFleetProcesses(fleet, { ...env, ...renewed }, config.PORT);

@@ -6,7 +6,7 @@ import { SESSION_SETTINGS } from './session-settings.ts';
 import { CONNECT_TIMEOUT_MS, socketErrors } from './socket.ts';
 
 export type Db = PostgresJsDatabase;
-/** A transaction, or the database itself. */
+/** A transaction, or the database itself. To TypeScript both are one type: the two names tell the reader what is meant. */
 export type Tx = Parameters<Parameters<Db['transaction']>[0]>[0] | Db;
 
 export interface Database {

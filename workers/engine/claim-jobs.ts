@@ -41,8 +41,7 @@ export async function claimJobs(
 /** Kinds whose handlers set the state of their jobs. */
 const hasOwnState = kindIsOneOf(KINDS_WITH_OWN_STATE);
 
-const writeClaims = prepareOnce(tx => {
-  const db = tx as Db;
+const writeClaims = prepareOnce(db => {
   const lease = renewedLease(db, sql`select from jobs where id = ${anyId} and ${isNotLeased}`);
   return db
     .with(withGiven(db), lease)

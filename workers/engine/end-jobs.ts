@@ -92,8 +92,8 @@ async function throwIfNotLeased(tx: Tx, claim: Claim): Promise<void> {
 }
 
 const writeEnds = prepareOnce(tx =>
-  (tx as Db)
-    .with(withGiven(tx as Db))
+  tx
+    .with(withGiven(tx))
     .update(jobs)
     .set({
       state: givenText('state'),

@@ -25,7 +25,7 @@ const writeLease = (db: Db, where: SQL = sql`select`) =>
 export const renewedLease = (db: Db, where: SQL) =>
   db.$with('lease').as(writeLease(db, where).returning({ worker: leases.worker }));
 
-const renew = prepareOnce(db => writeLease(db as Db).prepare('renew_lease'));
+const renew = prepareOnce(db => writeLease(db).prepare('renew_lease'));
 
 /**
  * Renews the worker's lease, then reads which of these claims still hold, and whether the job of each is to be
