@@ -8,6 +8,7 @@ import {
   type ParseEnd,
   uploads,
 } from '../../shared/database/schema.ts';
+import type { StoredError } from '../../shared/errors/errors.ts';
 import { entityTag } from '../http/conditional-requests.ts';
 import { skippedRows } from '../uploads/upload-record.ts';
 
@@ -74,7 +75,7 @@ export async function readParses(db: Tx, mid: string, count: number): Promise<Pa
     .select({
       aids: uploads.aids,
       parser: uploads.parser,
-      error: sql<unknown>`${parseError}`,
+      error: sql<StoredError | null>`${parseError}`,
       skipped: uploads.skipped,
       ...stateColumns,
     })
@@ -103,8 +104,7 @@ function parseStateOf({ job, end }: StateFound): ParseState {
   return { state: (end ?? job)?.state === 'succeeded' ? 'done' : 'failed', finished };
 }
 
-function explain(error: unknown): NonNullable<ParseRecord['error']> {
-  const { detail = '', errors } = error as { detail?: string; errors?: unknown };
+function explain({ detail, errors }: StoredError): NonNullable<ParseRecord['error']> {
   return { message: detail, errors: Array.isArray(errors) ? errors : [] };
 }
 

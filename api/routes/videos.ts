@@ -3,13 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, sessions } from '../../shared/database/schema.ts';
-import {
-  conflict,
-  type ErrorCode,
-  type ErrorRecord,
-  notFound,
-  WindlassError,
-} from '../../shared/errors/errors.ts';
+import { conflict, type ErrorCode, notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { type JobSummary, summaryColumns } from '../../shared/jobs/job-view.ts';
@@ -327,8 +321,10 @@ function requireAgent({ agent }: { agent: boolean }): void {
 
 function notReady(row: JobSummary): WindlassError {
   if (row.finished) {
-    const { hint } = row.error as ErrorRecord;
-    return conflict(`there is no video: ${failureOf(row)}`, hint ?? 'Start another one.');
+    return conflict(
+      `there is no video: ${failureOf(row)}`,
+      row.error?.hint ?? 'Start another one.',
+    );
   }
   return new WindlassError('video_not_ready', {
     detail: `it is ${row.state}.`,

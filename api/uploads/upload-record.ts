@@ -101,7 +101,7 @@ export function toUploadRecord(
   job: ParseJob | null,
   stored: z.output<typeof uploadRecord>['parts'],
 ): z.output<typeof uploadRecord> {
-  const error = job?.error as { detail: string; errors?: unknown } | null | undefined;
+  const error = job?.error;
   const errors = z.array(reason).safeParse(error?.errors);
   return {
     ...toUploadSummary(upload, job?.state),

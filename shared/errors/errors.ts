@@ -79,6 +79,16 @@ export interface ErrorRecord {
   hint?: string;
 }
 
+/** A job's error as its row has it: the code may be another release's, and further members belong to the code. */
+export interface StoredError {
+  code: string;
+  detail: string;
+  hint?: string;
+  [member: string]: unknown;
+}
+
+export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(ERRORS, code);
+
 interface ErrorOptions {
   detail?: string;
   hint?: string;

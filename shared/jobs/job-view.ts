@@ -70,7 +70,7 @@ export const jobView = (row: JobSummary): z.output<typeof jobRecord> => ({
   started: row.started,
   finished: row.finished,
   result: publicResult(row),
-  error: row.error as z.output<typeof jobErrorRecord> | null,
+  error: row.error,
   retryOf: row.retryOf,
   requestId: row.requestId,
   batch: publicBatch(row),

@@ -156,7 +156,12 @@ test('skips what others have locked, and one worker at a time removes', async ()
 
 test('a run that is still on its host stays known as a leftover run', async () => {
   const runAt = ago(40);
-  const unknown = { ...old, state: 'failed', error: { code: 'outcome_unknown' }, runAt } as const;
+  const unknown = {
+    ...old,
+    state: 'failed',
+    error: { code: 'outcome_unknown', detail: 'Outcome unknown.' },
+    runAt,
+  } as const;
   const ids = {
     ended: await makeJob({ ...old, runAt, session: 's' }),
     unknown: await makeJob({ ...unknown, session: 's' }),

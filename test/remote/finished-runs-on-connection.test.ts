@@ -45,9 +45,9 @@ async function makeJob(set: Partial<typeof jobs.$inferInsert> = {}): Promise<str
 }
 
 const finished = { state: 'failed', finished: new Date() } as const;
-const unknown = { ...finished, error: { code: 'outcome_unknown' } };
+const unknown = { ...finished, error: { code: 'outcome_unknown', detail: 'Outcome unknown.' } };
 const late = { ...unknown, runAt: new Date(Date.now() - 7_200_000) };
-const limited = { ...finished, error: { code: 'output_limit' } };
+const limited = { ...finished, error: { code: 'output_limit', detail: 'Output limit reached.' } };
 const cancelled = {
   state: 'cancelled',
   finished: new Date(),

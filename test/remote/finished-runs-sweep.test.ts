@@ -74,9 +74,9 @@ async function makeJob(set: Partial<typeof jobs.$inferInsert> = {}): Promise<str
 const unknown = {
   state: 'failed',
   cancelRequested: null,
-  error: { code: 'outcome_unknown' },
+  error: { code: 'outcome_unknown', detail: 'Outcome unknown.' },
 } as const;
-const limited = { ...unknown, error: { code: 'time_limit' } };
+const limited = { ...unknown, error: { code: 'time_limit', detail: 'Time limit reached.' } };
 
 /** Makes a run that lives on another node of the home, where nobody can stop it from here. */
 function makeFarRun(id: string): void {

@@ -1,10 +1,10 @@
-import { ERRORS, type ErrorRecord, WindlassError } from '../../../shared/errors/errors.ts';
+import { isErrorCode, WindlassError } from '../../../shared/errors/errors.ts';
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 
 /** The error that a job ended with, as an answer of its own. */
-export function jobError(row: JobSummary): WindlassError {
-  const { code, detail, hint, ...extra } = row.error as ErrorRecord;
-  const known = Object.hasOwn(ERRORS, code) ? code : 'internal';
+export function jobError({ error }: Pick<JobSummary, 'error'>): WindlassError {
+  const { code = '', detail, hint, ...extra } = error ?? {};
+  const known = isErrorCode(code) ? code : 'internal';
   return new WindlassError(known, { detail, hint, extra, headers: retryAfter(extra) });
 }
 

@@ -1,6 +1,6 @@
 import { batchLookups } from '../../../shared/database/batch-lookups.ts';
 import type { Database } from '../../../shared/database/connect.ts';
-import type { ErrorRecord } from '../../../shared/errors/errors.ts';
+import type { StoredError } from '../../../shared/errors/errors.ts';
 import type { JobState } from '../../../shared/jobs/job-states.ts';
 
 interface VideoKey {
@@ -17,7 +17,7 @@ interface VideoState {
     state: JobState;
     message: string | null;
     progress: number | null;
-    error: ErrorRecord | null;
+    error: StoredError | null;
     result: unknown;
     version: string;
   } | null;

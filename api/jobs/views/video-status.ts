@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorRecord } from '../../../shared/errors/errors.ts';
+import type { StoredError } from '../../../shared/errors/errors.ts';
 import type { Result } from '../../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import { frameGap, skippedFrame } from '../../../shared/jobs/payloads/video.ts';
@@ -38,8 +38,7 @@ export type PolledVideo = Pick<
 
 /** Section 4.3 of the interface: `ok` and `message` always; `returncode` and `stderr` on failure alone, for debugging. */
 export function videoStatus(row: PolledVideo): z.output<typeof statusRecord> {
-  const error = row.error as (ErrorRecord & { returncode?: number; stderr?: string }) | null;
-  const { returncode, stderr } = error ?? {};
+  const { returncode, stderr }: Partial<StoredError> = row.error ?? {};
   const working = { ok: true, ready: false };
   switch (row.state) {
     case 'queued':
@@ -69,15 +68,15 @@ export function videoStatus(row: PolledVideo): z.output<typeof statusRecord> {
         ready: false,
         phase: 'failed',
         message: failureOf(row),
-        ...(returncode === undefined ? {} : { returncode }),
-        ...(stderr === undefined ? {} : { stderr }),
+        ...(typeof returncode === 'number' ? { returncode } : {}),
+        ...(typeof stderr === 'string' ? { stderr } : {}),
       };
   }
 }
 
 /** What a status says of a video that there will not be. */
 export function failureOf({ error }: Pick<JobSummary, 'error'>): string {
-  return `failed: ${(error as ErrorRecord | null)?.detail ?? 'Video creation failed.'}`;
+  return `failed: ${error?.detail ?? 'Video creation failed.'}`;
 }
 
 /**

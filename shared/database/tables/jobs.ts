@@ -11,6 +11,7 @@ import {
   smallint,
   text,
 } from 'drizzle-orm/pg-core';
+import type { StoredError } from '../../errors/errors.ts';
 import {
   hasEnded,
   hasSlot,
@@ -59,7 +60,7 @@ export const jobs = pgTable(
     progress: real(),
     message: text(),
     result: jsonb().$type<unknown>(),
-    error: jsonb().$type<unknown>(),
+    error: jsonb().$type<StoredError>(),
     created: time().notNull().defaultNow(),
     started: time(),
     finished: time(),

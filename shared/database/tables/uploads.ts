@@ -9,6 +9,7 @@ import {
   primaryKey,
   text,
 } from 'drizzle-orm/pg-core';
+import type { StoredError } from '../../errors/errors.ts';
 import type { JobState } from '../../jobs/job-states.ts';
 import { count, storedBy, time } from './columns.ts';
 import { ofModel } from './projects.ts';
@@ -17,7 +18,7 @@ import { ofModel } from './projects.ts';
 export interface ParseEnd {
   state: JobState;
   version: number;
-  error: unknown;
+  error: StoredError | null;
   finished: string;
 }
 
