@@ -7,8 +7,8 @@ import { newId } from '../../shared/ids.ts';
 import type { WriteAudit } from './audit.ts';
 import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import { lockUnchangedUser } from './lock-user.ts';
-import type { User } from './password-verifier.ts';
 import { hashSecret, isSecret, newSecret } from './random-secrets.ts';
+import type { User } from './user.ts';
 
 /** By this prefix people and secret scanners recognize a leaked token. */
 const TOKEN_PREFIX = 'wdl_';

@@ -1,7 +1,7 @@
 import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
-import type { User } from './password-verifier.ts';
+import type { User } from './user.ts';
 
 const BURST = 300;
 /** Seconds after which there is room for one more, once a burst is used up. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { Scope } from './api-tokens.ts';
-import type { User } from './password-verifier.ts';
+import type { User } from './user.ts';
 
 /** All processes must notice a revocation within a second, even when its notification is lost. */
 const TTL_MS = 500;

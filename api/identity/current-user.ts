@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import { forbidden, WindlassError } from '../../shared/errors/errors.ts';
-import type { User } from './password-verifier.ts';
+import type { User } from './user.ts';
 
 /** The user of an authenticated request. */
 export function currentUser(res: Response): User {

@@ -9,7 +9,7 @@ import { isUnexpired, type Scope } from './api-tokens.ts';
 import type { WriteAudit } from './audit.ts';
 import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import { decodeLink, encodeLink, type LinkedAddress } from './link-text.ts';
-import type { User } from './password-verifier.ts';
+import type { User } from './user.ts';
 
 type Keys = Pick<Config, 'SECRET_KEY_BEFORE'> & { SECRET_KEY: string };
 

@@ -6,7 +6,7 @@ import { users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { unknownUser } from './account.ts';
 import { assertAdministrator, currentUser } from './current-user.ts';
-import type { User } from './password-verifier.ts';
+import type { User } from './user.ts';
 
 /**
  * Locks a user's row, before any other lock (see removeUser()). It serializes the creation of things that are limited per

@@ -3,8 +3,8 @@ import type { Db, Tx } from '../../shared/database/connect.ts';
 import { logins, users } from '../../shared/database/schema.ts';
 import type { WriteAudit } from './audit.ts';
 import { IDENTITY_COLUMNS } from './identity-columns.ts';
-import type { User } from './password-verifier.ts';
 import { hashSecret, newSecret } from './random-secrets.ts';
+import type { User } from './user.ts';
 
 /** Longest life of a login, from its password on, unless LOGIN_TIMEOUT is longer. */
 const MAX_LOGIN_SECONDS = 7 * 86_400;

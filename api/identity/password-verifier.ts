@@ -12,6 +12,7 @@ import { FailedLogins, LockedError, type LoginAttempt } from './failed-logins.ts
 import { findLoginUser, type LoginUser } from './find-login-user.ts';
 import { PasswordFloods } from './password-floods.ts';
 import { RememberedPasswords, type SentPassword } from './remembered-passwords.ts';
+import type { User } from './user.ts';
 
 /**
  * One hash takes 19 MiB and about 30 ms of one of Node's four threads, which file reads share. Each verification counts as
@@ -37,13 +38,6 @@ const DELAYED_LIMITS = {
 
 /** Anything else is no user's name, and may not be valid text for the database. */
 const USERNAME = /^[\w.@-]{1,64}$/;
-
-export interface User {
-  username: string;
-  administrator: boolean;
-  /** Increments with each change of the password. */
-  version: number;
-}
 
 export interface PasswordAttempt extends SentPassword {
   /** That of the audit's entry when it is refused. Default: login. */

@@ -4,8 +4,8 @@ import type { Db } from '../../shared/database/connect.ts';
 import { logins, tokens, users } from '../../shared/database/schema.ts';
 import { currentUser } from './current-user.ts';
 import { IDENTITY_COLUMNS } from './identity-columns.ts';
-import type { User } from './password-verifier.ts';
 import { hashSecret } from './random-secrets.ts';
+import type { User } from './user.ts';
 
 /**
  * The user, with present rights, of a request whose token, link or login expired meanwhile. Undefined where somebody

@@ -21,7 +21,7 @@ import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { lockAdministrator, lockNamed } from '../identity/lock-user.ts';
-import type { User } from '../identity/password-verifier.ts';
+import type { User } from '../identity/user.ts';
 import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
 import { checkAuthorities, keysView, pins, withShownKeys } from '../remote/host-pins.ts';

@@ -18,7 +18,7 @@ import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockAdministrator } from '../identity/lock-user.ts';
-import type { User } from '../identity/password-verifier.ts';
+import type { User } from '../identity/user.ts';
 import { jobName } from '../jobs/requests/job-name.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { retryJob } from '../jobs/requests/retry-job.ts';

@@ -13,8 +13,8 @@ import type { Oidc } from '../identity/oidc/oidc.ts';
 import { beginAgain } from '../identity/oidc/provider-errors.ts';
 import { signIn } from '../identity/oidc/sign-in.ts';
 import { spendState } from '../identity/oidc/spend-state.ts';
-import type { User } from '../identity/password-verifier.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
+import type { User } from '../identity/user.ts';
 import { operation } from '../openapi/operation.ts';
 
 const target = z.strictObject({ target: z.string().optional() });

@@ -2,7 +2,7 @@ import { and, eq } from 'drizzle-orm';
 import { USER_COLUMNS } from '../../../shared/database/api-columns.ts';
 import type { Db } from '../../../shared/database/connect.ts';
 import { users } from '../../../shared/database/schema.ts';
-import type { User } from '../password-verifier.ts';
+import type { User } from '../user.ts';
 import { type ClaimRule, meetsRule, requireUser } from './claims.ts';
 import { CLOCK_SECONDS, type IdentityProvider } from './identity-provider.ts';
 import { badToken } from './provider-errors.ts';

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../../shared/database/connect.ts';
 import { users } from '../../../shared/database/schema.ts';
 import { forbidden } from '../../../shared/errors/errors.ts';
 import type { WriteAudit } from '../audit.ts';
-import type { User } from '../password-verifier.ts';
+import type { User } from '../user.ts';
 import { username } from '../username.ts';
 import { type ClaimRule, meetsRule, requireUser } from './claims.ts';
 import type { Subject } from './identity-provider.ts';

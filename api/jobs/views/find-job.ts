@@ -5,7 +5,7 @@ import { jobs } from '../../../shared/database/schema.ts';
 import { notFound } from '../../../shared/errors/errors.ts';
 import { isId } from '../../../shared/ids.ts';
 import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
-import type { User } from '../../identity/password-verifier.ts';
+import type { User } from '../../identity/user.ts';
 
 /** The job with this id, of any owner. */
 export async function findJob(db: Tx, id: string): Promise<JobSummary | undefined> {
