@@ -10,6 +10,7 @@ import type { CredentialRates } from './identity/credential-rates.ts';
 import type { Oidc } from './identity/oidc/oidc.ts';
 import type { OwnPasswordChanges } from './identity/own-password-changes.ts';
 import type { PasswordVerifier } from './identity/password-verifier.ts';
+import type { Revocations } from './identity/revocations.ts';
 import type { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import type { JobWatch } from './jobs/streaming/job-watch.ts';
 import type { ApiMetrics } from './monitoring/api-metrics.ts';
@@ -39,6 +40,7 @@ export interface ApiContext extends ServiceContext<RequiredSetting> {
   /** Undefined without OIDC_ISSUER. */
   oidc: Oidc | undefined;
   credentialCache: CredentialCache;
+  revocations: Revocations;
   rawJson: RawJsonBodies;
   requestMemory: RequestMemory;
   sendBuffers: SendBuffers;

@@ -12,6 +12,7 @@ import { identifyAfterWait } from './identity/identify-sender.ts';
 import { openOidc } from './identity/oidc/oidc.ts';
 import { OwnPasswordChanges } from './identity/own-password-changes.ts';
 import { PasswordVerifier } from './identity/password-verifier.ts';
+import { Revocations } from './identity/revocations.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
@@ -30,6 +31,7 @@ export function createContext(
     res => identifyAfterWait(context, res.req, res),
     config.LIMIT_BODY_SECONDS * 1_000,
   );
+  const revocations = new Revocations(notifications);
   const context: ApiContext = {
     ...service,
     settings: listSettings(environment),
@@ -51,7 +53,8 @@ export function createContext(
     credentialRates: new CredentialRates(),
     auditRates: new AuditRates(),
     oidc: openOidc(config),
-    credentialCache: new CredentialCache(notifications),
+    credentialCache: new CredentialCache(revocations),
+    revocations,
     metrics: new ApiMetrics(),
   };
   return context;

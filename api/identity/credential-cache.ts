@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Notifications } from '../../shared/database/notifications.ts';
 import type { Scope } from './api-tokens.ts';
+import type { Revocations } from './revocations.ts';
 import type { User } from './user.ts';
 
 /** All processes must notice a revocation within a second, even when its notification is lost. */
@@ -21,13 +21,14 @@ export interface Identity {
 /** Caches the users of Authorization headers, so that a burst of requests costs one query. */
 export class CredentialCache {
   readonly #identities = new LRUCache<string, Identity>({ max: MAX_ENTRIES, ttl: TTL_MS });
-  readonly #notifications: Notifications;
   #generation = 0;
 
-  constructor(notifications: Notifications) {
-    this.#notifications = notifications;
-    notifications.on('user', () => this.#forget());
-    notifications.onMissed(() => this.#forget());
+  constructor(revocations: Revocations) {
+    const forget = () => {
+      this.#generation++;
+      this.#identities.clear();
+    };
+    revocations.onRevoked(forget, { atOnce: true });
     // Expired headers hold passwords: they do not stay in memory.
     setInterval(() => this.#identities.purgeStale(), TTL_MS).unref();
   }
@@ -45,16 +46,5 @@ export class CredentialCache {
   /** `generation`: that of the time before the identity was looked up. */
   set(key: string, identity: Identity, generation: number): void {
     if (generation === this.#generation) this.#identities.set(key, identity);
-  }
-
-  /** Call it when credentials of a user change or end. Clears the caches of all processes. */
-  invalidate(username: string): void {
-    this.#forget();
-    this.#notifications.publish('user', username);
-  }
-
-  #forget(): void {
-    this.#generation++;
-    this.#identities.clear();
   }
 }

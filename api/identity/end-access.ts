@@ -37,11 +37,11 @@ export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Pr
 
 /** Notifies workers, streams and caches of all processes. */
 export function publishEndedAccess(
-  api: Pick<ApiContext, 'credentialCache' | 'notifications'>,
+  api: Pick<ApiContext, 'notifications' | 'revocations'>,
   username: string,
   ended: EndedAccess,
 ): void {
-  api.credentialCache.invalidate(username);
+  api.revocations.announce(username);
   publishCancelled(api, ended.jobs);
   for (const sid of ended.sessions) api.notifications.publish('session', sid);
 }

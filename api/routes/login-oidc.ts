@@ -101,7 +101,7 @@ export default routes('login', (router, api) => {
               });
             throw error;
           });
-        if (isChanged) api.credentialCache.invalidate(user.username);
+        if (isChanged) api.revocations.announce(user.username);
         await logIn(req, res, user);
         redirect(res, begun.target);
       },
@@ -117,7 +117,7 @@ export default routes('login', (router, api) => {
       auditAs: name => auditAs(req, res, name),
     });
     if (!login) throw beginAgain('state', 'is of a user who was changed at the same time');
-    for (const name of login.ended) api.credentialCache.invalidate(name);
+    for (const name of login.ended) api.revocations.announce(name);
     setLoginCookies(req, res, { config, ...login });
   }
 });

@@ -72,7 +72,7 @@ export default routes('login', (router, api) => {
         });
         if (!login) throw wrongPassword();
         passwords.noteAudited({ username, password, address });
-        for (const name of login.ended) api.credentialCache.invalidate(name);
+        for (const name of login.ended) api.revocations.announce(name);
         setLoginCookies(req, res, { config, ...login });
         res
           .set('Cache-Control', 'no-store')

@@ -18,7 +18,7 @@ export default routes('json-body', (router, api) => {
         const audit = (username: string) => auditAs(req, res, username);
         const ended = await endLoginsOf(api.database.db, secrets, audit);
         // Closes all event streams of the user: clients with other credentials reconnect.
-        for (const username of ended) api.credentialCache.invalidate(username);
+        for (const username of ended) api.revocations.announce(username);
         clearLoginCookies(req, res, api.config);
         res.status(204).end();
       },

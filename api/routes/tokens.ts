@@ -91,7 +91,7 @@ export default routes('json-body', (router, api) => {
       : [];
     if (gone.length === 0)
       throw notFound('there is no such token.', 'GET on the path above it lists them.');
-    api.credentialCache.invalidate(username);
+    api.revocations.announce(username);
     res.status(204).end();
   };
   const requireUser = async (req: Request): Promise<string> => {

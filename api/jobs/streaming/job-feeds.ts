@@ -5,7 +5,7 @@ import type { EventStream } from './event-stream.ts';
 import { JobFeed } from './job-feed.ts';
 import type { OutputReader } from './output-reader.ts';
 
-type Needs = Pick<ApiContext, 'jobWatch' | 'log' | 'notifications' | 'stopping'>;
+type Needs = Pick<ApiContext, 'jobWatch' | 'log' | 'revocations' | 'stopping'>;
 
 /** The event streams of this process: those of one job share one subscription to its row, and all share one timer. */
 export class JobFeeds {
@@ -18,10 +18,10 @@ export class JobFeeds {
     this.#output = output;
     setInterval(() => this.#each(stream => stream.tick()), 1_000).unref();
     needs.stopping.addEventListener('abort', () => this.#each(stream => stream.end()));
-    // A missed notification may have been a revocation: clients reconnect with credentials, and resume.
-    needs.notifications.onMissed(() => this.#each(stream => stream.end()));
-    // A job's owner alone may follow it; one whose credentials are still valid reconnects, and resumes.
-    needs.notifications.on('user', username => {
+    // Clients whose credentials are still valid reconnect, and resume.
+    needs.revocations.onRevoked(username => {
+      if (username === undefined) return this.#each(stream => stream.end());
+      // A job's owner alone may follow it.
       this.#each(
         stream => stream.abort(),
         feed => feed.owner === username,
