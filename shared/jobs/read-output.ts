@@ -11,6 +11,7 @@ import {
   readStream,
   type StoredPiece,
   type Stores,
+  type StreamsFrom,
 } from './stored-output.ts';
 
 /** Output moves from chunks to a segment at most once; a reader that misses both reads again. */
@@ -29,29 +30,28 @@ export async function* readOutput(
   for (let pass = 0; pass < PASSES; pass++) {
     const wanted = OUTPUT_STREAMS.filter(stream => at[stream] < until[stream]);
     if (wanted.length === 0) return;
-    for await (const { stream, offset, bytes, time } of readOnce(stores, job, wanted, at, signal)) {
+    const rest = { streams: wanted, from: at, signal };
+    for await (const { stream, offset, bytes, time } of readOnce(stores, job, rest)) {
       at[stream] = offset + bytes.length;
       yield { stream, offset, bytes, time };
     }
   }
 }
 
-/** From `at` on, which the caller advances. Ends early where a chunk was rolled up meanwhile. */
+/** Ends early where a chunk was rolled up meanwhile. */
 async function* readOnce(
   stores: Stores,
   job: string,
-  streams: OutputStream[],
-  at: OutputOffsets,
-  signal?: AbortSignal,
+  wanted: StreamsFrom,
 ): AsyncGenerator<StoredPiece> {
-  const find = (stream: OutputStream) => findSegment(stores.db, job, stream, at[stream]);
+  const { streams, from, signal } = wanted;
+  const find = (stream: OutputStream) => findSegment(stores.db, job, stream, from[stream]);
   const found = await Promise.all(streams.map(find));
   // What was printed just now is in chunk rows alone.
-  if (found.every(segment => !segment))
-    return yield* readChunks(stores.db, job, streams, at, signal);
+  if (found.every(segment => !segment)) return yield* readChunks(stores.db, job, wanted);
   yield* mergeStored(
     streams.map((stream, n) =>
-      readStream(stores, job, { stream, from: at[stream], segment: found[n] }, signal),
+      readStream(stores, job, { stream, from: from[stream], segment: found[n] }, signal),
     ),
   );
 }

@@ -63,11 +63,8 @@ export async function* readStream(
     }
     segment = await findSegment(stores.db, job, stream, from);
   }
-  const at = { stdout: 0, stderr: 0, [stream]: from };
-  for await (const piece of readChunks(stores.db, job, [stream], at, signal)) {
-    at[stream] = piece.offset + piece.bytes.length;
-    yield piece;
-  }
+  const offsets = { stdout: 0, stderr: 0, [stream]: from };
+  yield* readChunks(stores.db, job, { streams: [stream], from: offsets, signal });
 }
 
 /** Each piece has bytes that were stored one after another, within a second. */
@@ -94,14 +91,19 @@ async function* readSegment(
   }
 }
 
-/** Chunk rows from `at` on, which the caller advances. Ends early where one was rolled up meanwhile. */
+export interface StreamsFrom {
+  streams: OutputStream[];
+  from: OutputOffsets;
+  signal?: AbortSignal;
+}
+
+/** Chunk rows. Ends early where one was rolled up meanwhile. */
 export async function* readChunks(
   db: Db,
   job: string,
-  streams: OutputStream[],
-  at: OutputOffsets,
-  signal?: AbortSignal,
+  { streams, from, signal }: StreamsFrom,
 ): AsyncGenerator<StoredPiece> {
+  const at = { ...from };
   for (;;) {
     signal?.throwIfAborted();
     const found = await db
@@ -116,6 +118,7 @@ export async function* readChunks(
       const bytes = chunk.bytes.subarray(at[stream] - chunk.start);
       const { seq, at: time } = chunk;
       yield { stream, offset: at[stream], bytes, time: time ?? undefined, seq };
+      at[stream] += bytes.length;
     }
     if (found.length < BATCH) return;
   }
