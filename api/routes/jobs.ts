@@ -7,7 +7,7 @@ import { conflict, forbidden, WindlassError } from '../../shared/errors/errors.t
 import { cancelJob, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { JOB_KINDS, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { type JobSummary, jobRecord, jobView } from '../../shared/jobs/job-view.ts';
-import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
 import { pageOf } from '../http/pagination.ts';
@@ -141,9 +141,8 @@ export default routes('json-body', (router, api) => {
           );
         await db.transaction(async tx => {
           await lockRights(tx, res, row);
-          await detachJobs(tx, [row.id]);
-          await lockUnchanged(tx, { req, res, id: row.id });
-          const removed = await removeJobs(tx, [row.id]);
+          const lock = () => lockUnchanged(tx, { req, res, id: row.id });
+          const removed = await removeJobs(tx, [row.id], lock);
           if (removed.length === 0) throw leftOnHost();
           if (row.owner !== currentUser(res).username)
             await auditOf(req, res)(tx, 'job.remove', row.id);

@@ -18,13 +18,19 @@ import { resultObjects } from './result-objects.ts';
 const CHUNKS = 10_000;
 
 /**
- * Removes those of these jobs that have ended and are not locked, and returns their ids. Call detachJobs() before, in
- * the same transaction.
+ * Removes those of these jobs that have ended and are not locked, and returns their ids. `lock` may lock some of them first:
+ * what other rows need to know of them is written by then.
  *
  * A run that may still be on its host becomes a leftover run, whose id stays known. A batch job stays until its host
  * and batch system are cleaned up, as its row alone tells what is there.
  */
-export async function removeJobs(tx: Tx, ids: string[]): Promise<string[]> {
+export async function removeJobs(
+  tx: Tx,
+  ids: string[],
+  lock?: () => Promise<unknown>,
+): Promise<string[]> {
+  await detachJobs(tx, ids);
+  await lock?.();
   const free = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null and not ${isOnItsHost} order by ${jobs.id} for update skip locked`;
   const removed = await tx.execute<{ id: string; object: string | null }>(sql`
     with removed as (
@@ -73,7 +79,7 @@ async function removeChunks(tx: Tx, ids: string[]): Promise<void> {
  * Writes what other rows need to know of ended jobs into those rows, before the jobs are removed: the last use of a
  * session, the end of an upload's parse, the record for a webhook. Locks these rows before the jobs, as everywhere.
  */
-export async function detachJobs(tx: Tx, ids: string[]): Promise<void> {
+async function detachJobs(tx: Tx, ids: string[]): Promise<void> {
   await touchSessions(tx, ids);
   const parses = sql`select ${jobs.id} from ${jobs} where ${among(ids)} and finished is not null and kind = 'parse'`;
   await tx

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
-import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { removeExpiredStreamedOutput } from '../../workers/upkeep/expired-streamed-output.ts';
 import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
 
@@ -34,7 +34,6 @@ test('streamed output expires while the record of its job is removed', async () 
     const expiring = removeExpiredStreamedOutput({ database });
     expiring.catch(() => {});
     await untilLocked(database.db);
-    await detachJobs(tx, [id]);
     expect(await removeJobs(tx, [id])).toEqual([id]);
     return { done: expiring };
   });

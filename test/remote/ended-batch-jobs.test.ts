@@ -13,7 +13,7 @@ import { and, eq, gt, lt, sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { batchPolls, jobs, leftoverRuns, sessions, workers } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
-import { detachJobs, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { type PollLimits, pollBatchHosts } from '../../workers/batch/poller.ts';
@@ -105,10 +105,7 @@ async function makeJob(
 }
 
 async function removeRecord(id: string): Promise<string[]> {
-  return db().transaction(async tx => {
-    await detachJobs(tx, [id]);
-    return removeJobs(tx, [id]);
-  });
+  return db().transaction(tx => removeJobs(tx, [id]));
 }
 
 async function poll(worker = newId(), limits: Partial<PollLimits> = {}): Promise<void> {

@@ -3,7 +3,7 @@ import type { Tx } from '../../shared/database/connect.ts';
 import { chunks, jobs, pendingDeletions } from '../../shared/database/schema.ts';
 import { tryLock } from '../../shared/database/try-lock.ts';
 import { hasEnded } from '../../shared/jobs/job-conditions.ts';
-import { detachJobs, isOnItsHost, removeJobs } from '../../shared/jobs/remove-jobs.ts';
+import { isOnItsHost, removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { REST } from './remove-in-batches.ts';
@@ -81,7 +81,6 @@ async function removeBatch(tx: Tx, due: ReturnType<typeof sql>): Promise<Batch> 
   );
   const ids = found.slice(0, count).map(job => job.id);
   if (ids.length === 0) return { removed: 0, next: undefined };
-  await detachJobs(tx, ids);
   const removed = await removeJobs(tx, ids);
   const isLast = count === found.length && count < BATCH;
   return { removed: removed.length, next: isLast ? undefined : found[count - 1]?.end };
