@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ColumnStatistics, CsvDialect } from '../../shared/database/schema.ts';
-import { ENCODINGS } from '../../shared/uploads/parsers.ts';
+import { COLUMN_TYPES, ENCODINGS } from '../../shared/uploads/parsers.ts';
 import { setAttachment } from '../http/attachment.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -20,7 +20,6 @@ import {
   TABLE_PATH,
 } from '../tables/table-requests.ts';
 
-const COLUMN_TYPES = ['boolean', 'integer', 'number', 'date', 'time', 'timestamp', 'text'] as const;
 const oddValues = z
   .object({
     type: z.enum(COLUMN_TYPES).describe('Of nearly all values.'),

@@ -1,6 +1,15 @@
 import { z } from 'zod';
 
-const COLUMN_TYPES = ['text', 'integer', 'number', 'boolean', 'date', 'time', 'timestamp'] as const;
+/** Of the columns of a table. */
+export const COLUMN_TYPES = [
+  'text',
+  'integer',
+  'number',
+  'boolean',
+  'date',
+  'time',
+  'timestamp',
+] as const;
 export type ColumnType = (typeof COLUMN_TYPES)[number];
 
 /** Encodings of text files. UTF-16 without a byte order mark is little-endian. */

@@ -1933,7 +1933,7 @@ export interface components {
         Column: {
             name: string;
             /** @enum {string} */
-            type: "boolean" | "integer" | "number" | "date" | "time" | "timestamp" | "text";
+            type: "text" | "integer" | "number" | "boolean" | "date" | "time" | "timestamp";
             min: string | number | boolean | null;
             max: string | number | boolean | null;
             nulls: number;
@@ -3142,7 +3142,7 @@ export interface components {
              * @description Of nearly all values.
              * @enum {string}
              */
-            type: "boolean" | "integer" | "number" | "date" | "time" | "timestamp" | "text";
+            type: "text" | "integer" | "number" | "boolean" | "date" | "time" | "timestamp";
             /** @description How many values are not of it. */
             others: number;
             first: components["schemas"]["OddValue"];

@@ -11,7 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
-import type { ArtifactKind, Encoding } from '../../uploads/parsers.ts';
+import type { ArtifactKind, ColumnType, Encoding } from '../../uploads/parsers.ts';
 import { count, storedBy, time } from './columns.ts';
 
 /** Projects. `deleted` hides a project and all below it at once; upkeep removes the rows and objects. */
@@ -81,7 +81,7 @@ export const ofModel = () =>
 /** Values for which alone a column of a CSV file is text. */
 export interface OddValues {
   /** Of all other values. */
-  type: ColumnStatistics['type'];
+  type: ColumnType;
   others: number;
   /** The row is counted from 0; the value may be cut. */
   first: { row: number; value: string };
@@ -93,7 +93,7 @@ export type Bound = string | number | boolean | null;
 /** What the table parsers found out about a column; `top` are the commonest values of a text column. */
 export interface ColumnStatistics {
   name: string;
-  type: 'boolean' | 'integer' | 'number' | 'date' | 'time' | 'timestamp' | 'text';
+  type: ColumnType;
   min: Bound;
   max: Bound;
   nulls: number;

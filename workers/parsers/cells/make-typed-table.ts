@@ -2,7 +2,6 @@ import { createWriteStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { waitForDrain } from '../../../shared/process/wait-for-drain.ts';
-import type { SqlType } from '../csv/column-types.ts';
 import { MAX_COLUMNS, MAX_RECORD_BYTES } from '../csv/dialect.ts';
 import { nameColumns } from '../csv/name-columns.ts';
 import type { CsvTable } from '../csv/read-csv.ts';
@@ -17,6 +16,7 @@ import {
 } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
 import { type MadeTable, type Resources, TableError } from '../table/protocol.ts';
+import type { SqlType } from '../table/sql-types.ts';
 import { hasLineBreaks } from './has-line-breaks.ts';
 
 /** A column whose type its file says. */

@@ -1,30 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import type { ColumnType } from '../../../shared/uploads/parsers.ts';
 import { query } from '../table/duckdb.ts';
-
-/** The possible types of a column, by DuckDB's names, from the narrowest to the widest. */
-const SQL_TYPES = [
-  'BOOLEAN',
-  'BIGINT',
-  'DOUBLE',
-  'DATE',
-  'TIME',
-  'TIMESTAMP',
-  'TIMESTAMPTZ',
-  'VARCHAR',
-] as const;
-export type SqlType = (typeof SQL_TYPES)[number];
-
-/** What an asked type may become: the times of a column all have a zone, or none. */
-export const ASKED: Record<ColumnType, readonly [SqlType, ...SqlType[]]> = {
-  boolean: ['BOOLEAN'],
-  integer: ['BIGINT'],
-  number: ['DOUBLE'],
-  date: ['DATE'],
-  time: ['TIME'],
-  timestamp: ['TIMESTAMP', 'TIMESTAMPTZ'],
-  text: ['VARCHAR'],
-};
+import { SQL_TYPES, type SqlType } from '../table/sql-types.ts';
 
 /** How a file writes its values. */
 export interface Notation {
@@ -127,6 +103,12 @@ export const setOf = (...types: SqlType[]): TypeSet =>
 export function narrowest(set: TypeSet): SqlType {
   if (set === ALL_TYPES) return 'VARCHAR';
   return SQL_TYPES.find((_type, i) => set & (1 << i)) ?? 'VARCHAR';
+}
+
+/** The narrowest type that holds all values; of the asked ones if there are any, even if none does. */
+export function chooseType(set: TypeSet, asked: TypeSet | undefined): SqlType {
+  if (asked === undefined) return narrowest(set);
+  return narrowest(set & asked || asked);
 }
 
 /** The types of a set, from the narrowest to the widest. */

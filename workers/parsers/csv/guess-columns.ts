@@ -1,14 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { query } from '../table/duckdb.ts';
 import { TableError } from '../table/protocol.ts';
+import { ASKED, type SqlType } from '../table/sql-types.ts';
 import {
   ALL_TYPES,
-  ASKED,
+  chooseType,
   findTypes,
   findTypesOfFirst,
   type Notation,
-  narrowest,
-  type SqlType,
   setOf,
   type TypeSet,
 } from './column-types.ts';
@@ -99,7 +98,7 @@ export async function guessColumns(
     const type = given ?? (parameters.text ? 'text' : undefined);
     const asked = table.types?.[i] ?? (type && setOf(...ASKED[type]));
     const set = below[i] ?? 0;
-    return { name, asked, type: choose(hasHeader ? set : set & (own[i] ?? set), asked) };
+    return { name, asked, type: chooseType(hasHeader ? set : set & (own[i] ?? set), asked) };
   });
   const fortran = await hasFortranExponents(connection, { relation, columns });
   return {
@@ -108,12 +107,6 @@ export async function guessColumns(
     columns,
     notation: { ...notation, fortran },
   };
-}
-
-/** The narrowest type that holds all values; of the asked ones if there are any, even if none does. */
-export function choose(set: TypeSet, asked: TypeSet | undefined): SqlType {
-  if (asked === undefined) return narrowest(set);
-  return narrowest(set & asked || asked);
 }
 
 /** Whether all rows end in a delimiter: the last column has neither name nor values. */

@@ -1,15 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { OddValues } from '../../../shared/database/schema.ts';
-import { COLUMN_TYPES } from '../table/column-statistics.ts';
 import { query, quoteName, quoteText, readParquet } from '../table/duckdb.ts';
-import {
-  countByTypes,
-  holds,
-  type Notation,
-  type SqlType,
-  typedText,
-  typesIn,
-} from './column-types.ts';
+import { type SqlType, TYPE_OF_SQL } from '../table/sql-types.ts';
+import { countByTypes, holds, type Notation, typedText, typesIn } from './column-types.ts';
 import type { TypedColumn } from './guess-columns.ts';
 
 /** Looked at first: most columns of text are plainly texts, and are not read again. */
@@ -65,7 +58,7 @@ export async function findOddValues(
     const others = Number(row?.others);
     if (row && others > 0 && others <= (1 - NEARLY_ALL) * Number(row.n))
       found.set(i, {
-        type: COLUMN_TYPES[type],
+        type: TYPE_OF_SQL[type],
         others,
         first: { row: Number(row.row), value: String(row.value) },
       });

@@ -1,7 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { query } from '../table/duckdb.ts';
 import { MAX_PROBLEMS, TableError, type TableProblem } from '../table/protocol.ts';
-import { holds, type SqlType, typedText } from './column-types.ts';
+import type { SqlType } from '../table/sql-types.ts';
+import { holds, typedText } from './column-types.ts';
 import { countLines } from './count-lines.ts';
 import type { Guess } from './guess-columns.ts';
 import type { CsvTable } from './read-csv.ts';

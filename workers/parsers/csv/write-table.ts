@@ -3,14 +3,8 @@ import type { ColumnStatistics } from '../../../shared/database/schema.ts';
 import { computeColumnStatistics } from '../table/column-statistics.ts';
 import { countRows, quoteName, readParquet, runLong } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
-import { castTo, findTypes, holds, type Notation, typedText } from './column-types.ts';
-import {
-  choose,
-  type Guess,
-  guessColumns,
-  type SAMPLE,
-  type TypedColumn,
-} from './guess-columns.ts';
+import { castTo, chooseType, findTypes, holds, type Notation, typedText } from './column-types.ts';
+import { type Guess, guessColumns, type SAMPLE, type TypedColumn } from './guess-columns.ts';
 import { findOddValues } from './odd-values.ts';
 import { type CsvTable, readCsv } from './read-csv.ts';
 import { findTypeErrors } from './type-errors.ts';
@@ -110,7 +104,7 @@ async function widenColumns(
   const found = await findTypes(connection, { relation, columns: typed, notation });
   const columns = guess.columns.map(({ name, type, asked }, i) => {
     const set = found.get(i);
-    return { name, asked, type: set === undefined ? type : choose(set, asked) };
+    return { name, asked, type: set === undefined ? type : chooseType(set, asked) };
   });
   return { ...guess, columns, notation };
 }

@@ -1,8 +1,8 @@
-import type { SqlType } from '../csv/column-types.ts';
 import { MAX_COLUMNS, MAX_RECORD_BYTES } from '../csv/dialect.ts';
 import { nameColumns } from '../csv/name-columns.ts';
 import { quoteName } from '../table/duckdb.ts';
 import { TableError } from '../table/protocol.ts';
+import type { SqlType } from '../table/sql-types.ts';
 import { someDate } from './dates-inside.ts';
 
 /** How a column of a Parquet file becomes a column of a table, each value exactly. */

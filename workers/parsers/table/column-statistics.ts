@@ -1,6 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Bound, ColumnStatistics } from '../../../shared/database/schema.ts';
+import type { ColumnType } from '../../../shared/uploads/parsers.ts';
 import { query, quoted, quoteName, quoteText, unquoted } from './duckdb.ts';
+import { type SqlType, TYPE_OF_SQL } from './sql-types.ts';
 import { findTop } from './top-values.ts';
 
 const MAX_CHARACTERS = 200;
@@ -10,19 +12,8 @@ const MIN_CHARACTERS = 16;
 /** Columns in one query, whose plan grows with them. */
 const BATCH = 200;
 
-/** By DuckDB's names. */
-export const COLUMN_TYPES = {
-  BOOLEAN: 'boolean',
-  BIGINT: 'integer',
-  DOUBLE: 'number',
-  DATE: 'date',
-  TIME: 'time',
-  TIMESTAMP: 'timestamp',
-  TIMESTAMPTZ: 'timestamp',
-  VARCHAR: 'text',
-} as const satisfies Record<string, ColumnStatistics['type']>;
-const kindOf = (type: string): ColumnStatistics['type'] =>
-  type in COLUMN_TYPES ? COLUMN_TYPES[type as keyof typeof COLUMN_TYPES] : 'text';
+const kindOf = (type: string): ColumnType =>
+  type in TYPE_OF_SQL ? TYPE_OF_SQL[type as SqlType] : 'text';
 
 interface Column {
   name: string;
@@ -160,7 +151,7 @@ function toText(value: string, type: string, cut: number): string {
   return `CAST(${value} AS VARCHAR)`;
 }
 
-function parse(kind: ColumnStatistics['type'], value: unknown): Bound {
+function parse(kind: ColumnType, value: unknown): Bound {
   if (value === null || value === undefined) return null;
   if (kind === 'boolean') return value === 'true';
   if (kind === 'number') return Number(value);
