@@ -1,7 +1,7 @@
 import type { Db } from '../../shared/database/connect.ts';
 import { findForeignStore } from '../../shared/installation/store-marker.ts';
 import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
-import { QueueRefusal, QueueTakesNothing } from '../../shared/jobs/queue.ts';
+import { QueueRefusal, QueueTakesNothing } from '../../shared/jobs/queue-on-redis.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';

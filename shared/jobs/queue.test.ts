@@ -4,7 +4,8 @@ import { startTcpProxy, type TcpProxy } from '../../test/harness/servers/tcp-pro
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { createLog } from '../process/log.ts';
-import { JobQueues, type QueueEntry, QueueTakesNothing } from './queue.ts';
+import { JobQueues, type QueueEntry } from './queue.ts';
+import { QueueTakesNothing } from './queue-on-redis.ts';
 
 const log = createLog({ level: 'silent', name: 'test' });
 const entry = (id: string): QueueEntry => ({ id, epoch: 1 });

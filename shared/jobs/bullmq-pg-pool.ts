@@ -10,7 +10,7 @@ const MAX_CONNECTIONS = 4;
  * One pool for all BullMQ queues and workers of a process; BullMQ opens one for each, and a connection for what each
  * worker listens to. Statements take a millisecond: one connection is enough but under load.
  */
-export class QueuePool {
+export class BullmqPgPool {
   readonly #pool: pg.Pool;
   readonly #direct: DirectConnection | undefined;
   readonly #delay = new ConnectionDelay(() => this.#running === 0);
@@ -37,7 +37,7 @@ export class QueuePool {
   /** What BullMQ takes for a pool. */
   connection(): pg.Pool {
     const query = (text: string, values?: unknown[]) => this.#query(text, values);
-    const connect = async () => new QueueClient({ query, direct: this.#direct });
+    const connect = async () => new BullmqPgClient({ query, direct: this.#direct });
     const { options } = this.#pool;
     const pool = { options, query, connect, end: async () => {}, on: () => pool };
     return pool as unknown as pg.Pool;
@@ -63,7 +63,7 @@ export class QueuePool {
 const LISTEN = /^LISTEN (\w+);$/m;
 
 /** Serves BullMQ as a connection of its own: sends through the pool, and listens on the direct connection. */
-class QueueClient extends EventEmitter {
+class BullmqPgClient extends EventEmitter {
   readonly #query: (text: string, values?: unknown[]) => Promise<unknown>;
   readonly #direct: DirectConnection | undefined;
   #channel: string | undefined;

@@ -1,0 +1,76 @@
+import { Queue, Worker } from 'bullmq';
+import { Redis, type RedisOptions } from 'ioredis';
+import type { QueueBackend } from './queue-backend.ts';
+
+/** The server answers, and lets nobody in with this URL. */
+export class QueueRefusal extends Error {
+  constructor(cause: Error) {
+    super(`Redis refuses the login of REDIS_URL (${cause.message})`, { cause });
+  }
+}
+
+/** What Redis answers then. */
+const REFUSED = /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid password/i;
+
+/** The server answers, and is full or a replica. */
+export class QueueTakesNothing extends Error {
+  constructor(cause: Error) {
+    super(`Redis takes no entries (${cause.message})`, { cause });
+  }
+}
+
+/** What Redis answers then; MISCONF where it cannot write to its disk. */
+const TAKES_NOTHING = /\b(READONLY|OOM|MISCONF)\b/;
+/** What a primary answers that became a replica, over connections that are older. */
+const isReadOnly = ({ message }: Error) => message.includes('READONLY');
+
+/** How long what check() writes is kept. */
+const CHECK_KEPT_MS = 60_000;
+
+/** BullMQ on Redis. */
+export function onRedis(url: string): QueueBackend {
+  const connect = (options: RedisOptions) => {
+    const redis = new Redis(url, {
+      // With it a silent connection was detected after 16 s, without it not within 90 s.
+      socketTimeout: 20_000,
+      connectTimeout: 5_000,
+      keepAlive: 5_000,
+      retryStrategy: times => Math.min(times * 100, 2_000),
+      ...options,
+    });
+    redis.on('error', () => {});
+    return redis;
+  };
+  // After a failover REDIS_URL leads to the new primary. What failed is not sent again: while there is none, it would pile up.
+  const producer = connect({ maxRetriesPerRequest: 1, reconnectOnError: isReadOnly });
+  let refusal: QueueRefusal | undefined;
+  producer.on('error', error => {
+    refusal = REFUSED.test(error.message) ? new QueueRefusal(error) : undefined;
+  });
+  producer.on('ready', () => {
+    refusal = undefined;
+  });
+  const connections = [producer];
+  return {
+    refusal: () => refusal,
+    write: () =>
+      producer.set('bull:check', '', 'PX', CHECK_KEPT_MS).catch((error: Error) => {
+        throw TAKES_NOTHING.test(error.message) ? new QueueTakesNothing(error) : error;
+      }),
+    queue: name => {
+      if (refusal) throw refusal;
+      if (producer.status !== 'ready') throw new Error('Redis cannot be reached');
+      return new Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
+    },
+    worker: (name, process, options) => {
+      // What failed is sent again (2), as where the connection breaks: BullMQ would wait for 15 s.
+      const reconnectOnError = (error: Error) => isReadOnly(error) && 2;
+      const connection = connect({ maxRetriesPerRequest: null, reconnectOnError });
+      connections.push(connection);
+      return new Worker(name, process, { ...options, connection });
+    },
+    close: () => {
+      for (const connection of connections) connection.disconnect();
+    },
+  };
+}
