@@ -2,10 +2,11 @@ import { and, asc, gt, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
+import { queryText } from './query-text.ts';
 
 /**
  * `?limit=&after=` of a list (keyset pagination): `after` is the key, of at most `longest` characters, after which a page
- * begins. PostgreSQL stores no NUL, so no key holds one.
+ * begins.
  */
 export const pageQueryBy = (
   longest: number,
@@ -13,11 +14,7 @@ export const pageQueryBy = (
 ) =>
   z.strictObject({
     limit: queryInteger({ min: 1, max, default: otherwise }),
-    after: z
-      .string()
-      .max(longest)
-      .regex(/^[^\0]*$/, 'must not hold a NUL character')
-      .optional(),
+    after: queryText.max(longest).optional(),
   });
 export const pageQuery = pageQueryBy(200);
 type PageQuery = z.output<typeof pageQuery>;

@@ -6,6 +6,7 @@ import type { Database } from '../../shared/database/connect.ts';
 import { timestampOf } from '../../shared/database/timestamp.ts';
 import { pageOf, toPage } from '../http/pagination.ts';
 import { queryInteger } from '../http/query-integer.ts';
+import { queryText } from '../http/query-text.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { zonedTime } from '../http/zoned-time.ts';
@@ -20,11 +21,7 @@ const query = z.strictObject({
   limit: queryInteger({ min: 1, max: 1_000, default: 100 }),
   after: queryInteger({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 0 }),
   order: z.enum(['oldest', 'newest']).default('oldest').describe('Which come first.'),
-  user: z
-    .string()
-    .max(64)
-    .regex(/^[^\0]*$/, 'must not hold a NUL character')
-    .optional(),
+  user: queryText.max(64).optional(),
   action: z.enum(AUDIT_ACTIONS).optional(),
   since: zonedTime.optional(),
 });

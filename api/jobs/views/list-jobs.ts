@@ -9,6 +9,7 @@ import { isOpenByOwner } from '../../../shared/jobs/job-conditions.ts';
 import { JOB_STATES } from '../../../shared/jobs/job-states.ts';
 import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
 import { limitPageBytes, pageQuery, toPage } from '../../http/pagination.ts';
+import { queryText } from '../../http/query-text.ts';
 import { zonedTime } from '../../http/zoned-time.ts';
 
 /**
@@ -19,7 +20,6 @@ const WINDOW = 10_000;
 /** Most that the clock of the process that made an id may differ from the database's. */
 const CLOCK_ERROR_MS = 86_400_000;
 
-const text = z.string().regex(/^[^\0]*$/, 'must not hold a NUL character');
 const repeatable = <T extends readonly [string, ...string[]]>(words: T) =>
   z.preprocess(
     given => (typeof given === 'string' ? [given] : given),
@@ -29,15 +29,15 @@ const repeatable = <T extends readonly [string, ...string[]]>(words: T) =>
 export const jobsQuery = pageQuery.extend({
   state: repeatable(JOB_STATES),
   kind: repeatable(JOB_KINDS as [string, ...string[]]),
-  host: text.optional(),
-  session: text.optional(),
-  project: text.optional(),
-  model: text.optional(),
-  name: text.optional(),
-  label: text.min(1).max(200).optional().describe('A part of the label, in any case.'),
+  host: queryText.optional(),
+  session: queryText.optional(),
+  project: queryText.optional(),
+  model: queryText.optional(),
+  name: queryText.optional(),
+  label: queryText.min(1).max(200).optional().describe('A part of the label, in any case.'),
   since: zonedTime.optional().describe('Created then or later.'),
   until: zonedTime.optional().describe('Created before that.'),
-  owner: text
+  owner: queryText
     .min(1)
     .optional()
     .describe("For server administrators: another user, or `*`. Others' work is not looked into."),

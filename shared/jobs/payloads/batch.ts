@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { findForbidden } from './batch-options.ts';
+import { hostText } from './host-text.ts';
 import { beginsAtHome, commandText } from './launch.ts';
 
 /** The batch systems that Windlass can submit to: workers/batch/(name).ts. */
@@ -13,12 +14,6 @@ const word = z
 const whole = z.number().int().min(1);
 const ENV_BYTES = 65_536;
 const SCRIPT_BYTES = 1 << 20;
-
-const text = (what: string) =>
-  z
-    .string()
-    .refine(value => !value.includes('\0'), `${what} must not hold a NUL character`)
-    .refine(value => !/\p{Surrogate}/u.test(value), `${what} must be well-formed Unicode`);
 
 /** What a batch job asks its batch system for. */
 export const batchPayload = z.object({
@@ -58,7 +53,7 @@ export const batchRules = {
       'has #SBATCH lines, which only a `script` may have: begin it with #! and give it as one',
     )
     .optional(),
-  script: text('it')
+  script: hostText()
     .min(1)
     .refine(
       value => !value.startsWith('\ufeff'),
@@ -82,13 +77,12 @@ export const batchRules = {
         context.addIssue({ code: 'custom', message: '#SBATCH: --chdir must be an absolute path' });
     })
     .optional(),
-  name: text('it').max(200).optional(),
-  cwd: text('it')
-    .max(4096)
+  name: hostText({ max: 200 }).optional(),
+  cwd: hostText({ max: 4096 })
     .regex(/^(\/|~(\/|$))/, 'must be an absolute path, or begin with ~/')
     .optional(),
   env: z
-    .record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be a name of a variable'), text('a value'))
+    .record(z.string().regex(/^[A-Za-z_]\w*$/, 'must be a name of a variable'), hostText())
     .refine(
       env => Buffer.byteLength(Object.entries(env).flat().join('')) <= ENV_BYTES,
       'must be at most 64 KiB long',
@@ -102,7 +96,7 @@ export const batchRules = {
   queue: word.optional(),
   account: word.optional(),
   options: z
-    .array(text('an option').max(1_000))
+    .array(hostText({ max: 1_000 }))
     .max(100)
     .superRefine((options, context) => {
       const problem = findForbidden(options);

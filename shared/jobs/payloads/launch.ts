@@ -1,17 +1,13 @@
 import { z } from 'zod';
+import { hostText } from './host-text.ts';
 
 /** The program's own words for one command line: execve's limit for one argument is 128 KiB. */
-export const commandText = z
-  .string()
+export const commandText = hostText()
   .min(1)
-  .refine(text => !text.includes('\0'), 'must not hold a NUL character')
-  .refine(text => Buffer.byteLength(text) <= 131_000, 'must be at most 131,000 bytes long')
-  .refine(text => !/\p{Surrogate}/u.test(text), 'must be well-formed Unicode');
+  .refine(text => Buffer.byteLength(text) <= 131_000, 'must be at most 131,000 bytes long');
 
 const VARIABLE_BYTES = 65_536;
 export const INPUT_BYTES = 1_048_576;
-const noNul = (text: string) => !text.includes('\0');
-const wellFormed = (text: string) => !/\p{Surrogate}/u.test(text);
 
 /** A command, and how it is run. */
 export const commandPayload = z.object({
@@ -33,20 +29,11 @@ export const beginsAtHome = (path: string) => /^~(\/|$)/.test(path);
 
 /** Rules for what is sent beside the command. */
 export const launchOptions = {
-  cwd: z
-    .string()
-    .min(1)
-    .max(4096)
-    .refine(noNul, 'must not hold a NUL character')
-    .refine(wellFormed, 'must be well-formed Unicode')
-    .optional(),
+  cwd: hostText({ max: 4096 }).min(1).optional(),
   env: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a name of letters, digits and _'),
-      z
-        .string()
-        .refine(noNul, 'must not hold a NUL character')
-        .refine(wellFormed, 'must be well-formed Unicode'),
+      hostText(),
     )
     .refine(
       env =>
@@ -55,10 +42,7 @@ export const launchOptions = {
       'must be at most 64 KiB long',
     )
     .optional(),
-  stdin: z
-    .string()
-    .refine(noNul, 'must not hold a NUL character')
-    .refine(wellFormed, 'must be well-formed Unicode')
+  stdin: hostText()
     .refine(text => Buffer.byteLength(text) <= INPUT_BYTES, 'must be at most 1 MiB long')
     .optional(),
   timeout: z.number().positive().max(31_536_000).optional(),
