@@ -1,5 +1,5 @@
+import { recordAudit } from '../../shared/audit/audit.ts';
 import type { Database } from '../../shared/database/connect.ts';
-import { auditPending } from '../../shared/database/schema.ts';
 import { LeakyBuckets } from '../concurrency/leaky-buckets.ts';
 
 /** Entries of one user, in this process: a user with many addresses would fill the audit. */
@@ -8,7 +8,7 @@ const RATE = { atOnce: 100, seconds: 3 };
 interface RightPassword {
   username: string;
   address: string;
-  requestId: string | undefined;
+  requestId?: string;
 }
 
 /** Writes an audit entry for right passwords that come with a request and begin no login, as those of Basic. */
@@ -20,8 +20,9 @@ export class AuditedPasswords {
     this.#database = database;
   }
 
-  async record(right: RightPassword): Promise<void> {
-    if (this.#told.add(right.username) > 0) return;
-    await this.#database.db.insert(auditPending).values({ ...right, action: 'login' });
+  async record({ username, address, requestId }: RightPassword): Promise<void> {
+    if (this.#told.add(username) > 0) return;
+    const told = { user: username, address, requestId: requestId ?? null };
+    await recordAudit(this.#database.db, { ...told, action: 'login', target: null });
   }
 }

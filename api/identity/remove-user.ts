@@ -1,4 +1,5 @@
 import { and, asc, eq, inArray, isNull, notInArray, or, sql } from 'drizzle-orm';
+import { anyOf } from '../../shared/database/any-of.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import {
   hosts,
@@ -120,10 +121,9 @@ async function leaveProjects(
   return emptied.map(row => row.pid);
 }
 
-/** An array is one parameter; a statement takes at most 65,535. */
 function isAmong(
   column: typeof members.project | typeof projects.pid | typeof jobs.project,
   pids: string[],
 ) {
-  return sql`${column} = any(${sql.param(`{${pids.join(',')}}`)}::text[])`;
+  return sql`${column} = ${anyOf(pids)}`;
 }

@@ -1,9 +1,9 @@
 import { and, count, eq, isNotNull, isNull, notExists, or, sql } from 'drizzle-orm';
 import { NAMED_SESSION, type NamedSession } from '../../shared/audit/session-target.ts';
+import { anyOf } from '../../shared/database/any-of.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { hosts, sessions } from '../../shared/database/schema.ts';
 import { conflict } from '../../shared/errors/errors.ts';
-import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import { HOST_CHANGED } from '../../shared/ssh/host-place.ts';
 import { type EndedSessions, endSessions, isActiveOrOpening } from './sessions.ts';
 

@@ -11,6 +11,7 @@ import {
 } from 'drizzle-orm';
 import type { Response } from 'express';
 import { NAMED_SESSION, type NamedSession } from '../../shared/audit/session-target.ts';
+import { anyOf } from '../../shared/database/any-of.ts';
 import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
@@ -213,9 +214,8 @@ export async function endSessions(tx: Tx, which: SQL | undefined): Promise<Ended
   const sids = ended.map(({ sid }) => sid);
   const opened = ended.filter(session => session.opened !== null);
   if (sids.length === 0) return { jobs: [], sessions: [], opened };
-  // An array is one parameter; a statement takes at most 65,535.
   const isAmong = (column: typeof jobs.session | typeof leftoverRuns.session) =>
-    sql`${column} = any(${sql.param(`{${sids.join(',')}}`)}::text[])`;
+    sql`${column} = ${anyOf(sids)}`;
   // Runs of unknown outcome may still be alive: upkeep stops cancelled ones on the host.
   await tx
     .update(jobs)

@@ -51,6 +51,3 @@ export const CLEAN_UP = sql.raw(`interval '10 minutes'`);
 /** In statements that name no table; see catalog.ts for lists of kinds. */
 export const kindIsOneOf = (kinds: readonly string[]) =>
   sql.raw(`kind in (${kinds.map(kind => `'${kind}'`).join(', ')})`);
-
-/** Ids as one parameter, so that a statement's text is the same for any number of them. */
-export const anyOf = (ids: string[]) => sql`any(${sql.param(`{${ids.join(',')}}`)}::text[])`;

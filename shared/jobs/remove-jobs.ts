@@ -1,4 +1,5 @@
 import { inArray, sql } from 'drizzle-orm';
+import { anyOf } from '../database/any-of.ts';
 import type { Tx } from '../database/connect.ts';
 import {
   chunks,
@@ -11,7 +12,7 @@ import {
 } from '../database/schema.ts';
 import { scheduleDeletion } from '../storage/pending-deletions.ts';
 import { KINDS_THAT_RUN_ONCE, KINDS_WITH_SUBMISSIONS } from './catalog.ts';
-import { anyOf, CLEAN_UP, kindIsOneOf, leavesUnremoved } from './job-conditions.ts';
+import { CLEAN_UP, kindIsOneOf, leavesUnremoved } from './job-conditions.ts';
 import { resultObjects } from './result-objects.ts';
 
 /** Chunk rows that one statement removes. */

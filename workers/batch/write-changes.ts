@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
+import { anyOf } from '../../shared/database/any-of.ts';
 import { jobs } from '../../shared/database/schema.ts';
-import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import type { WorkerContext } from '../context.ts';
 import { WAITING } from '../runs/await-disk.ts';
 import type { Change } from './apply-poll.ts';

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { and, eq, type SQL, sql } from 'drizzle-orm';
+import { anyOf } from '../../shared/database/any-of.ts';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
@@ -10,7 +11,7 @@ import {
   shareRules,
   slotsOf,
 } from '../../shared/jobs/fair-share.ts';
-import { anyOf, HAS_SLOT, hasSlot, isWaiting } from '../../shared/jobs/job-conditions.ts';
+import { HAS_SLOT, hasSlot, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { UNCLAIMED_SECONDS } from '../../shared/jobs/lease.ts';
 import { readUnderstoodByQueue, type Understood } from '../../shared/jobs/payload-versions.ts';
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';

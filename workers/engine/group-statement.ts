@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { textArray } from '../../shared/database/any-of.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 
@@ -10,7 +11,7 @@ const GROUP_LOCK_TIMEOUT = '200ms';
  * row's lock.
  */
 export const argumentsOf = (items: { id: string }[], lockTimeout = '0') => ({
-  ids: `{${items.map(({ id }) => id).join(',')}}`,
+  ids: textArray(items.map(({ id }) => id)),
   given: JSON.stringify(Object.fromEntries(items.map(item => [item.id, item]))),
   lockTimeout: items.length > 1 ? GROUP_LOCK_TIMEOUT : lockTimeout,
 });

@@ -1,8 +1,9 @@
 import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
+import { anyOf } from '../../shared/database/any-of.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leases } from '../../shared/database/schema.ts';
-import { anyOf, hasSlot, isOpenById } from '../../shared/jobs/job-conditions.ts';
+import { hasSlot, isOpenById } from '../../shared/jobs/job-conditions.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
 import type { Claim } from './fencing-token.ts';
 

@@ -11,6 +11,7 @@ import {
   sql,
 } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import { anyOf } from '../../shared/database/any-of.ts';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import {
   artifacts,
@@ -24,7 +25,6 @@ import {
   views,
 } from '../../shared/database/schema.ts';
 import { cancelJobsOf, publishCancelled } from '../../shared/jobs/cancel.ts';
-import { anyOf } from '../../shared/jobs/job-conditions.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import type { WorkerContext } from '../context.ts';
 

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { textArray } from '../../shared/database/any-of.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { chunks, jobs, pendingDeletions } from '../../shared/database/schema.ts';
 import { tryLock } from '../../shared/database/try-lock.ts';
@@ -101,7 +102,7 @@ async function countChunks(tx: Tx, ids: string[]): Promise<Map<string, number>> 
   const most = BATCH_ROWS + 1;
   const rows = await tx.execute<{ id: string; n: number }>(sql`
     select id, count(*)::int as n from (
-      select given.id from unnest(${`{${ids.join(',')}}`}::text[]) with ordinality as given(id, place)
+      select given.id from unnest(${textArray(ids)}::text[]) with ordinality as given(id, place)
       cross join lateral (select from ${chunks} where ${chunks.job} = given.id limit ${most}) found
       limit ${most}
     ) counted group by id`);

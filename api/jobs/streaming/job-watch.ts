@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { textArray } from '../../../shared/database/any-of.ts';
 import type { Database } from '../../../shared/database/connect.ts';
 import { failureLevel } from '../../../shared/database/failure-level.ts';
 import type { Notifications } from '../../../shared/database/notifications.ts';
@@ -146,7 +147,7 @@ export class JobWatch {
 
   async #read(ids: string[]): Promise<void> {
     const rows = await withDeadline(DATABASE_DEADLINE, () =>
-      selectJobs(this.#database.db).execute({ ids: `{${ids.join(',')}}` }),
+      selectJobs(this.#database.db).execute({ ids: textArray(ids) }),
     );
     const found = new Map(rows.map(row => [row.id, row]));
     for (const id of ids) {
