@@ -8,6 +8,7 @@ import { wasCancelled } from '../engine/job-signals.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import { awaitDisk, endDiskWait, isWaitingForDisk } from '../runs/await-disk.ts';
 import { watchLimits } from '../runs/command-limits.ts';
+import type { CommandSink } from '../runs/command-sink.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
 import { NO_DIRECTORY, noDirectoryOutput, runRequest } from '../runs/launch-script.ts';
 import { outcomeLost, runPlainExec } from '../runs/plain-exec.ts';
@@ -63,8 +64,8 @@ async function run(
   const { job, payload } = context;
   const received = { ...output.stored };
   let acknowledge = (_: OutputOffsets) => {};
-  const sink = {
-    take: async (stream: OutputStream, bytes: Buffer) => {
+  const sink: CommandSink = {
+    take: async (stream, bytes) => {
       received[stream] += bytes.length;
       const taken = limits.take(bytes);
       if (taken.length > 0) await take(stream, taken);
@@ -78,7 +79,7 @@ async function run(
       await output.flush();
       return { ...Object.assign(received, output.stored) };
     },
-    acknowledge: (ack: typeof acknowledge) => {
+    acknowledge: ack => {
       acknowledge = ack;
       output.whenStored(ack);
     },

@@ -18,7 +18,7 @@ function watch(timeout: number, outputBytes: number) {
 }
 
 function watchBegun(timeout: number, outputBytes: number) {
-  watch(timeout, outputBytes).begun();
+  watch(timeout, outputBytes).begun(new Date());
   return limits;
 }
 
@@ -53,7 +53,7 @@ test('a command that has not started yet has used none of its time', async () =>
   const until = performance.now() + 200;
   await vi.waitUntil(() => performance.now() > until, { timeout: 1_000 });
   expect(signal.aborted).toBe(false);
-  begun();
+  begun(new Date());
   await once(signal, 'abort');
   expect(signal.reason).toMatchObject({ code: 'time_limit' });
 });

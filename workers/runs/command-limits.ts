@@ -17,12 +17,12 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
     if (wait === 0) limit.abort(timeLimit(seconds));
     else timer = setTimeout(look, Math.min(wait, MAX_TIMER_MS));
   };
-  const begin = (runAt: Date) => {
+  const begun = (at: Date) => {
     if (until !== undefined || seconds === Infinity) return;
-    until = performance.now() + seconds * 1_000 - (Date.now() - runAt.getTime());
+    until = performance.now() + seconds * 1_000 - (Date.now() - at.getTime());
     timer = setTimeout(look, 0);
   };
-  if (job.runAt) begin(job.runAt);
+  if (job.runAt) begun(job.runAt);
   /** Why output was left out. */
   let cut: WindlassError | undefined;
   const cutFor = (reason: WindlassError) => {
@@ -33,7 +33,7 @@ export function watchLimits({ job, worker, payload }: JobContext<'command'>, out
     /** Aborted, with the error as its reason, when the command has used up its time or the room for its output. */
     signal: limit.signal,
     /** The command is about to start: a login may take longer than it may. */
-    begun: (at = job.runAt ?? new Date()) => begin(at),
+    begun,
     /**
      * The part of this output that is stored: nothing beyond the limit of bytes. After the time limit all is stored,
      * because the command may have ended by itself before the stop.

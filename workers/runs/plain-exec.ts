@@ -10,18 +10,12 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { SshChannel } from '../ssh/ssh-channel.ts';
 import { mayHaveBeenSent } from '../ssh/ssh-errors.ts';
 import { withSessionEnv } from './command-defaults.ts';
+import type { CommandSink } from './command-sink.ts';
 import { isPlain, launchScript } from './launch-script.ts';
 import { readAll } from './read-all.ts';
 import { signalNumber } from './signal-number.ts';
 
-/** Where a command's output goes. */
-interface Sink {
-  take(stream: OutputStream, bytes: Buffer): Promise<void>;
-  /** Aborted, with a WindlassError as its reason, when the command must be ended. */
-  limit: AbortSignal;
-  /** Called when the command has started: its channel may have been waited for. */
-  begun?(at: Date): void;
-}
+type Sink = Pick<CommandSink, 'take' | 'limit' | 'begun'>;
 
 /**
  * Runs a command over its own channel, without an agent, at most once: after a lost worker or link its end is unknown,

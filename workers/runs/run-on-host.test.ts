@@ -36,7 +36,7 @@ async function runSleeper(given: {
 }): Promise<{ host: LocalExec; outcome: Promise<unknown>; connections(): number }> {
   const host = given.existing?.host ?? harness.makeHost(SHELL);
   const never = new AbortController().signal;
-  const { limit } = given;
+  const { limit = new AbortController().signal } = given;
   const signals = new JobSignals(never);
   if (given.cancel?.aborted) signals.cancel();
   given.cancel?.addEventListener('abort', () => signals.cancel());

@@ -1,6 +1,5 @@
 import { isDatabaseDown } from '../../shared/database/connect.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import { runSent, wasSentElsewhere } from '../../shared/jobs/run-intent.ts';
 import { abortable, abortableIterator, sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
@@ -13,6 +12,7 @@ import { awaySince, isAwayTooLong, isUnreachable } from '../ssh/host-away.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { CommandDefaults } from './command-defaults.ts';
+import type { CommandSink } from './command-sink.ts';
 import { explainAccessDenied, toError } from './run-errors.ts';
 import {
   beginRun,
@@ -35,19 +35,6 @@ export type RunRequest = Pick<AgentRequest, 'command' | 'script' | 'reader'>;
 /** Given by the account's shell, and how the session's commands are run, where these matter. */
 type Requested = RunRequest | ((on: { shell: string; defaults: CommandDefaults }) => RunRequest);
 
-/** Where a run's output goes. */
-export interface RunSink {
-  /** Stores what is pending; returns the stored offsets, from which the run is followed. */
-  stored(): OutputOffsets | Promise<OutputOffsets>;
-  take(stream: OutputStream, bytes: Buffer): Promise<void>;
-  /** Called at each connection with what acknowledges output to the host over it. */
-  acknowledge?(ack: (stored: OutputOffsets) => void): void;
-  /** Aborted, with a WindlassError as its reason, when the run must be stopped for a limit. */
-  limit?: AbortSignal;
-  /** Called when the command is about to start. */
-  begun?(): void;
-}
-
 /**
  * Runs a command on the host exactly once and stores its output, through lost connections and workers. Returns at its
  * end; throws `outcome_unknown` if nobody can know whether it ran.
@@ -55,7 +42,7 @@ export interface RunSink {
 export async function runOnHost(
   context: SessionContext,
   request: Requested,
-  sink: RunSink,
+  sink: CommandSink,
 ): Promise<RunEnd> {
   const run = new Run(context, request, sink);
   try {
@@ -85,7 +72,7 @@ interface Connection {
 class Run {
   readonly #context: SessionContext;
   readonly #request: Requested;
-  readonly #sink: RunSink;
+  readonly #sink: CommandSink;
   /** Signals that may abort with a cancel or a limit. */
   readonly #sources: AbortSignal[];
   /** Since when the host was away as the attempt began. */
@@ -95,12 +82,12 @@ class Run {
   /** Aborted when the phase changes. */
   #phase = new AbortController();
 
-  constructor(context: SessionContext, request: Requested, sink: RunSink) {
+  constructor(context: SessionContext, request: Requested, sink: CommandSink) {
     this.#context = context;
     this.#foundAwaySince = context.job.unreachableSince;
     this.#request = request;
     this.#sink = sink;
-    this.#sources = sink.limit ? [context.signal, sink.limit] : [context.signal];
+    this.#sources = [context.signal, sink.limit];
     this.#state = beginRun({ isRequested: context.job.runAt !== null });
     this.#checkUnwanted();
     for (const source of this.#sources) source.addEventListener('abort', this.#checkUnwanted);
@@ -159,7 +146,7 @@ class Run {
 
   readonly #checkUnwanted = () => {
     if (wasCancelled(this.#context)) this.#dispatch({ type: 'cancel' });
-    if (this.#sink.limit?.aborted) this.#dispatch({ type: 'limit' });
+    if (this.#sink.limit.aborted) this.#dispatch({ type: 'limit' });
   };
 
   #dispatch(input: RunInput): void {
@@ -206,11 +193,13 @@ class Run {
     const read = (ask: () => AsyncIterableIterator<RunEvent>) =>
       phase.aborted ? undefined : this.#read(ask(), { agent, connection, phase });
     switch (this.#state.phase) {
-      case 'recordingIntent':
+      case 'recordingIntent': {
         // Committed before the host is first asked: the next worker then knows that it may have been.
-        await this.#context.update(runSent(placeOf(agent)));
-        this.#sink.begun?.();
+        const sent = runSent(placeOf(agent));
+        await this.#context.update(sent);
+        this.#sink.begun?.(sent.runAt);
         return this.#dispatch({ type: 'intentRecorded' });
+      }
       case 'requesting':
         await this.#assertLeasedSinceConfirmed(agent);
         return read(() =>
