@@ -9,11 +9,11 @@ import { findToken } from './api-tokens.ts';
 import { clientAddress } from './client-address.ts';
 import type { Identity } from './credential-cache.ts';
 import { refuseReadToken } from './current-user.ts';
+import { findUserOfExpired } from './expired-credential.ts';
 import { findLink } from './links.ts';
 import { clearAllLoginCookies, readLoginCookies, setLoginCookies } from './login-cookies.ts';
 import { extendLogin, findLogins } from './logins.ts';
 import { findTokenUser, isJwt } from './oidc/access-tokens.ts';
-import { findUserOfSpent } from './spent-credential.ts';
 
 /** Limit on the cookies of logins in one request. */
 const MAX_COOKIES = 4;
@@ -86,7 +86,7 @@ export async function identifyAgain(
   }
   const until = ends ?? loginEnds;
   if (until === undefined || until > new Date()) return identifySender(api, req, res);
-  const user = await findUserOfSpent(api.database.db, res);
+  const user = await findUserOfExpired(api.database.db, res);
   if (!user) throw refusal('they were ended while the request was under way.');
   res.locals.user = user;
 }

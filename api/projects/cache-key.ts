@@ -6,8 +6,8 @@ import {
 import { invalidInput } from '../http/validate.ts';
 
 /** Validates the key of an entry that may be there. Throws `invalid_input`. */
-export const readCacheKey = (key: string, max = MAX_KEY_LENGTH): string =>
-  refuse(key, checkCacheKey(key, max), max);
+export const readCacheKey = (key: string): string =>
+  refuse(key, checkCacheKey(key, MAX_KEY_LENGTH), MAX_KEY_LENGTH);
 
 /** Validates the key of a new entry. Throws `invalid_input`. */
 export const readNewCacheKey = (key: string, max: number): string =>

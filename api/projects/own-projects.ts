@@ -6,7 +6,7 @@ import { limitPageBytes, MAX_PAGE_BYTES } from '../http/pagination.ts';
 /** Bytes of an entry beside name and description. */
 const ENTRY_BYTES = 300;
 /** Rows whose sizes are read at once. */
-const MOST_ROWS = 1_000;
+const MAX_ROWS = 1_000;
 
 const ofMembers = eq(projects.pid, members.project);
 const bytes = sql`${ENTRY_BYTES} + octet_length(${projects.name}) + octet_length(${projects.description})`;
@@ -37,7 +37,7 @@ export async function* readOwnProjects(db: Tx, username: string) {
       .innerJoin(projects, ofMembers)
       .where(and(isMine(username), beyond))
       .orderBy(desc(projects.created), desc(projects.pid))
-      .limit(MOST_ROWS);
+      .limit(MAX_ROWS);
     const fitting = sizes.slice(0, limitPageBytes(sizes.map(row => row.bytes)).count);
     const last = fitting.at(-1);
     if (!last) return;
@@ -48,7 +48,7 @@ export async function* readOwnProjects(db: Tx, username: string) {
       .innerJoin(projects, ofMembers)
       .where(and(isMine(username), inArray(projects.pid, pids)))
       .orderBy(desc(projects.created), desc(projects.pid));
-    if (fitting.length === sizes.length && sizes.length < MOST_ROWS) return;
+    if (fitting.length === sizes.length && sizes.length < MAX_ROWS) return;
     beyond = sql`(${projects.created}, ${projects.pid}) < (${last.created}::timestamptz, ${last.pid})`;
   }
 }

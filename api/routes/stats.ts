@@ -10,7 +10,7 @@ import { operation } from '../openapi/operation.ts';
 const DAY = 86_400;
 const DAY_MS = DAY * 1_000;
 const KEPT_DAYS = 30;
-const MOST_STEPS = 3_000;
+const MAX_STEPS = 3_000;
 /** Steps that one reads easily; the default gives 100 to 300 of them. */
 const STEPS = [60, 300, 900, 3_600, 3 * 3_600];
 
@@ -47,12 +47,12 @@ export default routes('json-body', (router, api) => {
         const since = new Date(Math.max(asked, now - KEPT_DAYS * DAY_MS));
         const span = (now - since.getTime()) / 1_000;
         const step = given.step ?? STEPS.find(each => span / each <= 300) ?? DAY;
-        if (span / step > MOST_STEPS) {
+        if (span / step > MAX_STEPS) {
           throw invalidInput(
             [
               {
                 field: 'step',
-                problem: `must be at least ${Math.ceil(span / MOST_STEPS)} for this time`,
+                problem: `must be at least ${Math.ceil(span / MAX_STEPS)} for this time`,
               },
             ],
             'Ask for longer steps, or since a later time.',

@@ -15,13 +15,13 @@ export type Form = { stored: StoredBytes } | { fields: Record<string, string> };
 /** Bytes of a form beside its file, at most. */
 const OVERHEAD_BYTES = 1 << 20;
 /** Bytes of a form for each byte of a file in base64, each of whose characters may be escaped. */
-const MOST_URLENCODED = 4;
+const MAX_URLENCODED = 4;
 /** A path has at most 4,096 characters, of up to 3 bytes. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 12_288, fields: 2, parts: 10, headerPairs: 50 };
 
 /** The most bytes of a form that holds a file of at most `limit`. */
 export const mostFormBytes = (req: IncomingMessage, limit: number): number =>
-  (isUrlencoded(req) ? MOST_URLENCODED * limit : limit) + OVERHEAD_BYTES;
+  (isUrlencoded(req) ? MAX_URLENCODED * limit : limit) + OVERHEAD_BYTES;
 
 /** The most bytes of the file in a form of this length. */
 export const mostFileBytes = (req: IncomingMessage, length: number): number =>

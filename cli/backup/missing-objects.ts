@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { CommandError } from '../command-error.ts';
 
 /** So many are named. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 /** What refers to each of these objects, in words for who is to delete it. */
 const WHO_REFERS = `
@@ -19,7 +19,7 @@ const WHO_REFERS = `
 
 /** The error that names them. */
 export async function describeMissing(client: pg.Client, keys: string[]): Promise<CommandError> {
-  const named = keys.toSorted().slice(0, MOST_NAMED);
+  const named = keys.toSorted().slice(0, MAX_NAMED);
   const { rows } = await client.query<{ key: string; what: string }>(WHO_REFERS, [named]);
   const told = rows.map(({ key, what }) => `${key} (${what})`);
   if (keys.length > named.length) told.push(`${keys.length - named.length} more`);

@@ -6,7 +6,7 @@ import { writeAtomically } from '../write-atomically.ts';
 type Environment = Record<string, string | undefined>;
 
 /** The latest that are remembered; older ones are as those of other programs. */
-const MOST = 100;
+const MAX = 100;
 
 /** $XDG_STATE_HOME/windlass/sessions.json, by the XDG Base Directory Specification: see profile.ts. */
 function pathOf({ XDG_STATE_HOME, HOME }: Environment): string {
@@ -29,7 +29,7 @@ export async function readOwnSessions(environment: Environment): Promise<string[
 /** Where that cannot be written, the session is as that of another program. */
 export async function rememberSession(environment: Environment, sid: string): Promise<void> {
   const path = pathOf(environment);
-  const sids = [...(await readOwnSessions(environment)), sid].slice(-MOST);
+  const sids = [...(await readOwnSessions(environment)), sid].slice(-MAX);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     .then(() => writeAtomically(path, JSON.stringify(sids)))
     .catch(() => {});

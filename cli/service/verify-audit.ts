@@ -8,7 +8,7 @@ import { printRecord } from '../output/print-records.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** What waits longer is not about to be chained. */
-const MOST_PENDING_SECONDS = 60;
+const MAX_PENDING_SECONDS = 60;
 
 /** `windlass audit verify`: checks the chain of the audit. Ends with status 1 where an entry does not fit, or is not chained. */
 export async function verifyAuditChain(
@@ -27,7 +27,7 @@ export async function verifyAuditChain(
   const { problem, entries, first, last, beforeHash, lastHash, pending, pendingSeconds } = verdict;
   if (json) await printRecord(verdict, { json });
   if (problem) exitWith(`The audit was changed. ${problem}`);
-  if (pending > 0 && pendingSeconds > MOST_PENDING_SECONDS)
+  if (pending > 0 && pendingSeconds > MAX_PENDING_SECONDS)
     exitWith(
       `${pending} entries are not chained, the oldest for ${Math.round(pendingSeconds)} s. Workers chain them within a second: look into their logs.`,
     );

@@ -27,7 +27,7 @@ const SLOW_MS = 50;
 const WHILE_SLOW_MS = 5_000;
 /** What could not be sent is sent again after so long; a process keeps at most so many, without a database. */
 const AGAIN_MS = 1_000;
-const MOST_KEPT = 10_000;
+const MAX_KEPT = 10_000;
 /** PostgreSQL's payload limit is 8,000 bytes. */
 const MAX_PAYLOAD = 7_000;
 
@@ -183,7 +183,7 @@ export class Notifications {
   #keep(entries: string[]): void {
     for (const entry of entries) this.#pending.add(entry);
     for (const oldest of this.#pending) {
-      if (this.#pending.size <= MOST_KEPT) break;
+      if (this.#pending.size <= MAX_KEPT) break;
       this.#pending.delete(oldest);
     }
     if (!this.#isClosed) this.#flushWithin(AGAIN_MS);

@@ -26,7 +26,7 @@ const entryId = ({ id, epoch }: QueueEntry) => `${id}-${epoch}`;
 const OPTIONS = { removeOnComplete: true, removeOnFail: true, attempts: 1 };
 const DEADLINE = { ms: 5_000, what: 'the queue' };
 /** Entries that are not added in bulk. */
-const MOST_ALONE = 8;
+const MAX_ALONE = 8;
 /** BullMQ delivers the entries of a dead worker again after 10 s; claims of them fail while the lease in the row lasts. */
 const WORKER_OPTIONS = {
   lockDuration: 10_000,
@@ -64,7 +64,7 @@ export class JobQueues {
     await withDeadline(DEADLINE, async () => {
       const queue = await this.#queue(name);
       // For one entry add() is three times as fast as addBulk(), which makes temporary tables on PostgreSQL.
-      if (jobs.length > MOST_ALONE) await queue.addBulk(jobs);
+      if (jobs.length > MAX_ALONE) await queue.addBulk(jobs);
       else await Promise.all(jobs.map(({ name, data, opts }) => queue.add(name, data, opts)));
     });
   }

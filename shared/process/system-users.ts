@@ -28,7 +28,7 @@ const POSTGRES = ['postgres', 'nobody'];
 const DECODER = ['windlass-decoder', 'nobody', 'daemon'];
 
 /** The first of these accounts that exists and is not root. */
-function findUser(names: readonly string[], users = readSystemUsers()): SystemUser | undefined {
+function findUser(names: readonly string[], users: SystemUser[]): SystemUser | undefined {
   for (const name of names) {
     const user = users.find(entry => entry.name === name && entry.uid !== 0);
     if (user) return user;
@@ -39,7 +39,8 @@ function findUser(names: readonly string[], users = readSystemUsers()): SystemUs
 export const findPostgresUser = (users = readSystemUsers()) => findUser(POSTGRES, users);
 
 /** Never the embedded Postgres's account: a program can inspect others of its user. */
-export function findDecoderUser(users = readSystemUsers()): SystemUser | undefined {
+export function findDecoderUser(): SystemUser | undefined {
+  const users = readSystemUsers();
   const postgres = findPostgresUser(users);
   const others = users.filter(({ uid }) => uid !== postgres?.uid);
   return findUser(DECODER, others);

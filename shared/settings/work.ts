@@ -4,7 +4,7 @@ import type { Setting } from './setting.ts';
 import { sshAlgorithms, whole } from './values.ts';
 
 /** A thousand years: what is so long ago is still a time to PostgreSQL and to JavaScript. */
-const MOST_SECONDS = 31_536_000_000;
+const MAX_SECONDS = 31_536_000_000;
 
 /** How much each worker does at once, how it reaches hosts, and how long what it made is kept. */
 export const WORK = {
@@ -30,7 +30,7 @@ export const WORK = {
     meaning: 'videos that a worker encodes at once',
   },
   VIDEO_SHARE_SECONDS: {
-    schema: whole(0, MOST_SECONDS),
+    schema: whole(0, MAX_SECONDS),
     default: '10',
     meaning:
       'a video that takes a worker longer than so many more seconds is encoded by idle video workers as well; 0: never',
@@ -53,12 +53,12 @@ export const WORK = {
     meaning: 'seconds that a launch waits before it is answered 202; 0: no limit',
   },
   SESSION_IDLE_TIMEOUT: {
-    schema: whole(1, MOST_SECONDS),
+    schema: whole(1, MAX_SECONDS),
     default: '900',
     meaning: 'seconds after which an unused remote session ends',
   },
   UPLOAD_IDLE_TIMEOUT: {
-    schema: whole(1, MOST_SECONDS),
+    schema: whole(1, MAX_SECONDS),
     default: '86400',
     meaning: 'seconds after which an upload that receives nothing ends',
   },

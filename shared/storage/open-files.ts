@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 
 const IDLE_MS = 2_000;
 /** Of files that nobody reads at the moment. */
-const MOST_IDLE = 64;
+const MAX_IDLE = 64;
 
 interface Entry {
   opened: Promise<FileHandle>;
@@ -71,7 +71,7 @@ export class OpenFiles {
 
   #rest(name: string, entry: Entry): void {
     const isKnown = this.#entries.get(name) === entry;
-    if (isKnown && this.#idle < MOST_IDLE) {
+    if (isKnown && this.#idle < MAX_IDLE) {
       this.#idle++;
       entry.timer = setTimeout(() => this.forget(name), IDLE_MS).unref();
       return;

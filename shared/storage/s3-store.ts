@@ -42,7 +42,7 @@ const PAGE = 1_000;
  * A player requests one range of a video after the other: an object never changes, so it is not looked up each time.
  */
 const KNOWN_MS = 2_000;
-const MOST_KNOWN = 1_000;
+const MAX_KNOWN = 1_000;
 
 /**
  * Objects in a bucket of MinIO or another S3 server. Memory does not grow with an object's size. A failed request may
@@ -51,7 +51,7 @@ const MOST_KNOWN = 1_000;
 export class S3Store implements ObjectStore {
   readonly #connections: S3Connections;
   readonly #bucket: string;
-  readonly #known = new LRUCache<string, StoredObject>({ max: MOST_KNOWN, ttl: KNOWN_MS });
+  readonly #known = new LRUCache<string, StoredObject>({ max: MAX_KNOWN, ttl: KNOWN_MS });
   #bucketReady: Promise<void> | undefined;
 
   constructor(options: S3Options) {

@@ -22,7 +22,7 @@ import { useStack } from '../harness/stacks/use-stack.ts';
 const ROWS = 10_000_000;
 /** One value that stands out: a plot that leaves rows out misses it. */
 const PEAK = 7_654_321;
-const MOST = ROWS.toLocaleString('en-US');
+const MAX = ROWS.toLocaleString('en-US');
 /** Runs in the page: goes to the end, and to the row that is filled in when the address is about to be told that. */
 const GO_LATE = `(async () => {
   const { setTimeout } = window;
@@ -102,7 +102,7 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
 
   test('ten million rows are scrolled, to their middle and their end, and by the address', async () => {
     await page.getByRole('link', { name: 'big', exact: true }).click();
-    await page.getByText(`${MOST} rows, 2 columns`).waitFor();
+    await page.getByText(`${MAX} rows, 2 columns`).waitFor();
     await rowIs(1, '0 0');
     await expectUsable();
     await grid().evaluate(element => {
@@ -117,12 +117,12 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await page.keyboard.press('End');
     await rowIs(ROWS, `${ROWS - 1} 9`);
     await page.keyboard.press('PageUp');
-    await expect.poll(async () => (await shown()).has(MOST)).toBe(false);
+    await expect.poll(async () => (await shown()).has(MAX)).toBe(false);
     // A scroll that is under way does not lead back.
     for (const key of ['PageUp', 'PageUp', 'End']) await page.keyboard.press(key);
     await page.evaluate(SETTLED);
     await rowIs(ROWS, `${ROWS - 1} 9`);
-    expect((await shown()).has(MOST)).toBe(true);
+    expect((await shown()).has(MAX)).toBe(true);
     await page.keyboard.press('Home');
     await rowIs(1, '0 0');
     await page.getByLabel('Row', { exact: true }).fill(String(PEAK + 1));

@@ -19,10 +19,10 @@ import type { Stack } from '../harness/stacks/stack.ts';
 import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-const MOST = 12;
+const MAX = 12;
 
 describeStack(missingPrograms('sshd'), 'answers that are open for long', form => {
-  const { stack, client, sshd } = useRemoteStack(form, { env: { LIMIT_STREAMS: String(MOST) } });
+  const { stack, client, sshd } = useRemoteStack(form, { env: { LIMIT_STREAMS: String(MAX) } });
   let sid: string;
 
   beforeAll(async () => {
@@ -34,7 +34,7 @@ describeStack(missingPrograms('sshd'), 'answers that are open for long', form =>
     await waitFor(async () => (await readOutput(client, id)).length > 0, { what: 'its output' });
     const path = `/api/jobs/${id}/events`;
     const leave = new AbortController();
-    for (let n = 0; n < MOST; n++)
+    for (let n = 0; n < MAX; n++)
       expect((await client.fetch(path, { signal: leave.signal })).status).toBe(200);
     for (const refused of [path, `/api/jobs/${id}/output`]) {
       const answer = await client.fetch(refused);
@@ -68,7 +68,7 @@ describeStack(missingPrograms('sshd'), 'answers that are open for long', form =>
         client.fetch(path, { headers: { Prefer: 'wait=300' }, ...init });
       const leave = new AbortController();
       const hold = kind === 'polls that wait' ? poll : repeat;
-      const all = Array.from({ length: MOST + 1 }, () => hold({ signal: leave.signal }));
+      const all = Array.from({ length: MAX + 1 }, () => hold({ signal: leave.signal }));
       const ended = Promise.allSettled(all);
       // Nothing but a refusal ends one of them, whichever came last; from then on as many are held as may be.
       for (const refused of [await Promise.race(all), await poll(), await repeat()]) {
@@ -145,7 +145,7 @@ describeStack(missingPrograms('sshd'), 'answers that are open for long', form =>
     const { id } = await launchAsync(client, sid, 'seq 1 5000000');
     await waitForEnd(client, id);
     const path = `/api/jobs/${id}/output?offset=7`;
-    const slow = Array.from({ length: MOST - 2 }, () => openPaused(stack, client, path));
+    const slow = Array.from({ length: MAX - 2 }, () => openPaused(stack, client, path));
     await Promise.all(slow.map(socket => once(socket, 'connect')));
     const whole = await readOutput(client, id, 'stdout', 7);
     expect(whole.length).toBe(38_888_896 - 7);

@@ -14,7 +14,7 @@ import { waitFor } from '../harness/wait-for.ts';
 
 const COUNT = isFull ? 5_000 : 500;
 /** What the API may take for each client. Among few, what the heap grows by anyhow weighs more. */
-const MOST_BYTES = isFull ? 20_000 : 40_000;
+const MAX_BYTES = isFull ? 20_000 : 40_000;
 const WARM = 200;
 const CUT = isFull ? 1_000 : 100;
 const CUTS = isFull ? 20 : 4;
@@ -100,7 +100,7 @@ describeStack(missingPrograms('sshd'), 'many clients of one event stream', form 
       for (let opened = 0; opened < COUNT; opened += 250) await openClients(clients, 250);
       const each = ((await readSettledMemory(clients)) - before) / COUNT;
       console.log(`${COUNT} clients of ${form.name}: ${Math.round(each)} bytes each`);
-      expect(each).toBeLessThan(MOST_BYTES);
+      expect(each).toBeLessThan(MAX_BYTES);
 
       stack.kill('windlass-api');
       await waitFor(() => clients.count(one => one.connections < 2 || !one.live) === 0, {

@@ -11,7 +11,7 @@ import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
 const SLOTS = 16;
-const MOST = 4;
+const MAX = 4;
 
 /** The embedded Postgres is found by what it leaves in its folder. */
 function databaseUrl({ environment, dataDir }: Stack): string {
@@ -28,7 +28,7 @@ describeForms(missingPrograms('sshd'), 'connections', form => {
     env: { REMOTE_SLOTS: String(SLOTS) },
   });
 
-  test(`a worker has at most ${MOST} soon after its last work`, async () => {
+  test(`a worker has at most ${MAX} soon after its last work`, async () => {
     const workers = stack.pids().filter(({ name }) => name.startsWith('windlass-worker'));
     expect(workers).toHaveLength(2);
     const sid = await openSession(client, sshd);
@@ -40,7 +40,7 @@ describeForms(missingPrograms('sshd'), 'connections', form => {
     let last: string[][] = [];
     const isEnough = async () => {
       last = await Promise.all(workers.map(({ pid }) => listConnections(url, pid)));
-      return last.every(({ length }) => length > 0 && length <= MOST);
+      return last.every(({ length }) => length > 0 && length <= MAX);
     };
     const what = () => JSON.stringify(last);
     await waitFor(isEnough, { what: 'few connections', timeoutMs: 30_000 }).catch(cause => {

@@ -11,7 +11,7 @@ const PASSWORD = 'a password';
 /** LIMIT_OUTPUT_BYTES. */
 const LIMIT = 1 << 20;
 /** Names far beyond the limit, after which the host would be believed. */
-const MOST = 50_000;
+const MAX = 50_000;
 
 const directory = makeTempDir('browse-endless');
 afterAll(() => directory.remove());
@@ -24,7 +24,7 @@ describeStack(undefined, 'a host that lists a directory without end', form => {
       hostKey: key.private,
       password: PASSWORD,
       async *list() {
-        for (; listed < MOST; listed += 100)
+        for (; listed < MAX; listed += 100)
           yield Array.from({ length: 100 }, (_, n) => makeEntry(`${listed + n}`.padEnd(200, 'x')));
       },
     }),
@@ -56,6 +56,6 @@ describeStack(undefined, 'a host that lists a directory without end', form => {
       error: { code: 'output_limit', hint: expect.stringContaining('LIMIT_OUTPUT_BYTES') },
     });
     expect(job.error?.detail).toContain('/all is larger than 1048576 bytes');
-    expect(listed).toBeLessThan(MOST);
+    expect(listed).toBeLessThan(MAX);
   });
 });

@@ -50,7 +50,7 @@ export const LATE_SECONDS = 120;
 /** Seconds for which the batch system is asked how a job ended that recorded its end: it may be away, or completing it. */
 export const JUDGED_SECONDS = 30;
 /** Searches by name, one every 5 s, after which a job that has begun is lost: it is in no queue. */
-const MOST_SEARCHES = LATE_SECONDS / 5;
+const MAX_SEARCHES = LATE_SECONDS / 5;
 
 /**
  * The next action, from what is known alone. The job's own files come first. Only a submission whose right
@@ -64,7 +64,7 @@ export function decide(known: Known): Action {
   if (files.submit === 'open') return { type: 'submit' };
   if (files.start === 'revoked') return decideRevoked(known);
   if (known.id === null) {
-    if (known.overFor >= MOST_SEARCHES) return { type: 'fail', why: 'forgotten' };
+    if (known.overFor >= MAX_SEARCHES) return { type: 'fail', why: 'forgotten' };
     return files.answer === undefined ? { type: 'wait' } : { type: 'find' };
   }
   if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
@@ -98,7 +98,7 @@ function decideUnwanted({ files, id, phase, overFor }: Known): Action {
   if (files.submit === 'open' || files.start === 'open') return { type: 'withdraw' };
   if (files.submit === 'withdrawn') return { type: 'stopped' };
   if (id === null) {
-    if (overFor < MOST_SEARCHES) return { type: 'find' };
+    if (overFor < MAX_SEARCHES) return { type: 'find' };
     return files.start === 'revoked' ? { type: 'stopped' } : { type: 'fail', why: 'forgotten' };
   }
   const isOver =

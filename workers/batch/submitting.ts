@@ -21,7 +21,7 @@ import { look, type RecordedSubmission, record, type Submission } from './submis
 /**
  * Limit of submissions for a job that the batch system does not take, or forgets before it begins, for passing reasons.
  */
-const MOST_SUBMISSIONS = 12;
+const MAX_SUBMISSIONS = 12;
 
 /** The steps that have the batch system take the job once. Each returns the submission as it then is. */
 export class Submitting {
@@ -115,14 +115,14 @@ export class Submitting {
   }
 
   submitAgain(submission: Submission, why: Unbegun): Promise<never> {
-    const failure = why === 'unanswered' ? unanswered() : forgotten(MOST_SUBMISSIONS);
+    const failure = why === 'unanswered' ? unanswered() : forgotten(MAX_SUBMISSIONS);
     return this.#submitAgain(submission, failure);
   }
 
   /** Later, less and less often, and in the end not again: nothing ran. */
   async #submitAgain({ batch }: Submission, failure: WindlassError): Promise<never> {
     const { submissions = 0 } = batch;
-    if (submissions >= MOST_SUBMISSIONS) throw failure;
+    if (submissions >= MAX_SUBMISSIONS) throw failure;
     const next = await look(this.#node, await this.prepare(batch));
     throw nextVisit(this.#context.job, next, ASK_AGAIN_SECONDS * submissions);
   }

@@ -73,11 +73,7 @@ const writeClaims = prepareOnce(db => {
 });
 
 /** Requeues, a second later, a job whose payload version this worker does not understand: a newer worker may get it. */
-export async function deferNotUnderstood(
-  db: Db,
-  { id, epoch }: QueueEntry,
-  understood = UNDERSTOOD,
-): Promise<void> {
+export async function deferNotUnderstood(db: Db, { id, epoch }: QueueEntry): Promise<void> {
   await db
     .update(jobs)
     .set({ dispatched: null, notBefore: sql`now() + interval '1 second'` })
@@ -86,7 +82,7 @@ export async function deferNotUnderstood(
         eq(jobs.id, id),
         eq(jobs.epoch, epoch),
         isNotLeased,
-        sql`not ${isUnderstood(sql`${JSON.stringify(understood)}::jsonb`)}`,
+        sql`not ${isUnderstood(sql`${JSON.stringify(UNDERSTOOD)}::jsonb`)}`,
       ),
     );
 }

@@ -9,7 +9,7 @@ import { Grouped } from './grouped.ts';
 /** The claims and the ends of one worker, each in groups. */
 export class JobGroups {
   readonly #claims: Grouped<QueueEntry & { token: string }, ClaimedRow | undefined>;
-  readonly #ends: Grouped<PendingEnd, { hasEnded: boolean; isTold: boolean }>;
+  readonly #ends: Grouped<PendingEnd, { hasEnded: boolean; isNotified: boolean }>;
 
   /** `id` is the worker's. */
   constructor(context: { id: string; database: Database; notifications: Notifications }) {
@@ -20,9 +20,9 @@ export class JobGroups {
     );
     this.#ends = new Grouped(
       ends =>
-        notifications.withCommit(async isTold => {
-          const ended = await endJobs(database.db, ends, { notifies: isTold });
-          return ended.map(hasEnded => ({ hasEnded, isTold }));
+        notifications.withCommit(async isNotified => {
+          const ended = await endJobs(database.db, ends, { notifies: isNotified });
+          return ended.map(hasEnded => ({ hasEnded, isNotified }));
         }),
       ({ claim }) => claim.id,
     );
@@ -38,8 +38,8 @@ export class JobGroups {
    * LeaseLost.
    */
   async end(end: PendingEnd): Promise<boolean> {
-    const { hasEnded, isTold } = await this.#ends.ask(end);
+    const { hasEnded, isNotified } = await this.#ends.ask(end);
     if (!hasEnded) throw new LeaseLost(end.claim.id);
-    return isTold;
+    return isNotified;
   }
 }

@@ -50,7 +50,7 @@ const batch: Handler<'batch'> = async context => {
 
 export default batch;
 
-function toLater(context: JobContext, unreachableSince: Date | null, error: unknown): unknown {
+function toLater(context: JobContext, unreachableSince: Date | null, error: unknown): Error {
   const isCancelled = wasCancelled(context);
   // Whoever has cancelled it may never log in again.
   const since = isCancelled ? (unreachableSince ?? new Date()) : awaySince(unreachableSince, error);

@@ -19,7 +19,7 @@ import { MAX_PROBLEMS, TableError } from '../parsers/table/protocol.ts';
 import { listUploadedFiles, type UploadedFile } from '../parsers/upload-files.ts';
 
 /** Limit of artifacts in the result; the model lists all of them, page by page. */
-const MOST_NAMED = 1_000;
+const MAX_NAMED = 1_000;
 
 /**
  * Makes a finished upload into artifacts of its model, all at the job's end or none. After a lost worker it starts
@@ -52,7 +52,7 @@ const parse: Handler<'parse'> = async context => {
   );
   return {
     result: {
-      artifacts: made.slice(0, MOST_NAMED).map(({ aid, kind, size }) => ({ aid, kind, size })),
+      artifacts: made.slice(0, MAX_NAMED).map(({ aid, kind, size }) => ({ aid, kind, size })),
       count: made.length,
       files: sent,
     },

@@ -16,7 +16,7 @@ export type SentFile = Result<'parse'>['files'][number];
 
 const PAGE = 5_000;
 /** Limit of runs of all files together, which bounds the job's record. Our clients' files have parts of few sizes. */
-const MOST_RUNS = 10_000;
+const MAX_RUNS = 10_000;
 
 /** Describes an upload's files after its parts are gone, so that a client can tell whether it has the same ones. */
 export async function describeSentFiles(db: Tx, upload: string): Promise<SentFile[]> {
@@ -53,7 +53,7 @@ export function tellFiles(files: ReadFile[]): SentFile[] {
   let told = 0;
   return files.map(({ size, runs, hash }) => {
     told += runs.length;
-    if (told > MOST_RUNS) return { size };
+    if (told > MAX_RUNS) return { size };
     return { size, parts: { sizes: runs, digest: hash.digest('base64') } };
   });
 }

@@ -1,5 +1,5 @@
 /** Attempts whose temporary files may have stayed behind. */
-const MOST_EPOCHS = 20;
+const MAX_EPOCHS = 20;
 /** Names of one attempt. A rename over a lost connection does not come later than two further tries. */
 const NAMES = 3;
 
@@ -14,7 +14,7 @@ export function nameTemporaries(
   const name = (ofEpoch: number, ofTry: number) => `${id}-${ofEpoch}-${ofTry}`;
   const stale: string[] = [];
   for (let n = 0; n < Math.min(tries, NAMES); n++) stale.push(name(epoch, n));
-  for (let back = 1; back <= Math.min(MOST_EPOCHS, epoch - 1); back++) {
+  for (let back = 1; back <= Math.min(MAX_EPOCHS, epoch - 1); back++) {
     for (let n = 0; n < NAMES; n++) stale.push(name(epoch - back, n));
     // Of a worker of the previous release.
     stale.push(`${id}-${epoch - back}`);

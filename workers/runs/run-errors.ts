@@ -30,10 +30,10 @@ export function isAway({ job }: JobContext, error: unknown): boolean {
 
 /**
  * The error for such work: releases the job, so that another attempt follows the run, or gives the run up after too
- * long. `found`: since when the host was away at the start of the attempt.
+ * long. `awayAtStart`: since when the host was away at the start of the attempt.
  */
-export function followLater({ job }: JobContext, error: unknown, found: Date | null): unknown {
-  const since = awaySince(job.unreachableSince, error, found);
+export function followLater({ job }: JobContext, error: unknown, awayAtStart: Date | null): Error {
+  const since = awaySince(job.unreachableSince, error, awayAtStart);
   return comeBackLater(since, RUN_RETRY_SECONDS, () =>
     toError({ type: 'unreachable' }, { isCancelled: false, limit: undefined }),
   );
@@ -43,7 +43,7 @@ export function followLater({ job }: JobContext, error: unknown, found: Date | n
 export function toError(
   outcome: Exclude<RunOutcome, { type: 'ended' }>,
   { isCancelled, limit }: { isCancelled: boolean; limit: AbortSignal | undefined },
-): unknown {
+): Error {
   switch (outcome.type) {
     case 'limit':
       return outcome.hasNeverRun ? neverStarted(limit?.reason) : limit?.reason;
@@ -96,7 +96,7 @@ export function explainAccessDenied(context: JobContext, error: unknown): unknow
 }
 
 /** A worker that is lost may leave none of the command's time, which begins before the host is asked. */
-function neverStarted(reason: unknown): unknown {
+function neverStarted(reason: Error): Error {
   if (!(reason instanceof WindlassError && reason.code === 'time_limit')) return reason;
   return new WindlassError('time_limit', {
     detail: 'Time limit reached before the host could start the command; nothing ran.',

@@ -27,16 +27,16 @@ export const isReconnectRequired = (error: unknown): error is WindlassError =>
   error instanceof WindlassError && error.code === 'reconnect_required';
 
 /**
- * Since when a run's host is away. A login resets that, so if then the agent cannot start, it is what the attempt
- * `found`. While the user has to log in again it does not count: that may be a weekend.
+ * Since when a run's host is away. A login resets that, so if then the agent cannot start, it is `awayAtStart`, what the
+ * attempt found. While the user has to log in again it does not count: that may be a weekend.
  */
 export function awaySince(
   unreachableSince: Date | null,
   error: unknown,
-  found?: Date | null,
+  awayAtStart?: Date | null,
 ): Date {
   if (isReconnectRequired(error)) return new Date();
-  const before = isAfterLogin(error) || isUnanswered(error) ? found : null;
+  const before = isAfterLogin(error) || isUnanswered(error) ? awayAtStart : null;
   return unreachableSince ?? before ?? new Date();
 }
 
@@ -51,5 +51,5 @@ export const hostAway = (forSeconds: number, set?: Partial<JobRow>) =>
   new ReleaseJob('the host cannot be reached', forSeconds, set);
 
 /** The same, with the time since when it is away; after too long, the error that gives the job up. */
-export const comeBackLater = (since: Date, forSeconds: number, givenUp: () => unknown): unknown =>
+export const comeBackLater = (since: Date, forSeconds: number, givenUp: () => Error): Error =>
   isAwayTooLong(since) ? givenUp() : hostAway(forSeconds, { unreachableSince: since });

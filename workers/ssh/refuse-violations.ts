@@ -39,9 +39,9 @@ const LEAST_PACKET_BYTES = 1_024;
  * Of each stream: a piece takes some 200 bytes, even where a window has millions of them. A command that prints 2,000 times
  * a second may go on for a minute while its output cannot be stored.
  */
-const MOST_UNREAD_PIECES = 131_072;
+const MAX_UNREAD_PIECES = 131_072;
 /** Each takes some 300 bytes until it is sent. */
-const MOST_UNREAD_REPLIES = 16_384;
+const MAX_UNREAD_REPLIES = 16_384;
 const GLOBAL_REQUEST = 80;
 const HOSTKEYS = 'hostkeys-00@openssh.com';
 
@@ -82,7 +82,7 @@ export function refuseViolations(client: ssh2.Client, transport: Transport): voi
       if (incoming && data.length > incoming.window)
         end('it sends more than the window of a channel');
       const stream = type === undefined ? channel : channel?.stderr;
-      if ((stream?._readableState?.buffer.length ?? 0) > MOST_UNREAD_PIECES)
+      if ((stream?._readableState?.buffer.length ?? 0) > MAX_UNREAD_PIECES)
         end('it sends too many small pieces');
       handle(protocol, recipient, data, type);
     };
@@ -94,7 +94,7 @@ export function refuseViolations(client: ssh2.Client, transport: Transport): voi
     (handle: RequestHandler): RequestHandler =>
     (protocol, ...message) => {
       unread = transport.writableLength === 0 ? 0 : unread + 1;
-      if (unread > MOST_UNREAD_REPLIES) end('it does not read the replies that it asks for');
+      if (unread > MAX_UNREAD_REPLIES) end('it does not read the replies that it asks for');
       handle(protocol, ...message);
     };
   handlers.GLOBAL_REQUEST = answered(handlers.GLOBAL_REQUEST);

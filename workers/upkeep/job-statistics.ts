@@ -10,10 +10,10 @@ const SETTLED = sql`interval '1 minute'`;
 /** Minutes in one statement: after an upgrade from 0.1.0, or a time without upkeep, there are many. */
 const SPAN = sql`interval '6 hours'`;
 /** Ends in one statement, which may take 10 s; more if they fall into one minute. */
-const MOST_ENDS = 50_000;
+const MAX_ENDS = 50_000;
 const KEPT = sql`interval '30 days'`;
 /** The most waiting jobs to count: more takes long and tells nothing new. */
-const MOST_WAITING = 100_000;
+const MAX_WAITING = 100_000;
 const minuteOf = (time: ReturnType<typeof sql>) => sql`date_trunc('minute', ${time})`;
 
 type Context = Pick<WorkerContext, 'database' | 'stopping'>;
@@ -24,7 +24,7 @@ type Context = Pick<WorkerContext, 'database' | 'stopping'>;
  */
 export async function countJobs(
   { database: { db }, stopping }: Context,
-  mostEnds = MOST_ENDS,
+  mostEnds = MAX_ENDS,
 ): Promise<void> {
   await db.execute(sql`insert into job_statistics_progress (ended_until)
     values (${minuteOf(sql`now() - ${KEPT}`)}) on conflict do nothing`);
@@ -93,7 +93,7 @@ async function lookAtDepth(tx: Tx): Promise<void> {
     insert into job_statistics as known (minute, kind, waiting, running)
     select ${minuteOf(sql`now()`)}, kind, sum(waiting), sum(running) from (
       select kind, count(*) as waiting, 0 as running from (
-        select kind from jobs where finished is null and lease_token is null limit ${sql.raw(String(MOST_WAITING))}
+        select kind from jobs where finished is null and lease_token is null limit ${sql.raw(String(MAX_WAITING))}
       ) due group by kind
       union all
       select kind, 0, count(*) from jobs where ${hasSlot} and num_nonnulls(lease_token) = 1 group by kind

@@ -33,19 +33,16 @@ import { removeOldDeliveries } from './webhook-retention.ts';
 /** Safe to repeat, and to run concurrently with any step, itself included, in another worker. */
 interface UpkeepStep {
   name: string;
-  /** Milliseconds from the end of one run to the start of the next. */
+  /**
+   * Milliseconds from the end of one run to the start of the next: 400 where something must happen within a second, 20,000
+   * where within two minutes.
+   */
   every: number;
   /** The same after one that failed. Default: `every`. */
   everyFailed?: number;
   run(): Promise<void>;
 }
 
-/** What must happen within a second. */
-const AT_ONCE = 400;
-const OFTEN = 5_000;
-/** What must happen within two minutes. */
-const SOON = 20_000;
-const SELDOM = 300_000;
 /** Starts are spread, so that steps seldom overlap and mostly share one database connection. */
 const SPREAD_MS = 300;
 
@@ -59,38 +56,38 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
   const caches = new CacheLimiter(context);
   const sweep = new DeletionSweep(context);
   return [
-    { name: 'audit chain', every: AT_ONCE, everyFailed: OFTEN, run: () => appendAudit(context) },
-    { name: 'idle sessions', every: OFTEN, run: () => endIdleSessions(context) },
-    { name: 'unopened sessions', every: OFTEN, run: () => endUnopenedSessions(context) },
-    { name: 'jobs of ended sessions', every: OFTEN, run: () => cancelJobsOfEndedSessions(context) },
-    { name: 'credentials', every: OFTEN, run: () => eraseCredentials(context) },
-    { name: 'dead workers', every: OFTEN, run: () => removeDeadWorkers(context) },
-    { name: 'deleted projects', every: OFTEN, run: () => purgeDeletedProjects(context) },
-    { name: 'idle uploads', every: OFTEN, run: () => endIdleUploads(context) },
-    { name: 'pending deletions', every: OFTEN, run: () => sweep.run() },
-    { name: 'orphaned objects', every: OFTEN, run: () => orphans.markSome() },
-    { name: 'caches', every: OFTEN, run: () => caches.limitSome() },
-    { name: 'free space', every: OFTEN, run: warnOfFullDisk(context) },
-    { name: 'storage changes', every: OFTEN, run: () => addStorageChanges(context) },
-    { name: 'storage of users', every: SOON, run: () => countStorage(context) },
-    { name: 'old jobs', every: SOON, run: () => removeOldJobs(context) },
-    { name: 'job statistics', every: SOON, run: () => countJobs(context) },
-    { name: 'old sessions', every: SOON, run: () => removeOldSessions(context) },
-    { name: 'old audit entries', every: SOON, run: () => removeOldAudit(context) },
-    { name: 'webhook deliveries', every: SELDOM, run: () => removeOldDeliveries(context) },
+    { name: 'audit chain', every: 400, everyFailed: 5_000, run: () => appendAudit(context) },
+    { name: 'idle sessions', every: 5_000, run: () => endIdleSessions(context) },
+    { name: 'unopened sessions', every: 5_000, run: () => endUnopenedSessions(context) },
+    { name: 'jobs of ended sessions', every: 5_000, run: () => cancelJobsOfEndedSessions(context) },
+    { name: 'credentials', every: 5_000, run: () => eraseCredentials(context) },
+    { name: 'dead workers', every: 5_000, run: () => removeDeadWorkers(context) },
+    { name: 'deleted projects', every: 5_000, run: () => purgeDeletedProjects(context) },
+    { name: 'idle uploads', every: 5_000, run: () => endIdleUploads(context) },
+    { name: 'pending deletions', every: 5_000, run: () => sweep.run() },
+    { name: 'orphaned objects', every: 5_000, run: () => orphans.markSome() },
+    { name: 'caches', every: 5_000, run: () => caches.limitSome() },
+    { name: 'free space', every: 5_000, run: warnOfFullDisk(context) },
+    { name: 'storage changes', every: 5_000, run: () => addStorageChanges(context) },
+    { name: 'storage of users', every: 20_000, run: () => countStorage(context) },
+    { name: 'old jobs', every: 20_000, run: () => removeOldJobs(context) },
+    { name: 'job statistics', every: 20_000, run: () => countJobs(context) },
+    { name: 'old sessions', every: 20_000, run: () => removeOldSessions(context) },
+    { name: 'old audit entries', every: 20_000, run: () => removeOldAudit(context) },
+    { name: 'webhook deliveries', every: 300_000, run: () => removeOldDeliveries(context) },
     {
       name: 'jobs of sessions that ended before',
-      every: SELDOM,
+      every: 300_000,
       run: () => cancelJobsOfSessionsEndedBefore(context),
     },
-    { name: 'leftover runs', every: SELDOM, run: () => forgetLeftoverRuns(context) },
-    { name: 'idempotency keys', every: SELDOM, run: () => removeExpiredIdempotencyKeys(context) },
-    { name: 'logins', every: SELDOM, run: () => removeExpiredLogins(context) },
-    { name: 'segments of videos', every: SELDOM, run: () => removeSegmentsOfEndedVideos(context) },
-    { name: 'frames of videos', every: SELDOM, run: () => removeFramesOfEndedVideos(context) },
-    { name: 'streamed output', every: SELDOM, run: () => removeExpiredStreamedOutput(context) },
-    { name: 'removed users', every: SOON, run: () => forgetStorageOfRemoved(context) },
-    { name: 'views', every: SELDOM, run: () => evictUnusedViews(context) },
+    { name: 'leftover runs', every: 300_000, run: () => forgetLeftoverRuns(context) },
+    { name: 'idempotency keys', every: 300_000, run: () => removeExpiredIdempotencyKeys(context) },
+    { name: 'logins', every: 300_000, run: () => removeExpiredLogins(context) },
+    { name: 'segments of videos', every: 300_000, run: () => removeSegmentsOfEndedVideos(context) },
+    { name: 'frames of videos', every: 300_000, run: () => removeFramesOfEndedVideos(context) },
+    { name: 'streamed output', every: 300_000, run: () => removeExpiredStreamedOutput(context) },
+    { name: 'removed users', every: 20_000, run: () => forgetStorageOfRemoved(context) },
+    { name: 'views', every: 300_000, run: () => evictUnusedViews(context) },
   ];
 }
 

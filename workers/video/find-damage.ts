@@ -20,12 +20,12 @@ const cutShort = (bytes: Buffer) => `is cut short: it ends after ${bytes.length}
 /**
  * 256 MiB may hold millions of empty chunks, which would block the worker for half a minute. libpng writes 8 kB chunks.
  */
-const MOST_CHUNKS = 100_000;
+const MAX_CHUNKS = 100_000;
 
 function findPngDamage(bytes: Buffer): string | undefined {
   let chunks = 0;
   for (let at = 8; ; ) {
-    if (++chunks > MOST_CHUNKS) return `has more than ${MOST_CHUNKS} chunks`;
+    if (++chunks > MAX_CHUNKS) return `has more than ${MAX_CHUNKS} chunks`;
     if (at + 12 > bytes.length) return cutShort(bytes);
     const length = bytes.readUInt32BE(at);
     const type = bytes.toString('latin1', at + 4, at + 8);
@@ -116,7 +116,7 @@ function findExrDamage(bytes: Buffer): string | undefined {
 
 function findHeaderEnd(bytes: Buffer): number | undefined {
   let at = 8;
-  for (let i = 0; i < MOST_CHUNKS && at < bytes.length; i++) {
+  for (let i = 0; i < MAX_CHUNKS && at < bytes.length; i++) {
     if (bytes[at] === 0) return at + 1;
     const type = bytes.indexOf(0, at) + 1;
     const size = bytes.indexOf(0, type) + 1;

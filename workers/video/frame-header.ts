@@ -66,7 +66,7 @@ function checkSize(parsed: ParsedHeader): ParsedHeader {
   return problem ? { problem } : parsed;
 }
 
-const MOST_CHUNKS = 10_000;
+const MAX_CHUNKS = 10_000;
 
 /** Chunks up to the first IDAT: a tRNS there makes a picture without alpha channel transparent. */
 function parsePng(head: Buffer): ParsedHeader {
@@ -79,7 +79,7 @@ function parsePng(head: Buffer): ParsedHeader {
   if (colours & 4) return { ...size, alpha: true };
   const palette = colours === 3 ? ({ palette: true } as const) : {};
   let at = 33;
-  for (let chunks = 0; chunks < MOST_CHUNKS; chunks++, at += 12 + head.readUInt32BE(at)) {
+  for (let chunks = 0; chunks < MAX_CHUNKS; chunks++, at += 12 + head.readUInt32BE(at)) {
     // A size that cannot be is told without the rest.
     if (at + 8 > head.length)
       return findSizeProblem(width, height)

@@ -1,7 +1,7 @@
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 
 /** A file that is written all the time is given up. */
-const MOST = 5;
+const MAX = 5;
 
 /** Does the work, and again from its beginning where its source has changed meanwhile. */
 export async function startOver<T>(work: () => Promise<T>): Promise<T> {
@@ -10,7 +10,7 @@ export async function startOver<T>(work: () => Promise<T>): Promise<T> {
       return await work();
     } catch (error) {
       const isChanged = error instanceof WindlassError && error.code === 'changed';
-      if (!isChanged || times === MOST) throw error;
+      if (!isChanged || times === MAX) throw error;
     }
   }
 }

@@ -4,7 +4,7 @@ import type { OutputStream } from './lines.ts';
 import { readBytes } from './read-bytes.ts';
 
 /** Of each stream, as POST /remotes/launch gives. */
-const MOST_BYTES = 10 << 20;
+const MAX_BYTES = 10 << 20;
 
 /** What a job that has ended has printed, as text: the first 10 MiB, and whether there is more. */
 export async function readOutput(
@@ -14,7 +14,7 @@ export async function readOutput(
   const path = `/api/jobs/${escapeId(job)}/output?stream=${stream}&offset=`;
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let text = '';
-  let left = MOST_BYTES;
+  let left = MAX_BYTES;
   for await (const bytes of readBytes(http, at => ({ path: `${path}${at}` }), { signal })) {
     text += decoder.decode(bytes.subarray(0, left), { stream: true });
     left -= bytes.length;

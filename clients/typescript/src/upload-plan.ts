@@ -17,7 +17,7 @@ const PART_SIZE = 8 << 20;
 /** Smaller ones cost more than they save. */
 const LEAST = 256 << 10;
 /** The service takes 100,000 parts: so many at the size of the beginning, and so many smaller ones. */
-const MOST_PARTS = 50_000;
+const MAX_PARTS = 50_000;
 
 /**
  * Which bytes of the files are which parts. The service joins parts by their numbers: a part that is too large for its
@@ -38,7 +38,7 @@ export class UploadPlan {
   constructor(sizes: number[], { partSize, stored }: { partSize?: number; stored: StoredPart[] }) {
     this.#sizes = sizes;
     this.total = sizes.reduce((sum, size) => sum + size, 0);
-    const fewest = Math.ceil(this.total / MOST_PARTS);
+    const fewest = Math.ceil(this.total / MAX_PARTS);
     this.least = Math.max(LEAST, fewest);
     this.#stored = stored;
     this.#parts = this.#cutFrom(0, partSize ?? Math.max(PART_SIZE, fewest));
@@ -169,7 +169,7 @@ function sizeAfter(
   const alike = later.filter(([, size]) => size === largest).length;
   // A single one that is small may be the end of the file.
   const told = largest >= usual || alike > 1 ? largest : usual;
-  const size = Math.max(1, told, Math.ceil(left / MOST_PARTS));
+  const size = Math.max(1, told, Math.ceil(left / MAX_PARTS));
   const count = lastOf(stored) + 1 - pid;
   return sizeFor(left, { size, count });
 }

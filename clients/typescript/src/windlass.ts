@@ -23,7 +23,7 @@ export type JobsOptions = Omit<JobFilter, 'state' | 'kind'> & {
 export type ListedJob = Job | Schemas['ForeignJob'];
 
 /** How often a login is begun anew that the service cancelled because the connection to it was lost. */
-const MOST_LOGINS = 3;
+const MAX_LOGINS = 3;
 const JOBS_PAGE = 100;
 
 /** A client of one service. */
@@ -71,7 +71,7 @@ export class Windlass {
       } catch (error) {
         // A login ends with the connection that asked for it. One whose connection was not lost was cancelled by somebody.
         const isCut = wasLost && error instanceof WindlassError && error.code === 'cancelled';
-        if (!isCut || login === MOST_LOGINS) throw error;
+        if (!isCut || login === MAX_LOGINS) throw error;
       }
     }
   }

@@ -1,5 +1,5 @@
 /** Frames of the longest video that the service makes. */
-const MOST = 100_000;
+const MAX = 100_000;
 const NUMBER = /%(0?)(\d{0,2})d/;
 
 /** Which frames a pattern takes: numbers, or with `*` positions from 0. */
@@ -57,7 +57,7 @@ export function expandPattern(
   if (!numbers) return expandStar(pattern, names, { first, last, step });
   const { there, write } = numbers;
   const frames: string[] = [];
-  for (let n = first ?? lowest(there); frames.length < MOST; n += step) {
+  for (let n = first ?? lowest(there); frames.length < MAX; n += step) {
     if (last === undefined ? !there.has(n) : n > last) break;
     frames.push(write(n));
   }
@@ -115,7 +115,7 @@ function expandStar(
   return names
     .filter(name => isShown(name) && match.test(name))
     .sort(compareNaturally)
-    .slice(first, last === undefined ? MOST : last + 1)
+    .slice(first, last === undefined ? MAX : last + 1)
     .filter((_, position) => position % step === 0);
 }
 

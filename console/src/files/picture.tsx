@@ -6,15 +6,15 @@ import type { Entry } from './entries.ts';
 import { imageType } from './image-type.ts';
 
 /** A larger picture is downloaded, not shown. */
-const MOST = 32 << 20;
+const MAX = 32 << 20;
 
 /** A picture of the host. Only what browsers decode by themselves is shown. */
 export function Picture({ sid, path, entry }: { sid: string; path: string; entry: Entry }) {
   const { name, size, time } = entry;
   const type = imageType(name);
-  const isShown = type !== undefined && size > 0 && size <= MOST;
+  const isShown = type !== undefined && size > 0 && size <= MAX;
   const { data, error } = useHead(sid, path, {
-    most: MOST,
+    most: MAX,
     isWanted: isShown,
     version: `${size} ${time}`,
   });
@@ -30,7 +30,7 @@ export function Picture({ sid, path, entry }: { sid: string; path: string; entry
     [address],
   );
   if (type === undefined) return <p class="muted">Browsers do not show this kind of picture.</p>;
-  if (size > MOST) return <p class="muted">It is too large to be shown here.</p>;
+  if (size > MAX) return <p class="muted">It is too large to be shown here.</p>;
   if (error) return <Problem error={error} />;
   if (size === 0 || isBroken)
     return <p class="muted">It is no picture that this browser can show.</p>;

@@ -3,7 +3,7 @@ import { type AsyncBuffer, parquetMetadataAsync, parquetRead } from 'hyparquet';
 import { readFile } from '../service/files.ts';
 
 /** The most that is read of a file, so that a look at one of many GB does not load it. */
-const MOST_BYTES = 16 << 20;
+const MAX_BYTES = 16 << 20;
 /** Those that are decompressed here; the others need more code than the page has. */
 const CODECS = new Set(['UNCOMPRESSED', 'SNAPPY', 'ZSTD']);
 
@@ -25,7 +25,7 @@ export async function readParquet(
   const file: AsyncBuffer = {
     byteLength: size,
     slice: async (start, end = size) => {
-      if (end - start > MOST_BYTES) throw new Error('More of it is needed than is read here.');
+      if (end - start > MAX_BYTES) throw new Error('More of it is needed than is read here.');
       const bytes = await readFile(sid, path, { start, length: end - start, signal });
       return bytes.arrayBuffer();
     },
@@ -49,7 +49,7 @@ export async function readParquet(
       problem: `Its values are compressed by ${strange.codec}, which is not read here.`,
     };
   const bytes = read.reduce((sum, chunk) => sum + Number(chunk?.total_compressed_size ?? 0), 0);
-  if (bytes > MOST_BYTES)
+  if (bytes > MAX_BYTES)
     return { ...head, problem: 'Its first rows lie among more bytes than are read here.' };
   const rows: string[][] = [];
   await parquetRead({

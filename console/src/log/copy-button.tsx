@@ -5,7 +5,7 @@ import { CopyIcon } from '../ui/icons.tsx';
 import type { OutputLog } from './output-log.ts';
 
 /** More is downloaded. */
-const MOST_CHARACTERS = 4 << 20;
+const MAX_CHARACTERS = 4 << 20;
 const TOLD_MS = 2_000;
 
 /** Copies the output as text, from the beginning. */
@@ -40,7 +40,7 @@ async function write(text: string): Promise<boolean> {
 function gather(log: OutputLog): { text: string; isAll: boolean } {
   const pieces: string[] = [];
   let size = 0;
-  for (let n = 0; n < log.lineCount && size < MOST_CHARACTERS; ) {
+  for (let n = 0; n < log.lineCount && size < MAX_CHARACTERS; ) {
     const lines = log.plainLines(n);
     if (!lines || lines.length === 0) return { text: pieces.join(''), isAll: false };
     const piece = `${lines.join('\n')}\n`;
@@ -48,5 +48,5 @@ function gather(log: OutputLog): { text: string; isAll: boolean } {
     size += piece.length;
     n += lines.length;
   }
-  return { text: pieces.join(''), isAll: size < MOST_CHARACTERS };
+  return { text: pieces.join(''), isAll: size < MAX_CHARACTERS };
 }

@@ -1,7 +1,7 @@
 import type { TargetedKeyboardEvent } from 'preact';
 import { Button } from '../ui/button.tsx';
 import { DownIcon, UpIcon } from '../ui/icons.tsx';
-import { MOST_MATCHES } from './find-lines.ts';
+import { MAX_MATCHES } from './find-lines.ts';
 import type { Find } from './use-find.ts';
 
 /** Finds a text in the log: Enter goes to the next line that has it, with Shift to the one before. */
@@ -63,6 +63,6 @@ export function FindBox({
 
 function describe(count: number, at: number | undefined): string {
   if (count === 0) return 'none';
-  const all = `${count.toLocaleString()}${count >= MOST_MATCHES ? '+' : ''}`;
+  const all = `${count.toLocaleString()}${count >= MAX_MATCHES ? '+' : ''}`;
   return at === undefined ? all : `${(at + 1).toLocaleString()} of ${all}`;
 }

@@ -1,7 +1,7 @@
 import type { OutputLog } from './output-log.ts';
 
 /** More are not counted. */
-export const MOST_MATCHES = 100_000;
+export const MAX_MATCHES = 100_000;
 
 /** Finds the lines that hold a text, in any case, a slice of time at a time. New lines are looked through when they come. */
 export class FindLines {
@@ -22,7 +22,7 @@ export class FindLines {
   /** True once every line there is was looked through, but for those that may still grow. */
   get isDone(): boolean {
     const isThrough = this.#next >= this.#log.lineCount && this.#grown() === undefined;
-    return isThrough || this.matches.length >= MOST_MATCHES;
+    return isThrough || this.matches.length >= MAX_MATCHES;
   }
 
   /** Goes on for so many ms. */

@@ -21,7 +21,7 @@ interface CommandFormProps {
   onStarted: (job: string) => void;
 }
 
-const MOST_ROWS = 14;
+const MAX_ROWS = 14;
 
 /** A command of one or more lines. Ctrl+Enter runs it; the arrow keys bring earlier ones back. */
 export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFormProps) {
@@ -85,7 +85,7 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
     } else return;
     event.preventDefault();
   };
-  const rows = Math.min(MOST_ROWS, Math.max(3, command.split('\n').length));
+  const rows = Math.min(MAX_ROWS, Math.max(3, command.split('\n').length));
   const hasBatch = isBatch || (engines ?? []).length > 0;
   return (
     <form

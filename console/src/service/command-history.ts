@@ -5,7 +5,7 @@ const OWNER_KEY = 'windlass.user';
 const ACCOUNT_KEY = 'windlass.account';
 const DRAFT_KEY = 'windlass.command';
 const LOGIN_KEYS = { run: 'windlass.login', files: 'windlass.files' };
-const MOST = 100;
+const MAX = 100;
 
 /** The commands of this browser's user, the latest first. They are forgotten at the logout. */
 export function readCommands(): string[] {
@@ -21,7 +21,7 @@ export function readCommands(): string[] {
 export function keepCommand(command: string): void {
   const others = readCommands().filter(one => one !== command);
   try {
-    localStorage.setItem(KEY, JSON.stringify([command, ...others].slice(0, MOST)));
+    localStorage.setItem(KEY, JSON.stringify([command, ...others].slice(0, MAX)));
   } catch {
     // Full or refused: there is no history then.
   }

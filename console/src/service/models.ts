@@ -14,7 +14,7 @@ export type Parse = Schemas['Parse'];
 
 const PAGE = 1_000;
 /** The most artifacts that one answer has. */
-const MOST_ARTIFACTS = 10_000;
+const MAX_ARTIFACTS = 10_000;
 
 export { useModels } from './projects-of-jobs.ts';
 
@@ -55,7 +55,7 @@ export const useArtifact = (mid: string, aid: string) =>
     queryKey: ['model', mid, 'artifact', aid],
     queryFn: async ({ signal }): Promise<Artifact | null> => {
       for (let after: string | undefined; ; ) {
-        const params = { path: { mid }, query: { limit: MOST_ARTIFACTS, after } };
+        const params = { path: { mid }, query: { limit: MAX_ARTIFACTS, after } };
         const page = await unwrap(windlass.api.GET('/api/models/{mid}', { params, signal }));
         const found = page.artifacts.find(artifact => artifact.aid === aid);
         if (found || page.next === null) return found ?? null;

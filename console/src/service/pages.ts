@@ -15,7 +15,7 @@ export interface More {
 }
 
 /** The most that a list of the service gives at once. */
-const MOST = 1_000;
+const MAX = 1_000;
 /** What a table draws before more is asked for. */
 export const IN_TABLE = 100;
 
@@ -26,7 +26,7 @@ export const usePages = <T>(
     query: { limit: number; after: string | undefined },
     signal: AbortSignal,
   ) => Promise<Page<T>>,
-  { limit = MOST, ...options }: { limit?: number; staleTime?: number; enabled?: boolean } = {},
+  { limit = MAX, ...options }: { limit?: number; staleTime?: number; enabled?: boolean } = {},
 ) =>
   useInfiniteQuery({
     ...options,
@@ -46,7 +46,7 @@ export async function readAll<T>(
 ): Promise<T[]> {
   const items: T[] = [];
   for (let after: string | undefined; ; ) {
-    const page = await ask({ limit: MOST, after });
+    const page = await ask({ limit: MAX, after });
     items.push(...page.items);
     if (page.next === null) return items;
     after = page.next;

@@ -21,7 +21,7 @@ interface SeriesPlotProps {
 
 /** Buckets are about as wide as a pixel; the width is rounded, so that a little change asks for nothing. */
 const STEP = 100;
-const MOST = 2_000;
+const MAX = 2_000;
 
 /**
  * One column plotted over another. Each zoom asks for its own buckets, from edge to edge of the last ones, so that
@@ -183,7 +183,7 @@ function usePoints(area: { current: HTMLElement | null }): number {
     if (!element) return;
     const observer = new ResizeObserver(() => {
       const width = Math.round(element.clientWidth / STEP) * STEP;
-      setPoints(Math.max(STEP, Math.min(MOST, width)));
+      setPoints(Math.max(STEP, Math.min(MAX, width)));
     });
     observer.observe(element);
     return () => observer.disconnect();

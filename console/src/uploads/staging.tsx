@@ -19,7 +19,7 @@ interface StagingProps {
 }
 
 /** An upload has at most so many files. */
-const MOST_FILES = 1_000;
+const MAX_FILES = 1_000;
 /** So many names of a group are listed. */
 const LISTED = 100;
 
@@ -44,8 +44,8 @@ export function Staging({ mid, files, known, onChange }: StagingProps) {
     const wrong = ready.find(({ parameters }) => typeof parameters === 'string');
     if (wrong) return setProblem(String(wrong.parameters));
     for (const { named, parser, parameters } of ready)
-      for (let from = 0; from < named.length; from += MOST_FILES) {
-        const part = named.slice(from, from + MOST_FILES);
+      for (let from = 0; from < named.length; from += MAX_FILES) {
+        const part = named.slice(from, from + MAX_FILES);
         addUpload({
           mid,
           parser,

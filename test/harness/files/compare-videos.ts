@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 
-const MOST_BYTES = 2 ** 30;
+const MAX_BYTES = 2 ** 30;
 
 function ffmpeg(args: string[]): string {
   const words = ['-hide_banner', '-nostdin', ...args];
   return execFileSync('/bin/sh', ['-c', 'exec ffmpeg "$@" 2>&1', 'sh', ...words], {
     encoding: 'utf8',
-    maxBuffer: MOST_BYTES,
+    maxBuffer: MAX_BYTES,
   });
 }
 
@@ -32,7 +32,7 @@ export function listKeyFrames(file: string): number[] {
   const flags = execFileSync(
     'ffprobe',
     ['-v', 'error', '-select_streams', 'v:0', '-show_entries', 'packet=flags', '-of', 'csv', file],
-    { encoding: 'utf8', maxBuffer: MOST_BYTES },
+    { encoding: 'utf8', maxBuffer: MAX_BYTES },
   );
   // In the order of decoding, in which every key frame of a closed group comes first.
   const packets = flags.trim().split('\n');
@@ -45,7 +45,7 @@ export function describeStream(file: string): { stream: string; times: number[] 
     execFileSync(
       'ffprobe',
       ['-v', 'error', '-select_streams', 'v:0', '-show_entries', entries, '-of', 'csv', file],
-      { encoding: 'utf8', maxBuffer: MOST_BYTES },
+      { encoding: 'utf8', maxBuffer: MAX_BYTES },
     ).trim();
   const stream = probe(
     'stream=codec_name,profile,width,height,pix_fmt,color_range,color_space,color_transfer,color_primaries,time_base,r_frame_rate,has_b_frames',

@@ -16,7 +16,7 @@ interface SharedStack {
 }
 
 /** One that waits for its next user costs processor time too: files that share one stand together, see order.ts. */
-const MOST_UNUSED = 1;
+const MAX_UNUSED = 1;
 /** In so long an unused one costs as much as the start of another: a fifteenth of a core, and four seconds. */
 const UNUSED_MS = 60_000;
 
@@ -65,7 +65,7 @@ async function takeBack(shared: SharedStack): Promise<void> {
   shared.end = setTimeout(() => void end(shared), UNUSED_MS).unref();
   stacks.push(...stacks.splice(stacks.indexOf(shared), 1));
   const unused = stacks.filter(({ inUse }) => !inUse);
-  for (const oldest of unused.slice(0, -MOST_UNUSED)) await end(oldest);
+  for (const oldest of unused.slice(0, -MAX_UNUSED)) await end(oldest);
 }
 
 async function end(shared: SharedStack): Promise<void> {

@@ -10,7 +10,7 @@ const GROUP_BYTES = 32 << 20;
  * Column chunks of a table; groups are larger if there would be more. Each takes 1.2 kB while the table is written, and
  * more for its statistics: the 90,000 of 10 GB with 300 columns exceeded LIMIT_PARSE_BYTES.
  */
-const MOST_CHUNKS = 40_000;
+const MAX_CHUNKS = 40_000;
 /** The size of larger groups. Each byte more takes 2.5 bytes of memory while the table is written. */
 const LARGER_GROUP_BYTES = 2 * GROUP_BYTES;
 /** Columns. While a row group is written each text column has a dictionary; 2,000 large ones take more than 400 MB. */
@@ -47,6 +47,6 @@ export function parquetStatement(
 function groupRows({ columns, rows, bytesPerRow }: TableSize): number {
   const rowsOf = (bytes: number) => bytes / Math.max(1, bytesPerRow);
   const usual = Math.min(GROUP_ROWS, GROUP_CELLS / columns, rowsOf(GROUP_BYTES));
-  const least = Math.min((rows * columns) / MOST_CHUNKS, rowsOf(LARGER_GROUP_BYTES));
+  const least = Math.min((rows * columns) / MAX_CHUNKS, rowsOf(LARGER_GROUP_BYTES));
   return Math.max(usual, least);
 }

@@ -1,5 +1,5 @@
 /** The most frames that a helper takes: they are lost if it has to give up. */
-const MOST_FRAMES = 3_000;
+const MAX_FRAMES = 3_000;
 
 interface Frames {
   start: number;
@@ -17,7 +17,7 @@ export function chooseSplit(
   keyEvery: number,
 ): number | undefined {
   const begun = Math.max(sure, start + done);
-  const half = Math.max(begun + Math.ceil((until - begun) / 2), until - MOST_FRAMES);
+  const half = Math.max(begun + Math.ceil((until - begun) / 2), until - MAX_FRAMES);
   const split = Math.ceil(half / keyEvery) * keyEvery;
   return split > start && split >= sure && split < until ? split : undefined;
 }

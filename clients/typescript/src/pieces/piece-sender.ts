@@ -8,7 +8,7 @@ import { nameOf } from './pieces-on-host.ts';
 /** Smaller ones cost more than they save. */
 const LEAST_BYTES = 256 << 10;
 /** Each is a job. */
-const MOST_PIECES = 10_000;
+const MAX_PIECES = 10_000;
 
 /** Where pieces go, and how large they are at first. */
 export interface PieceSending {
@@ -39,7 +39,7 @@ export class PieceSender {
     this.#connection = connection;
     this.#given = given;
     this.#length = given.length;
-    this.#least = Math.max(LEAST_BYTES, Math.ceil(given.total / MOST_PIECES));
+    this.#least = Math.max(LEAST_BYTES, Math.ceil(given.total / MAX_PIECES));
     this.#losses = new Losses(connection.http);
   }
 

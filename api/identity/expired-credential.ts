@@ -12,7 +12,7 @@ import type { User } from './user.ts';
  * ended it: upkeep keeps rows of tokens and logins for a day. A link, and an access token of the identity provider,
  * end with the user's password here, too.
  */
-export async function findUserOfSpent(db: Db, res: Response): Promise<User | undefined> {
+export async function findUserOfExpired(db: Db, res: Response): Promise<User | undefined> {
   const { username, version, administrator } = currentUser(res);
   const { by, token, loginSecret } = res.locals;
   const isEnabled = and(eq(users.username, username), eq(users.disabled, false));
