@@ -3,8 +3,8 @@ import type { JobRow } from '../shared/database/schema.ts';
 import type { JobKind, KindWithSession, Payload, Result } from '../shared/jobs/catalog.ts';
 import type { Logger } from '../shared/process/log.ts';
 import type { ServiceContext } from '../shared/process/open-service.ts';
+import type { HeldClaims } from './engine/held-claims.ts';
 import type { JobGroups } from './engine/job-groups.ts';
-import type { LeaseRenewer } from './engine/lease-renewer.ts';
 import type { WorkerMetrics } from './engine/worker-metrics.ts';
 import type { OutputWriter } from './output/output-writer.ts';
 import type { FinishedRunRemover } from './runs/finished-run-remover.ts';
@@ -13,7 +13,7 @@ import type { SessionPool } from './ssh/session-pool.ts';
 /** What a worker process is made of; built once by create-context.ts. */
 export interface WorkerContext extends ServiceContext {
   id: string;
-  leases: LeaseRenewer;
+  claims: HeldClaims;
   groups: JobGroups;
   metrics: WorkerMetrics;
   /** Only workers that take remote or video work can open credentials. */
@@ -44,7 +44,7 @@ export interface JobContext<K extends JobKind = JobKind> {
   /** No other worker could continue: until unpin() a stopping worker waits for the job without aborting it. */
   pin(): void;
   unpin(): void;
-  /** Call before an effect outside that a stale worker must not have; see LeaseRenewer.assertLeased. */
+  /** Call before an effect outside that a stale worker must not have; see HeldClaims.assertLeased. */
   assertLeased(since?: number): Promise<void>;
   /** 0…1; told to clients at most about twice a second. */
   progress(value: number, message?: string): void;

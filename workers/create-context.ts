@@ -1,8 +1,8 @@
 import { newWorkerId } from '../shared/jobs/worker-id.ts';
 import type { ServiceContext } from '../shared/process/open-service.ts';
 import type { WorkerContext } from './context.ts';
+import { HeldClaims } from './engine/held-claims.ts';
 import { JobGroups } from './engine/job-groups.ts';
-import { LeaseRenewer } from './engine/lease-renewer.ts';
 import { WorkerMetrics } from './engine/worker-metrics.ts';
 import { FinishedRunRemover } from './runs/finished-run-remover.ts';
 import { SessionPool } from './ssh/session-pool.ts';
@@ -31,7 +31,7 @@ export function createContext(service: ServiceContext): WorkerContext {
   return {
     ...service,
     id,
-    leases: new LeaseRenewer({ id, database, notifications, log, metrics }),
+    claims: new HeldClaims({ id, database, notifications, log, metrics }),
     groups: new JobGroups({ id, database, notifications }),
     metrics,
     sessions,

@@ -48,7 +48,7 @@ const service = await openService({
 removeSecrets(process.env);
 
 const context = createContext(service.context);
-const { id, config, log, leases } = context;
+const { id, config, log, claims } = context;
 const queues = types.flatMap((type): readonly QueueName[] => QUEUES_OF[type]);
 const slotsOf = (queue: QueueName) =>
   config[`${queue.toUpperCase() as Uppercase<QueueName>}_SLOTS`];
@@ -70,7 +70,7 @@ if (types.some(type => type === 'video' || type === 'parse'))
 service.life.ready();
 
 await service.life.stopped;
-log.info({ jobs: leases.size }, 'stopping');
+log.info({ jobs: claims.size }, 'stopping');
 void withdrawSlots(context).catch((error: unknown) =>
   log.warn({ err: error }, 'the slots could not be withdrawn: they count until this worker ends'),
 );
@@ -78,6 +78,6 @@ await Promise.race([
   Promise.allSettled([consumption.stop(), stopHelping?.(), ...upkeep, ...remote]),
   delay(DRAIN_MS),
 ]);
-leases.stop();
+claims.stop();
 context.sessions.close();
 await service.close(stopHeartbeat());

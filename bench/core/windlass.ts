@@ -14,8 +14,8 @@ import type { Handler, WorkerContext } from '../../workers/context.ts';
 import { consumeQueues } from '../../workers/engine/consume-queues.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { startHeartbeat } from '../../workers/engine/heartbeat.ts';
+import { HeldClaims } from '../../workers/engine/held-claims.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
-import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import type { SessionPool } from '../../workers/ssh/session-pool.ts';
@@ -113,7 +113,7 @@ async function startWorker(
     database,
     notifications,
     metrics,
-    leases: new LeaseRenewer({ id, database, notifications, log, metrics }),
+    claims: new HeldClaims({ id, database, notifications, log, metrics }),
     groups: new JobGroups({ id, database, notifications }),
     sessions: { has: () => true } as unknown as SessionPool,
     finishedRuns: undefined as never,

@@ -250,7 +250,7 @@ inline recordIntent() {
   fi
 }
 
-/* claim-jobs.ts, leased-updates.ts, end-jobs.ts, lease-renewer.ts, run-job.ts, run-on-host.ts and run-state.ts, whose phases are the labels */
+/* claim-jobs.ts, leased-updates.ts, end-jobs.ts, held-claims.ts, run-job.ts, run-on-host.ts and run-state.ts, whose phases are the labels */
 proctype worker(byte w) {
   byte e, stored;
   bool isRequested, isCancelled, isRequestSent, isStopSent, mayBeStopped;
@@ -280,7 +280,7 @@ end:
   {
 connecting:
     do
-    :: atomic { cancel_requested && lease_token == w && !isCancelled -> isCancelled = true } /* LeaseRenewer */
+    :: atomic { cancel_requested && lease_token == w && !isCancelled -> isCancelled = true } /* HeldClaims */
     :: atomic { lease_token != w -> goto over }
     :: atomic { connection[w] || canConnect ->
         if

@@ -11,7 +11,7 @@ export function makeWorkerContext(given: Given): WorkerContext {
     config: readConfig({}),
     stopping: new AbortController().signal,
     groups: new JobGroups(given),
-    leases: absent('leases'),
+    claims: absent('claims'),
     sessions: absent('sessions'),
     finishedRuns: absent('finishedRuns'),
     objects: absent('objects'),

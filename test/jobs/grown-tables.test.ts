@@ -16,6 +16,7 @@ import { startJob } from '../../shared/jobs/start-job.ts';
 import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
+import type { Claim } from '../../workers/engine/claim.ts';
 import {
   dispatchWaiting,
   redispatchUnclaimed,
@@ -23,7 +24,6 @@ import {
 } from '../../workers/engine/dispatch-waiting.ts';
 import { endJobs } from '../../workers/engine/end-jobs.ts';
 import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
-import type { Claim } from '../../workers/engine/fencing-token.ts';
 import { releaseJob, updateLeasedVisibly } from '../../workers/engine/leased-updates.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { bringBack } from '../../workers/engine/set-aside.ts';

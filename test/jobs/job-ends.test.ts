@@ -24,8 +24,8 @@ import { FileStore } from '../../shared/storage/file-store.ts';
 import { FreeSpace } from '../../shared/storage/free-space.ts';
 import type { Handler } from '../../workers/context.ts';
 import { finishJob } from '../../workers/engine/end-jobs.ts';
+import { HeldClaims } from '../../workers/engine/held-claims.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
-import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import copy from '../../workers/handlers/copy.ts';
@@ -270,12 +270,12 @@ test('a renewal that overtakes the answer of the write that ended its job does n
   const log = createLog({ level: 'warn', name: 'test', write: line => lines.push(line) });
   const notifications = new Notifications(database, log);
   const metrics = new WorkerMetrics();
-  const leases = new LeaseRenewer({ id: 'w', database, notifications, log, metrics });
+  const claims = new HeldClaims({ id: 'w', database, notifications, log, metrics });
   const lateAnswers = Object.create(db, {
     transaction: {
       value: async (...given: Parameters<typeof db.transaction>) => {
         const answer = await db.transaction(...given);
-        await leases.renew();
+        await claims.renew();
         return answer;
       },
     },
@@ -289,13 +289,13 @@ test('a renewal that overtakes the answer of the write that ended its job does n
     id: 'w',
     log,
     notifications,
-    leases,
+    claims,
     metrics,
     database: { ...database, db: lateAnswers },
   });
   const handler = async () => ({ result: { returncode: 0 }, promote: async () => {} });
   await runJob(worker, { id, epoch: 0 }, new Map([['command', handler as Handler<JobKind>]]));
-  leases.stop();
+  claims.stop();
   expect(await read({ id })).toMatchObject({ state: 'succeeded', leaseToken: null });
   expect(lines).toEqual([]);
 });
@@ -305,7 +305,7 @@ test('a job whose last output a failover lost is abandoned, though its worker ho
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);
   const metrics = new WorkerMetrics();
-  const leases = new LeaseRenewer({ id: 'w', database, notifications, log, metrics });
+  const claims = new HeldClaims({ id: 'w', database, notifications, log, metrics });
   const objects = new FileStore(given.path);
   const id = newId();
   const payload = { command: 'true' };
@@ -316,7 +316,7 @@ test('a job whose last output a failover lost is abandoned, though its worker ho
     id: 'w',
     log,
     notifications,
-    leases,
+    claims,
     metrics,
     database,
     objects,
@@ -332,8 +332,8 @@ test('a job whose last output a failover lost is abandoned, though its worker ho
     return { result: { returncode: 0 } };
   };
   await runJob(worker, { id, epoch: 0 }, new Map([['command', handler as Handler<JobKind>]]));
-  await leases.renew();
-  leases.stop();
+  await claims.renew();
+  claims.stop();
   expect(await read({ id })).toMatchObject({ state: 'running', leaseToken: null });
 });
 
@@ -342,7 +342,7 @@ test('a copy that was cancelled while its worker stops ends, and is not released
   const log = createLog({ level: 'silent', name: 'test' });
   const notifications = new Notifications(database, log);
   const metrics = new WorkerMetrics();
-  const leases = new LeaseRenewer({ id: 'w', database, notifications, log, metrics });
+  const claims = new HeldClaims({ id: 'w', database, notifications, log, metrics });
   const stop = new AbortController();
   const id = newId();
   const payload = { upload: newId(), file: 0, part: 0, path: '/x' };
@@ -351,7 +351,7 @@ test('a copy that was cancelled while its worker stops ends, and is not released
     .values({ id, kind: 'copy', queue: 'remote', session: 's', owner: 'u', payload });
   const use = async () => {
     await cancelJobs(db, eq(jobs.id, id));
-    await leases.renew();
+    await claims.renew();
     stop.abort();
     throw new WindlassError('remote_connection_failed');
   };
@@ -359,14 +359,14 @@ test('a copy that was cancelled while its worker stops ends, and is not released
     id: 'w',
     log,
     notifications,
-    leases,
+    claims,
     metrics,
     stopping: stop.signal,
     database,
     sessions: { use } as unknown as SessionPool,
   });
   await runJob(worker, { id, epoch: 0 }, new Map([['copy', copy as Handler<JobKind>]]));
-  leases.stop();
+  claims.stop();
   expect(await read({ id })).toMatchObject({ state: 'cancelled', leaseToken: null });
 });
 

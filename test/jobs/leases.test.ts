@@ -12,12 +12,12 @@ import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler } from '../../workers/context.ts';
+import { type Claim, LeaseLost } from '../../workers/engine/claim.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { readLeases, reclaimLeases, SilentWorkers } from '../../workers/engine/expired-leases.ts';
-import { type Claim, LeaseLost } from '../../workers/engine/fencing-token.ts';
+import { HeldClaims } from '../../workers/engine/held-claims.ts';
 import { JobGroups } from '../../workers/engine/job-groups.ts';
 import { JobSignals } from '../../workers/engine/job-signals.ts';
-import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
 import { ReleaseJob } from '../../workers/engine/release-job.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import type { Versioned } from '../../workers/engine/unchanged.ts';
@@ -32,7 +32,7 @@ import { makeWorkerContext } from '../harness/worker-context.ts';
 
 const given = withDatabase('leases');
 const log = createLog({ level: 'silent', name: 'test', secrets: [] });
-const renewers: LeaseRenewer[] = [];
+const started: HeldClaims[] = [];
 let database: ReturnType<typeof openDatabase>;
 let notifications: Notifications;
 
@@ -43,16 +43,16 @@ beforeAll(async () => {
   await database.sql`select pg_reload_conf()`;
 });
 afterAll(() => {
-  for (const renewer of renewers) renewer.stop();
+  for (const claims of started) claims.stop();
 });
 
 /** A worker that renews its lease. */
 function makeWorker(over = database, options: { lookMs?: number } = {}) {
   const id = newId();
   const metrics = new WorkerMetrics();
-  const renewer = new LeaseRenewer({ id, database: over, notifications, log, metrics }, options);
-  renewers.push(renewer);
-  return { id, renewer, over };
+  const claims = new HeldClaims({ id, database: over, notifications, log, metrics }, options);
+  started.push(claims);
+  return { id, claims, over };
 }
 
 async function insertDispatched(
@@ -66,14 +66,14 @@ async function insertDispatched(
 }
 
 /** Has the worker claim a job and renew its lease from now on. */
-async function claimNew({ id: worker, renewer, over }: ReturnType<typeof makeWorker>) {
+async function claimNew({ id: worker, claims, over }: ReturnType<typeof makeWorker>) {
   const id = await insertDispatched();
   const claim: Claim = { id, token: newId() };
   const asked = performance.now();
   const given = { worker, token: claim.token };
   expect(await claimJob(over.db, { id, epoch: 1 }, given)).toBeDefined();
   const signals = new JobSignals(new AbortController().signal);
-  renewer.track(claim, { asked, signals, log });
+  claims.track(claim, { asked, signals, log });
   return { ...claim, signal: signals.signal };
 }
 
@@ -118,7 +118,7 @@ test('a renewal changes one narrow row in its page, however many jobs it is for'
   };
   const before = await read();
   const times = 300;
-  for (let i = 0; i < times; i++) await worker.renewer.renew();
+  for (let i = 0; i < times; i++) await worker.claims.renew();
   const after = await read();
   const of = (key: string) => (after[key] ?? 0) - (before[key] ?? 0);
   expect(of('jobs')).toBe(0);
@@ -127,7 +127,7 @@ test('a renewal changes one narrow row in its page, however many jobs it is for'
   // Full images of pages after a checkpoint included.
   expect(of('wal') / times).toBeLessThan(400);
   for (const claim of claims) expect(claim.signal.aborted).toBe(false);
-  worker.renewer.stop();
+  worker.claims.stop();
   await one.close();
 });
 
@@ -135,11 +135,11 @@ test('a claim that a failover restored at a worker which had ended its job is ab
   const worker = makeWorker(database, { lookMs: 0 });
   const [kept, ended] = [await claimNew(worker), await claimNew(worker)];
   // Its end was committed on the old server alone.
-  worker.renewer.untrack(ended);
-  await worker.renewer.renew();
+  worker.claims.untrack(ended);
+  await worker.claims.renew();
   // A claim whose answer is on its way looks the same.
   expect(await tokenOf(ended)).toBe(ended.token);
-  await worker.renewer.renew();
+  await worker.claims.renew();
   expect([await tokenOf(ended), await tokenOf(kept)]).toEqual([null, kept.token]);
   expect(kept.signal.aborted).toBe(false);
 });
@@ -149,13 +149,13 @@ test('a command whose end a failover lost is not requested again', async () => {
   // The worker's lease is renewed for this one.
   await claimNew(worker);
   const id = await insertDispatched();
-  const { id: name, renewer } = worker;
+  const { id: name, claims } = worker;
   const metrics = new WorkerMetrics();
   const context = makeWorkerContext({
     id: name,
     log,
     notifications,
-    leases: renewer,
+    claims,
     metrics,
     database,
   });
@@ -170,8 +170,8 @@ test('a command whose end a failover lost is not requested again', async () => {
   await database.sql`update jobs set state = 'running', finished = null, result = null,
     run_at = null, run_place = null, lease_token = ${before?.lease_token ?? null},
     worker = ${before?.worker ?? null} where id = ${id}`;
-  await renewer.renew();
-  await renewer.renew();
+  await claims.renew();
+  await claims.renew();
   expect(await tokenOf({ id })).toBeNull();
 
   const [row] = await database.sql`
@@ -187,17 +187,17 @@ test('a command whose end a failover lost is not requested again', async () => {
 async function startRunner() {
   const worker = makeWorker(database, { lookMs: 0 });
   await claimNew(worker);
-  const { id: name, renewer } = worker;
+  const { id: name, claims } = worker;
   const context = makeWorkerContext({
     id: name,
     log,
     notifications,
-    leases: renewer,
+    claims,
     metrics: new WorkerMetrics(),
     database,
   });
   return {
-    renewer,
+    claims,
     /** Dispatches and runs it; false where there was nothing to do. */
     run: async (id: string, handler: Handler<JobKind>) => {
       const [row] = await database.sql`
@@ -209,8 +209,8 @@ async function startRunner() {
       await database.sql`update jobs set finished = null, result = null, error = null,
         state = ${token ? 'running' : 'queued'}, lease_token = ${token}, worker = ${token && name},
         run_at = null, run_place = null, run_removed = false where id = ${id}`;
-      await renewer.renew();
-      await renewer.renew();
+      await claims.renew();
+      await claims.renew();
       expect(await tokenOf({ id })).toBeNull();
     },
   };
@@ -228,6 +228,22 @@ const endOf = async (id: string) => {
     select state, result, error->>'code' as code from jobs where id = ${id}`;
   return row;
 };
+
+const loseDatabase: Handler<JobKind> = async () => {
+  await database.sql`select pg_terminate_backend(pg_backend_pid())`;
+  throw new Error('its connection was ended');
+};
+
+test('a worker that abandons a command whose end a failover lost tells the next one so', async () => {
+  const { claims, run, giveBack } = await startRunner();
+  const id = await insertDispatched();
+  await run(id, changeHost({ runPlace: 'boot fences' }, { returncode: 0 }));
+  await giveBack(id, null);
+  await run(id, loseDatabase);
+  await claims.renew();
+  const [row] = await database.sql`select lease_token, run_removed from jobs where id = ${id}`;
+  expect(row).toEqual({ lease_token: null, run_removed: true });
+});
 
 test('a command that a failover gives back as it was before its last claim is not requested again', async () => {
   const { run, giveBack } = await startRunner();
@@ -258,7 +274,7 @@ test.each<[JobKind, object, object]>([
 ])(
   'a %s whose end a failover lost ends as it had ended, and is not done again',
   async (kind, payload, result) => {
-    const { renewer, run, giveBack } = await startRunner();
+    const { claims, run, giveBack } = await startRunner();
     const [done, refused, unclaimed] = await Promise.all(
       Array.from({ length: 3 }, () => insertDispatched(kind, payload)),
     );
@@ -277,7 +293,7 @@ test.each<[JobKind, object, object]>([
     await giveBack(unclaimed, null);
 
     for (const id of [done, refused, unclaimed]) expect(await run(id, change)).toBe(false);
-    await renewer.renew();
+    await claims.renew();
     for (const id of [done, unclaimed])
       expect(await endOf(id)).toEqual({ state: 'succeeded', result, code: null });
     expect(await endOf(refused)).toEqual({ state: 'failed', result: null, code: 'not_found' });
@@ -338,7 +354,7 @@ test('a job whose row is locked keeps no lease from being renewed', async () => 
     await holder.unsafe('begin');
     await holder`select from jobs where id = ${locked.id} for update`;
     const seen = await see(worker.id);
-    await worker.renewer.renew();
+    await worker.claims.renew();
     await reclaim(seen);
     for (const claim of [locked, other]) expect(await tokenOf(claim)).toBe(claim.token);
   } finally {
@@ -355,20 +371,20 @@ test('a locked row of an abandoned claim keeps no lease from being renewed, and 
     { id: abandoned.id, epoch: 1 },
     { worker: worker.id, token: abandoned.token },
   );
-  worker.renewer.abandoned.add(abandoned);
+  worker.claims.abandon(abandoned);
   const holder = postgres(given.url, { max: 1 });
   try {
     await holder.unsafe('begin');
     await holder`select from jobs where id = ${abandoned.id} for update`;
     const seen = await see(worker.id);
-    await worker.renewer.renew();
+    await worker.claims.renew();
     await reclaim(seen);
     expect(await tokenOf(held)).toBe(held.token);
     expect(held.signal.aborted).toBe(false);
   } finally {
     await holder.end();
   }
-  await worker.renewer.renew();
+  await worker.claims.renew();
   expect(await tokenOf(abandoned)).toBeNull();
 });
 
@@ -377,7 +393,7 @@ test('a worker finds that its jobs were reclaimed, and does nothing outside any 
   const claim = await claimNew(worker);
   await reclaim(await see(worker.id));
   expect(await tokenOf(claim)).toBeNull();
-  await expect(worker.renewer.assertLeased(claim, performance.now())).rejects.toThrow(LeaseLost);
+  await expect(worker.claims.assertLeased(claim, performance.now())).rejects.toThrow(LeaseLost);
   expect(claim.signal.reason).toBeInstanceOf(LeaseLost);
 });
 
@@ -387,7 +403,7 @@ test('of a renewal and a reclaim at once the first wins, and the other knows', a
   const seen = await see(worker.id);
   await database.db.transaction(async tx => {
     await reclaimLeases({ ...context(), database: { ...database, db: tx as never } }, seen);
-    void worker.renewer.renew();
+    void worker.claims.renew();
     await untilLocked(database.db);
   });
   await waitFor(() => claim.signal.aborted, { what: 'the worker to know of its loss' });
@@ -414,7 +430,7 @@ test('a claim that was committed and not answered is abandoned by its worker, as
   const proxy = await startTcpProxy({ host: hostname, port: Number(port) });
   const cut = openDatabase(given.url.replace(`:${port}/`, `:${proxy.port}/`), { max: 1 });
   try {
-    const { id, renewer } = makeWorker();
+    const { id, claims } = makeWorker();
     // Prepared, it is one message each way.
     await claimJob(cut.db, { id: await insertDispatched(), epoch: 1 }, { worker: id });
     const job = await insertDispatched();
@@ -422,7 +438,7 @@ test('a claim that was committed and not answered is abandoned by its worker, as
       id,
       log,
       notifications,
-      leases: renewer,
+      claims,
       metrics: new WorkerMetrics(),
       database: cut,
     });
@@ -431,7 +447,7 @@ test('a claim that was committed and not answered is abandoned by its worker, as
     await waitFor(() => tokenOf({ id: job }), { what: 'the claim to be committed' });
     proxy.cut();
     expect(await running).toBe(false);
-    await renewer.renew();
+    await claims.renew();
     const [row] = await database.sql`
       select lease_token, dispatched, consecutive_losses from jobs where id = ${job}`;
     expect(row).toEqual({ lease_token: null, dispatched: null, consecutive_losses: 1 });
@@ -442,25 +458,21 @@ test('a claim that was committed and not answered is abandoned by its worker, as
 });
 
 test('a job whose attempt the database cut short is abandoned by its worker, as a loss', async () => {
-  const { id, renewer } = makeWorker();
+  const { id, claims } = makeWorker();
   // Its lease would be renewed for this one.
-  await claimNew({ id, renewer, over: database });
+  await claimNew({ id, claims, over: database });
   const job = await insertDispatched();
   const worker = makeWorkerContext({
     id,
     log,
     notifications,
-    leases: renewer,
+    claims,
     metrics: new WorkerMetrics(),
     database,
   });
-  const loseDatabase: Handler<JobKind> = async () => {
-    await database.sql`select pg_terminate_backend(pg_backend_pid())`;
-    throw new Error('its connection was ended');
-  };
   const handlers = new Map([['command', loseDatabase]] as const);
   expect(await runJob(worker, { id: job, epoch: 1 }, handlers)).toBe(true);
-  await renewer.renew();
+  await claims.renew();
   const [row] =
     await database.sql`select lease_token, dispatched, finished, consecutive_losses from jobs where id = ${job}`;
   expect(row).toEqual({
@@ -486,7 +498,7 @@ test.each([
   try {
     for (let looks = 0; looks < 2 * LEASE_SECONDS; looks++) {
       await setClock(by);
-      await worker.renewer.renew();
+      await worker.claims.renew();
       await setClock('0 seconds');
       await silent.reclaimExpiredLeases(context());
     }

@@ -9,7 +9,7 @@ import { createLog } from '../../shared/process/log.ts';
 import { chargeUserStorage } from '../../shared/quotas/user-storage.ts';
 import { FileStore } from '../../shared/storage/file-store.ts';
 import type { Handler } from '../../workers/context.ts';
-import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
+import { HeldClaims } from '../../workers/engine/held-claims.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import { untilLocked, withDatabase } from '../harness/databases/migrated-database.ts';
@@ -38,7 +38,7 @@ test('a video that fits the limit is kept, although its end is written twice whe
   const notifications = new Notifications(direct, log);
   const metrics = new WorkerMetrics();
   // Leases are renewed beside what is cut.
-  const leases = new LeaseRenewer({ id: 'w', database: direct, notifications, log, metrics });
+  const claims = new HeldClaims({ id: 'w', database: direct, notifications, log, metrics });
   try {
     const objects = new FileStore(given.path);
     const [id, user] = [newId(), newId()];
@@ -59,7 +59,7 @@ test('a video that fits the limit is kept, although its end is written twice whe
       id: 'w',
       log,
       notifications,
-      leases,
+      claims,
       metrics,
       database,
       objects,
@@ -84,7 +84,7 @@ test('a video that fits the limit is kept, although its end is written twice whe
     expect(row).toMatchObject({ state: 'succeeded', result: { object } });
     expect(await objects.stat(object)).toMatchObject({ size: 60 });
   } finally {
-    leases.stop();
+    claims.stop();
     await database.close();
     await proxy.stop();
   }

@@ -10,7 +10,7 @@ import { readConfig } from '../../shared/settings/config.ts';
 import type { Handler } from '../../workers/context.ts';
 import { runDispatcher } from '../../workers/engine/dispatcher.ts';
 import { startHeartbeat } from '../../workers/engine/heartbeat.ts';
-import { LeaseRenewer } from '../../workers/engine/lease-renewer.ts';
+import { HeldClaims } from '../../workers/engine/held-claims.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
 import { runJob } from '../../workers/engine/run-job.ts';
 import type { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
@@ -95,7 +95,7 @@ function makeContext(actor: Actor, { database, queue, host }: Surroundings) {
 /** A worker process as main.ts has it, without its connection to the queue: the schedule gives it entries. */
 export function startWorker(actor: Actor, around: Surroundings, onFailedStart: () => void) {
   const context = makeContext(actor, around);
-  context.leases = new LeaseRenewer(context);
+  context.claims = new HeldClaims(context);
   const ready = (async () => {
     await renewLease(context.database.db, context.id, []);
     await startHeartbeat(context, {

@@ -2,8 +2,8 @@ import type { Database } from '../../shared/database/connect.ts';
 import { failureLevel } from '../../shared/database/failure-level.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { Logger } from '../../shared/process/log.ts';
+import type { Claim } from './claim.ts';
 import type { EndsAfterFailover, RememberedEnd } from './ends-after-failover.ts';
-import type { Claim } from './fencing-token.ts';
 import { listClaims } from './leases.ts';
 import { abandonClaim, endAgain } from './losses.ts';
 
@@ -38,12 +38,10 @@ export class AbandonedClaims {
     this.#lookMs = lookMs;
   }
 
-  /**
-   * Gives up a claim: its answer was lost, or neither an end nor a release could be written. It counts as a loss, unless the
-   * job had ended.
-   */
-  add({ id, token }: Claim, ended: RememberedEnd = {}): void {
-    this.#claims.set(token, { ...ended, id, token, until: performance.now() + ABANDONED_MS });
+  /** See HeldClaims.abandon(). */
+  add({ id, token }: Claim): void {
+    const until = performance.now() + ABANDONED_MS;
+    this.#claims.set(token, { ...this.#ends.find(id), id, token, until });
   }
 
   /**
@@ -62,7 +60,7 @@ export class AbandonedClaims {
         { job: claim.id },
         'a claim that was over here holds in the database; it is abandoned',
       );
-      this.add(claim, this.#ends.find(claim.id));
+      this.add(claim);
     }
     this.#strays = new Set(strays.map(({ token }) => token));
   }

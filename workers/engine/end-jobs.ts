@@ -7,7 +7,7 @@ import { jobs } from '../../shared/database/schema.ts';
 import { type ErrorRecord, WindlassError } from '../../shared/errors/errors.ts';
 import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 import type { JobState } from '../../shared/jobs/job-states.ts';
-import { type Claim, LeaseLost, leasedBy } from './fencing-token.ts';
+import { type Claim, LeaseLost, leasedBy } from './claim.ts';
 import {
   anyId,
   argumentsOf,

@@ -1,9 +1,9 @@
 import type { Database } from '../../shared/database/connect.ts';
 import type { Notifications } from '../../shared/database/notifications.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
+import { LeaseLost } from './claim.ts';
 import { type ClaimedRow, claimJobs } from './claim-jobs.ts';
 import { endJobs, type PendingEnd } from './end-jobs.ts';
-import { LeaseLost } from './fencing-token.ts';
 import { Grouped } from './grouped.ts';
 
 /** The claims and the ends of one worker, each in groups. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { LeaseLost } from './fencing-token.ts';
+import { LeaseLost } from './claim.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
 import { ReleaseJob } from './release-job.ts';
 

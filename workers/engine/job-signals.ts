@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { LeaseLost } from './fencing-token.ts';
+import { LeaseLost } from './claim.ts';
 import { ReleaseJob } from './release-job.ts';
 
 /**

@@ -2,7 +2,7 @@ import { and, sql } from 'drizzle-orm';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { changesIntent } from '../../shared/jobs/run-intent.ts';
-import { type Claim, LeaseLost, leasedBy } from './fencing-token.ts';
+import { type Claim, LeaseLost, leasedBy } from './claim.ts';
 
 /** New values, or SQL expressions, of some columns. */
 type Changes = Partial<{ [K in keyof JobRow]: unknown }>;

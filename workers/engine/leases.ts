@@ -5,7 +5,7 @@ import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leases } from '../../shared/database/schema.ts';
 import { hasSlot, isOpenById } from '../../shared/jobs/job-conditions.ts';
 import { LEASE_SECONDS } from '../../shared/jobs/lease.ts';
-import type { Claim } from './fencing-token.ts';
+import type { Claim } from './claim.ts';
 
 /** By the database's function clock(), which tests move: no lease is reclaimed by it. */
 const leaseEnd = sql.raw(`clock() + interval '${LEASE_SECONDS} seconds'`);

@@ -3,8 +3,8 @@ import type { Db, Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { type JobRow, jobs } from '../../shared/database/schema.ts';
 import { LOSS_BACKOFF_SECONDS, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
+import { type Claim, leasedBy } from './claim.ts';
 import { endJobs, type PendingEnd } from './end-jobs.ts';
-import { type Claim, leasedBy } from './fencing-token.ts';
 
 const WORKER_LOST = JSON.stringify({
   code: 'worker_lost',

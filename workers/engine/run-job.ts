@@ -29,12 +29,12 @@ import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.t
 import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
 import { OutputRoom } from '../output/output-room.ts';
 import { OutputWriter } from '../output/output-writer.ts';
+import { type Claim, LeaseLost } from './claim.ts';
 import { type ClaimedRow, deferNotUnderstood } from './claim-jobs.ts';
 import { finishJob, type JobEnd } from './end-jobs.ts';
-import { type Claim, LeaseLost } from './fencing-token.ts';
+import type { HeldClaim } from './held-claims.ts';
 import { causeOf, isCancelled, JobSignals } from './job-signals.ts';
-import type { TrackedLease } from './lease-renewer.ts';
-import { releaseJob, updateLeased, updateLeasedVisibly } from './leased-updates.ts';
+import { releaseJob, updateLeasedVisibly, updateLeased } from './leased-updates.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import { readPayload } from './read-payload.ts';
 import { ReleaseJob } from './release-job.ts';
@@ -53,7 +53,7 @@ export async function runJob(
   const claim: Claim = { id: entry.id, token: newId() };
   const asked = performance.now();
   const row = await worker.groups.claim(entry, claim.token).catch((error: unknown) => {
-    worker.leases.abandoned.add(claim, worker.leases.ends.find(entry.id));
+    worker.claims.abandon(claim);
     // The dispatcher looks again in 15 s.
     worker.log[failureLevel(error)]({ err: error, job: entry.id }, 'a job could not be claimed');
     return undefined;
@@ -62,10 +62,9 @@ export async function runJob(
     await deferNotUnderstood(worker.database.db, entry).catch(() => {});
     return false;
   }
-  // A failover may have lost the end, and the claim before it.
-  const ended = worker.leases.ends.find(row.id);
+  const ended = worker.claims.findEnd(row.id);
   if (ended?.ending) {
-    worker.leases.abandoned.add(claim, ended);
+    worker.claims.abandon(claim);
     return false;
   }
   // The command is then not requested again: its host has forgotten the run.
@@ -83,13 +82,13 @@ export async function runJob(
   worker.notifications.publishSoon('job', row.id);
   const signals = new JobSignals(worker.stopping);
   if (row.cancelRequested) signals.cancel();
-  const attempt = new Attempt(worker, row, worker.leases.track(claim, { asked, signals, log }));
+  const attempt = new Attempt(worker, row, worker.claims.track(claim, { asked, signals, log }));
   try {
     await attempt.succeed(await attempt.work(handlers));
   } catch (error) {
     await attempt.fail(error).catch((later: unknown) => {
       log.error({ err: later }, 'a job could not be ended; its claim is abandoned');
-      worker.leases.abandoned.add(claim);
+      worker.claims.abandon(claim);
     });
   } finally {
     attempt.close();
@@ -100,7 +99,7 @@ export async function runJob(
 class Attempt {
   readonly context: JobContext;
   readonly #worker: WorkerContext;
-  readonly #lease: TrackedLease;
+  readonly #claim: HeldClaim;
   readonly #progress: ProgressWriter;
   /** performance.now() when the job was claimed for the first time. */
   readonly #began: number;
@@ -110,15 +109,15 @@ class Attempt {
   #isEndUncertain = false;
   #withFailure: ((tx: Tx) => Promise<void>) | undefined;
 
-  constructor(worker: WorkerContext, row: ClaimedRow, lease: TrackedLease) {
-    const { signals, log } = lease;
+  constructor(worker: WorkerContext, row: ClaimedRow, claim: HeldClaim) {
+    const { signals, log } = claim;
     this.#worker = worker;
-    this.#lease = lease;
+    this.#claim = claim;
     this.#began = performance.now() - row.ranSeconds * 1_000;
     this.#progress = new ProgressWriter(async next => {
       // A job that makes progress has lost no worker in a row.
-      await updateLeasedVisibly(worker.database.db, lease, { ...next, consecutiveLosses: 0 });
-      worker.notifications.publish('job', lease.id);
+      await updateLeasedVisibly(worker.database.db, claim, { ...next, consecutiveLosses: 0 });
+      worker.notifications.publish('job', claim.id);
     });
     let output: Promise<OutputWriter> | undefined;
     this.context = {
@@ -127,20 +126,20 @@ class Attempt {
       // work() checks both, which may fail: the row may be from a newer version.
       sid: row.session,
       payload: row.payload as Payload<JobKind>,
-      token: lease.token,
+      token: claim.token,
       log,
       signal: signals.signal,
       cleanupSignal: signals.cleanupSignal,
       pin: () => signals.pin(),
       unpin: () => signals.unpin(),
-      assertLeased: since => worker.leases.assertLeased(lease, since),
+      assertLeased: since => worker.claims.assertLeased(claim, since),
       progress: (value, message) => this.#progress.set(value, message),
       update: async set => {
-        await retry(() => updateLeased(worker.database.db, lease, set), DATABASE);
+        await retry(() => updateLeased(worker.database.db, claim, set), DATABASE);
         Object.assign(row, set);
       },
       updateVisibly: async set => {
-        await retry(() => updateLeasedVisibly(worker.database.db, lease, set), DATABASE);
+        await retry(() => updateLeasedVisibly(worker.database.db, claim, set), DATABASE);
         Object.assign(row, set);
         worker.notifications.publish('job', row.id);
       },
@@ -148,7 +147,7 @@ class Attempt {
         this.#withFailure = write;
       },
       output: () => {
-        output ??= openOutput(worker, row, lease);
+        output ??= openOutput(worker, row, claim);
         return output;
       },
     };
@@ -167,7 +166,7 @@ class Attempt {
       this.context.payload = await readPayload(this.context);
       return await handler(this.context);
     } catch (error) {
-      throw causeOf(error, this.#lease.signals);
+      throw causeOf(error, this.#claim.signals);
     }
   }
 
@@ -181,7 +180,7 @@ class Attempt {
         throw error;
       },
     );
-    this.#worker.leases.untrack(this.#lease);
+    this.#worker.claims.untrack(this.#claim);
     await outcome
       .after?.()
       .catch((error: unknown) =>
@@ -192,9 +191,9 @@ class Attempt {
   async fail(error: unknown): Promise<void> {
     const { log } = this.context;
     if (error instanceof LeaseLost) {
-      this.#worker.leases.lose(this.#lease);
+      this.#worker.claims.lose(this.#claim);
       // Where a failover undid stored output, this attempt holds the job still.
-      this.#worker.leases.abandoned.add(this.#lease);
+      this.#worker.claims.abandon(this.#claim);
       return log.warn('stopped: another worker may have the job');
     }
     if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);
@@ -208,7 +207,7 @@ class Attempt {
         { err: error },
         `${describeOutage(error)}; its claim is abandoned when that is mended`,
       );
-      return this.#worker.leases.abandoned.add(this.#lease);
+      return this.#worker.claims.abandon(this.#claim);
     }
     if (isUnavailable(error)) {
       log.warn({ err: error }, 'something that the job needs is unavailable; the job is released');
@@ -229,22 +228,22 @@ class Attempt {
   /** Of a job that was released or lost, it is told as well that it changed, and that its slot is free. */
   close(): void {
     this.#progress.close();
-    this.#lease.signals.close();
-    this.#worker.leases.untrack(this.#lease);
+    this.#claim.signals.close();
+    this.#worker.claims.untrack(this.#claim);
     this.#publishEnd();
   }
 
   #publishEnd(): void {
     if (this.#isEndTold) return;
     const { notifications } = this.#worker;
-    notifications.publish('job', this.#lease.id);
+    notifications.publish('job', this.#claim.id);
     notifications.publish('freed', this.context.job.queue);
     this.#isEndTold = true;
   }
 
   #release(afterSeconds: number, set?: Partial<JobRow>): Promise<void> {
-    this.#lease.isEnding = true;
-    return releaseJob(this.#worker.database.db, this.#lease, afterSeconds, set);
+    this.#claim.isEnding = true;
+    return releaseJob(this.#worker.database.db, this.#claim, afterSeconds, set);
   }
 
   /**
@@ -254,21 +253,21 @@ class Attempt {
   async #end(ending: JobEnd, promote?: Outcome<JobKind>['promote']): Promise<void> {
     const { database, groups, notifications } = this.#worker;
     this.#progress.close();
-    this.#lease.isEnding = true;
+    this.#claim.isEnding = true;
     await retry(async tries => {
       this.#isEndUncertain = tries > 0;
       try {
-        if (promote) await finishJob(database.db, this.#lease, ending, promote);
-        else this.#isEndTold = await groups.end({ claim: this.#lease, ending });
+        if (promote) await finishJob(database.db, this.#claim, ending, promote);
+        else this.#isEndTold = await groups.end({ claim: this.#claim, ending });
       } catch (error) {
         const isRefused = error instanceof LeaseLost || error instanceof WindlassError;
         if (tries > 0 && isRefused && (await this.#hasEndedAs(ending))) return;
         throw error;
       }
     }, DATABASE);
-    this.#worker.leases.ends.remember(this.context.job, ending);
+    this.#worker.claims.rememberEnd(this.context.job, ending);
     // The commit has told of it: what was to be published soon is outdated.
-    if (this.#isEndTold) notifications.withdraw('job', this.#lease.id);
+    if (this.#isEndTold) notifications.withdraw('job', this.#claim.id);
     this.#publishEnd();
     const seconds = (performance.now() - this.#began) / 1_000;
     this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);
@@ -293,7 +292,7 @@ class Attempt {
     const [row] = await this.#worker.database.db
       .select({ state: jobs.state })
       .from(jobs)
-      .where(eq(jobs.id, this.#lease.id));
+      .where(eq(jobs.id, this.#claim.id));
     return row?.state === state;
   }
 }
@@ -312,7 +311,7 @@ function explain(error: unknown): ErrorRecord & { extra?: unknown } {
 async function openOutput(
   { config, database, objects, notifications, freeSpace }: WorkerContext,
   row: ClaimedRow,
-  lease: TrackedLease,
+  claim: HeldClaim,
 ): Promise<OutputWriter> {
   const charge = { user: row.owner, added: 0, limit: config.LIMIT_USER_BYTES };
   const room = await OutputRoom.open({
@@ -325,9 +324,9 @@ async function openOutput(
       objects,
       onStored: () => notifications.publish('job', row.id),
       room,
-      over: lease.signals.signal,
+      over: claim.signals.signal,
     },
-    lease,
+    claim,
     // As claimed: nothing has been written to the job's output since.
     { stdout: row.stdoutBytes, stderr: row.stderrBytes },
   );

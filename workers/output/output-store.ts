@@ -2,7 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Database, Tx } from '../../shared/database/connect.ts';
 import { chunks, jobs } from '../../shared/database/schema.ts';
 import { type OutputOffsets, type OutputStream, streamNumber } from '../../shared/jobs/output.ts';
-import { type Claim, LeaseLost, leasedBy } from '../engine/fencing-token.ts';
+import { type Claim, LeaseLost, leasedBy } from '../engine/claim.ts';
 import { updateLeasedVisibly } from '../engine/leased-updates.ts';
 import { DATABASE, retry } from '../engine/retry.ts';
 import type { OutputSegments, Segment } from './output-segments.ts';

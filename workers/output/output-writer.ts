@@ -2,7 +2,7 @@ import { type Database, isDatabaseDown, sqlState } from '../../shared/database/c
 import type { OutputOffsets, OutputStream } from '../../shared/jobs/output.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { ObjectStore } from '../../shared/storage/object-store.ts';
-import type { Claim } from '../engine/fencing-token.ts';
+import type { Claim } from '../engine/claim.ts';
 import { isUnavailable } from '../engine/retry.ts';
 import type { OutputRoom } from './output-room.ts';
 import { OutputSegments, type Segment } from './output-segments.ts';

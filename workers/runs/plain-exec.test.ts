@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { JobRow } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { makeJobContext } from '../../test/harness/job-context.ts';
-import { LeaseLost } from '../engine/fencing-token.ts';
+import { LeaseLost } from '../engine/claim.ts';
 import { causeOf, JobSignals } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';

@@ -3,7 +3,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { runSent, wasSentElsewhere } from '../../shared/jobs/run-intent.ts';
 import { abortable, abortableIterator, sleep } from '../../shared/process/abort.ts';
 import type { SessionContext } from '../context.ts';
-import { LeaseLost } from '../engine/fencing-token.ts';
+import { LeaseLost } from '../engine/claim.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { AgentClient, RunRequest as AgentRequest } from '../host-agent/client.ts';

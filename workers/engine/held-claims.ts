@@ -1,0 +1,152 @@
+import type { Database } from '../../shared/database/connect.ts';
+import { failureLevel } from '../../shared/database/failure-level.ts';
+import type { Notifications } from '../../shared/database/notifications.ts';
+import type { JobRow } from '../../shared/database/schema.ts';
+import { RENEW_MS } from '../../shared/jobs/lease.ts';
+import type { Logger } from '../../shared/process/log.ts';
+import { AbandonedClaims } from './abandoned-claims.ts';
+import { type Claim, LeaseLost } from './claim.ts';
+import type { JobEnd } from './end-jobs.ts';
+import { EndsAfterFailover, type RememberedEnd } from './ends-after-failover.ts';
+import type { JobSignals } from './job-signals.ts';
+import { renewLease } from './leases.ts';
+import type { WorkerMetrics } from './worker-metrics.ts';
+
+/** The claim of a job that this worker runs. */
+export interface HeldClaim extends Claim {
+  signals: JobSignals;
+  /** Set before the write that ends the claim: from then on only that write tells whether the lease was lost. */
+  isEnding: boolean;
+  /** The attempt's. */
+  log: Logger;
+}
+
+interface ClaimsContext {
+  /** The worker's. */
+  id: string;
+  database: Database;
+  notifications: Notifications;
+  log: Logger;
+  metrics: WorkerMetrics;
+}
+
+/** What is claimed or ended now is known, or gone, at the next look. */
+const LOOK_MS = 30_000;
+
+/**
+ * The claims of this worker. Renews its lease every 3 s while it has any, and reports losses and cancels to them. One
+ * lease row covers all jobs; each job's row tells whether this worker still has it.
+ */
+export class HeldClaims {
+  readonly #context: ClaimsContext;
+  readonly #claims = new Map<string, HeldClaim & { renewed: number }>();
+  readonly #ends = new EndsAfterFailover();
+  readonly #abandoned: AbandonedClaims;
+  readonly #stop: () => void;
+
+  constructor(context: ClaimsContext, { lookMs = LOOK_MS }: { lookMs?: number } = {}) {
+    this.#context = context;
+    this.#abandoned = new AbandonedClaims(context, this.#ends, lookMs);
+    const timer = setInterval(() => this.renew(), RENEW_MS);
+    const unsubscribe = context.notifications.on('cancel', id => {
+      if (this.#claims.has(id)) void this.renew();
+    });
+    this.#stop = () => {
+      clearInterval(timer);
+      unsubscribe();
+    };
+  }
+
+  get size(): number {
+    return this.#claims.size;
+  }
+
+  /** `asked` is a performance.now() before the claim was sent. */
+  track(
+    claim: Claim,
+    { asked, ...context }: { asked: number; signals: JobSignals; log: Logger },
+  ): HeldClaim {
+    const older = this.#claims.get(claim.id);
+    if (older) this.lose(older);
+    const held = { ...claim, ...context, isEnding: false, renewed: asked };
+    this.#claims.set(claim.id, held);
+    return held;
+  }
+
+  untrack(claim: Claim): void {
+    if (this.#holds(claim)) this.#claims.delete(claim.id);
+  }
+
+  /**
+   * Call before an external effect that a stale worker must not have. Throws LeaseLost if the claim is not held. Asks
+   * the database unless the lease was renewed after `since` (performance.now()) and within the last 4 s.
+   */
+  async assertLeased(claim: Claim, since = 0): Promise<void> {
+    const held = this.#claims.get(claim.id);
+    if (held?.token !== claim.token) throw new LeaseLost(claim.id);
+    if (performance.now() - held.renewed < RENEW_MS + 1_000 && held.renewed >= since) return;
+    await this.#renew([held]);
+    if (this.#claims.get(claim.id) !== held) throw new LeaseLost(claim.id);
+  }
+
+  async renew(): Promise<void> {
+    try {
+      if (this.#claims.size > 0) {
+        await this.#renew([...this.#claims.values()]);
+        await this.#abandoned.addStrays(claim => this.#holds(claim));
+      }
+    } catch (error) {
+      // While the database is away nobody else can take a lease either; the next renewal tries again.
+      this.#context.log[failureLevel(error)]({ err: error }, 'leases could not be renewed');
+    }
+    await this.#abandoned.write();
+  }
+
+  stop(): void {
+    this.#stop();
+  }
+
+  /** Another has the job: aborts its signals with LeaseLost, once. A job that has ended here is no longer tracked. */
+  lose(claim: HeldClaim): void {
+    if (!this.#holds(claim)) return;
+    this.#claims.delete(claim.id);
+    this.#context.metrics.leaseLost();
+    claim.log.warn('lease lost');
+    claim.signals.loseLease(claim.id);
+  }
+
+  /**
+   * Gives up a claim: its answer was lost, or neither an end nor a release could be written. It counts as a loss, unless the
+   * job had ended.
+   */
+  abandon(claim: Claim): void {
+    this.#abandoned.add(claim);
+  }
+
+  /** Call after the end of a job is committed. */
+  rememberEnd(job: JobRow, ending: JobEnd): void {
+    this.#ends.remember(job, ending);
+  }
+
+  /** How the job ended here before, if it did: a failover may have lost that end, and the claim before it. */
+  findEnd(job: string): RememberedEnd | undefined {
+    return this.#ends.find(job);
+  }
+
+  async #renew(claims: (HeldClaim & { renewed: number })[]): Promise<void> {
+    // Taken before the statement is sent: by this clock the lease never ends later than in the database.
+    const asked = performance.now();
+    const { database, id } = this.#context;
+    const held = await renewLease(database.db, id, claims);
+    for (const claim of claims) {
+      const isCancelled = held.get(claim.id);
+      if (isCancelled !== undefined) claim.renewed = asked;
+      else if (!claim.isEnding) this.lose(claim);
+      if (isCancelled) claim.signals.cancel();
+    }
+  }
+
+  #holds({ id, token }: Claim): boolean {
+    return this.#claims.get(id)?.token === token;
+  }
+}
