@@ -250,7 +250,7 @@ inline recordIntent() {
   fi
 }
 
-/* claim-jobs.ts, leased-updates.ts, end-jobs.ts, held-claims.ts, run-job.ts, run-on-host.ts and run-state.ts, whose phases are the labels */
+/* claim-jobs.ts, leased-updates.ts, end-jobs.ts, held-claims.ts, run-job.ts, attempt.ts, run-on-host.ts and run-state.ts, whose phases are the labels */
 proctype worker(byte w) {
   byte e, stored;
   bool isRequested, isCancelled, isRequestSent, isStopSent, mayBeStopped;

@@ -10,9 +10,9 @@ const RETRY_SECONDS = 10;
  * The payload of a claimed job. A job whose payload is not understood waits, as those of a newer release do: its work may
  * have begun, and whatever ends the row would end that on its host too.
  */
-export async function readPayload(context: JobContext): Promise<Payload<JobKind>> {
+export async function readPayload(context: JobContext, kind: JobKind): Promise<Payload<JobKind>> {
   const { job, log, signal } = context;
-  const read = jobDefinition(job.kind as JobKind).payload.safeParse(job.payload);
+  const read = jobDefinition(kind).payload.safeParse(job.payload);
   if (!read.success) {
     signal.throwIfAborted();
     log.warn({ err: read.error }, 'the payload of a job is not understood: the job waits');

@@ -44,7 +44,7 @@ class Channel {
 
 type Exec = (before: () => Promise<void>) => Promise<Channel>;
 
-/** Starts a command; `exec` opens its channel. The outcome is what run-job takes for the cause. */
+/** Starts a command; `exec` opens its channel. The outcome is what an attempt takes for the cause. */
 function begin(given: { exec?: Exec; job?: Partial<JobRow>; begun?: () => void } = {}) {
   const stop = new AbortController();
   const signals = new JobSignals(stop.signal);

@@ -1,0 +1,217 @@
+import { and, eq, isNotNull, isNull } from 'drizzle-orm';
+import {
+  describeOutage,
+  isDatabaseDown,
+  sqlState,
+  type Tx,
+} from '../../shared/database/connect.ts';
+import { type JobRow, jobs, sessions } from '../../shared/database/schema.ts';
+import {
+  ERRORS,
+  type ErrorRecord,
+  toErrorRecord,
+  WindlassError,
+} from '../../shared/errors/errors.ts';
+import { SESSION_ENDED } from '../../shared/jobs/cancel.ts';
+import { isJobKind, JOBS, type JobKind, jobDefinition } from '../../shared/jobs/catalog.ts';
+import { backoffAfter, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
+import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
+import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
+import { LeaseLost } from './claim.ts';
+import type { ClaimedRow } from './claim-jobs.ts';
+import { finishJob, type JobEnd } from './end-jobs.ts';
+import type { HeldClaim } from './held-claims.ts';
+import { createJobContext } from './job-context.ts';
+import { causeOf, isCancelled } from './job-signals.ts';
+import { releaseJob, updateLeasedVisibly } from './leased-updates.ts';
+import { ProgressWriter } from './progress-writer.ts';
+import { readPayload } from './read-payload.ts';
+import { ReleaseJob } from './release-job.ts';
+import { DATABASE, isUnavailable, retry } from './retry.ts';
+import { UnloadableProgram } from './unloadable-program.ts';
+
+/** A job that finds the object store unavailable is released for so long. */
+const UNAVAILABLE_SECONDS = 3;
+
+/** One attempt at a job, from its claim to its end or release. */
+export class Attempt {
+  readonly context: JobContext;
+  readonly #worker: WorkerContext;
+  readonly #claim: HeldClaim;
+  readonly #progress: ProgressWriter;
+  /** performance.now() when the job was claimed for the first time. */
+  readonly #began: number;
+  /** The client and the dispatcher were notified of the end. */
+  #isEndTold = false;
+  /** An earlier try to write the end got no answer: it may have been committed, or may yet be. */
+  #isEndUncertain = false;
+  #withFailure: ((tx: Tx) => Promise<void>) | undefined;
+
+  constructor(worker: WorkerContext, row: ClaimedRow, claim: HeldClaim) {
+    this.#worker = worker;
+    this.#claim = claim;
+    this.#began = performance.now() - row.ranSeconds * 1_000;
+    this.#progress = new ProgressWriter(async next => {
+      // A job that makes progress has lost no worker in a row.
+      await updateLeasedVisibly(worker.database.db, claim, { ...next, consecutiveLosses: 0 });
+      worker.notifications.publish('job', claim.id);
+    });
+    this.context = createJobContext(worker, row, claim, {
+      progress: (value, message) => this.#progress.set(value, message),
+      withFailure: write => {
+        this.#withFailure = write;
+      },
+    });
+  }
+
+  /** Runs the handler. Throws LeaseLost, ReleaseJob or what the job fails with. */
+  async work(handlers: Map<JobKind, Handler<JobKind>>): Promise<Outcome<JobKind>> {
+    const { kind, session } = this.context.job;
+    try {
+      const handler = isJobKind(kind) && handlers.get(kind);
+      if (!handler)
+        throw new WindlassError('internal', { detail: `No worker knows how to do ${kind}.` });
+      if (jobDefinition(kind).session && session === null)
+        throw new WindlassError('internal', { detail: `A job ${kind} has no session.` });
+      this.context.payload = await readPayload(this.context, kind);
+      const outcome = await handler(this.context);
+      return { ...outcome, result: JOBS[kind].result.parse(outcome.result) };
+    } catch (error) {
+      throw causeOf(error, this.#claim.signals);
+    }
+  }
+
+  async succeed(outcome: Outcome<JobKind>): Promise<void> {
+    const { result, promote } = outcome;
+    await this.#end({ state: 'succeeded', result }, promote).catch(async (error: unknown) => {
+      if (!this.#isEndUncertain)
+        await removeIfRolledBack(this.#worker.objects, outcome.stored ?? [], error);
+      throw error;
+    });
+    this.#worker.claims.untrack(this.#claim);
+    await outcome
+      .after?.()
+      .catch((error: unknown) =>
+        this.context.log.warn({ err: error }, 'cleaning up after a job failed'),
+      );
+  }
+
+  async fail(error: unknown): Promise<void> {
+    const { log } = this.context;
+    if (error instanceof LeaseLost) {
+      this.#worker.claims.lose(this.#claim);
+      // Where a failover undid stored output, this attempt holds the job still.
+      this.#worker.claims.abandon(this.#claim);
+      return log.warn('stopped: another worker may have the job');
+    }
+    if (error instanceof ReleaseJob) return this.#release(error.forSeconds, error.set);
+    if (isCancelled(error))
+      return this.#end(
+        { state: 'cancelled', error: explain(await this.#nameReason(error)) },
+        this.#withFailure,
+      );
+    if (isDatabaseDown(error)) {
+      log.warn(
+        { err: error },
+        `${describeOutage(error)}; its claim is abandoned when that is mended`,
+      );
+      return this.#worker.claims.abandon(this.#claim);
+    }
+    if (isUnavailable(error)) {
+      log.warn({ err: error }, 'something that the job needs is unavailable; the job is released');
+      return this.#release(UNAVAILABLE_SECONDS);
+    }
+    // Not what the row has by now: progress of this attempt would make its losses those of none.
+    const losses = this.context.job.consecutiveLosses + 1;
+    if (error instanceof UnloadableProgram && losses < MAX_CONSECUTIVE_LOSSES) {
+      log.error({ err: error }, 'a program of the service cannot run; the job is released');
+      return this.#release(backoffAfter(losses), { consecutiveLosses: losses });
+    }
+    const record = explain(error);
+    if (record.code === 'internal') log.error({ err: error }, 'job failed');
+    else log.info({ code: record.code, detail: record.detail }, 'job failed');
+    await this.#end({ state: 'failed', error: record }, this.#withFailure);
+  }
+
+  /** Of a job that was released or lost, it is told as well that it changed, and that its slot is free. */
+  close(): void {
+    this.#progress.close();
+    this.#claim.signals.close();
+    this.#worker.claims.untrack(this.#claim);
+    this.#publishEnd();
+  }
+
+  #publishEnd(): void {
+    if (this.#isEndTold) return;
+    const { notifications } = this.#worker;
+    notifications.publish('job', this.#claim.id);
+    notifications.publish('freed', this.context.job.queue);
+    this.#isEndTold = true;
+  }
+
+  #release(afterSeconds: number, set?: Partial<JobRow>): Promise<void> {
+    this.#claim.isEnding = true;
+    return releaseJob(this.#worker.database.db, this.#claim, afterSeconds, set);
+  }
+
+  /**
+   * A commit whose answer was lost looks at the next try like a lost lease, or like a refusal, for instance because its
+   * own bytes count by now. Then the job's row tells whether it was committed.
+   */
+  async #end(ending: JobEnd, promote?: Outcome<JobKind>['promote']): Promise<void> {
+    const { database, groups, notifications } = this.#worker;
+    this.#progress.close();
+    this.#claim.isEnding = true;
+    await retry(async tries => {
+      this.#isEndUncertain = tries > 0;
+      try {
+        if (promote) await finishJob(database.db, this.#claim, ending, promote);
+        else this.#isEndTold = await groups.end({ claim: this.#claim, ending });
+      } catch (error) {
+        const isRefused = error instanceof LeaseLost || error instanceof WindlassError;
+        if (tries > 0 && isRefused && (await this.#hasEndedAs(ending))) return;
+        throw error;
+      }
+    }, DATABASE);
+    this.#worker.claims.rememberEnd(this.context.job, ending);
+    // The commit has told of it: what was to be published soon is outdated.
+    if (this.#isEndTold) notifications.withdraw('job', this.#claim.id);
+    this.#publishEnd();
+    const seconds = (performance.now() - this.#began) / 1_000;
+    this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);
+    this.context.log.debug({ state: ending.state, seconds }, 'job ended');
+  }
+
+  /** Nobody asked for the end of this job where that of its session cancelled it. */
+  async #nameReason(error: WindlassError): Promise<WindlassError> {
+    const { session, id } = this.context.job;
+    if (session === null || error.message !== ERRORS.cancelled.title) return error;
+    const isOfSession = this.#worker.database.db
+      .select({ id: jobs.id })
+      .from(jobs)
+      .innerJoin(sessions, eq(sessions.sid, jobs.session))
+      .where(and(eq(jobs.id, id), isNotNull(sessions.ended), isNull(jobs.userCancelled)));
+    // While the database is away the end is written later, without this.
+    const found = await isOfSession.catch(() => []);
+    return found.length > 0 ? new WindlassError('cancelled', { detail: SESSION_ENDED }) : error;
+  }
+
+  async #hasEndedAs({ state }: JobEnd): Promise<boolean> {
+    const [row] = await this.#worker.database.db
+      .select({ state: jobs.state })
+      .from(jobs)
+      .where(eq(jobs.id, this.#claim.id));
+    return row?.state === state;
+  }
+}
+
+/** The error record of a job; the texts of unknown errors stay in the log. */
+function explain(error: unknown): ErrorRecord & { extra?: unknown } {
+  if (error instanceof WindlassError && Object.keys(error.extra).length > 0)
+    return { ...error.toRecord(), ...error.extra };
+  if (sqlState(error) === '53100')
+    return new WindlassError('insufficient_storage', {
+      detail: "The database's disk is full.",
+    }).toRecord();
+  return toErrorRecord(error);
+}
