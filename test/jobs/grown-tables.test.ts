@@ -17,15 +17,12 @@ import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { Claim } from '../../workers/engine/claim.ts';
-import {
-  dispatchWaiting,
-  redispatchUnclaimed,
-  type Turns,
-} from '../../workers/engine/dispatch-waiting.ts';
+import { dispatchWaiting, type Turns } from '../../workers/engine/dispatch-waiting.ts';
 import { endJobs } from '../../workers/engine/end-jobs.ts';
 import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
 import { releaseJob, updateLeasedVisibly } from '../../workers/engine/leased-updates.ts';
 import { renewLease } from '../../workers/engine/leases.ts';
+import { redispatchUnclaimed } from '../../workers/engine/redispatch-lost-entries.ts';
 import { bringBack } from '../../workers/engine/set-aside.ts';
 import { WorkerMetrics } from '../../workers/engine/worker-metrics.ts';
 import { purgeDeletedProjects } from '../../workers/upkeep/deleted-projects.ts';

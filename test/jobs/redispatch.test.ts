@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
 import { createLog } from '../../shared/process/log.ts';
 import type { WorkerContext } from '../../workers/context.ts';
-import { redispatchUnclaimed } from '../../workers/engine/dispatch-waiting.ts';
+import { redispatchUnclaimed } from '../../workers/engine/redispatch-lost-entries.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('redispatch');

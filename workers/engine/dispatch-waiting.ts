@@ -1,7 +1,6 @@
-import { isDeepStrictEqual } from 'node:util';
-import { and, eq, type SQL, sql } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import { anyOf } from '../../shared/database/any-of.ts';
-import type { Db, Tx } from '../../shared/database/connect.ts';
+import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
 import {
@@ -11,31 +10,22 @@ import {
   shareRules,
   slotsOf,
 } from '../../shared/jobs/fair-share.ts';
-import { HAS_SLOT, hasSlot, isWaiting } from '../../shared/jobs/job-conditions.ts';
-import { UNCLAIMED_SECONDS } from '../../shared/jobs/lease.ts';
-import { readUnderstoodByQueue, type Understood } from '../../shared/jobs/payload-versions.ts';
+import { HAS_SLOT, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { type QueueEntry, toQueueEntry } from '../../shared/jobs/queue.ts';
 import type { WorkerContext } from '../context.ts';
 import { type Picked, pickNext } from './pick-next.ts';
-import { bringBack, setAside } from './set-aside.ts';
+import { readUnderstood, tendToNewer, type Understanding } from './set-aside.ts';
 
 type Context = Pick<WorkerContext, 'config' | 'database' | 'queues' | 'log'>;
 
 /** Whose turn it is in a queue. Starts anew in another dispatcher process. */
-export interface Turns {
-  queue: QueueName;
+export interface Turns extends Understanding {
   /** The last user who was given a slot. */
   last: string;
-  /** What the workers understand, cached for a second: they report it every 3 s. */
-  understood?: { until: number; by: Understood | undefined };
-  /** Jobs may be set aside that came to be understood. */
-  mayBringBack?: boolean;
 }
 
 /** How often jobs whose host was away come before those that never began. */
 const TURNS_OF_AWAY = 0.25;
-/** Looked at in one round. */
-const MAX_UNCLAIMED = 256;
 
 /** Gives the queue's free slots to waiting jobs; true when more jobs may wait. */
 export async function dispatchWaiting(context: Context, turns: Turns): Promise<boolean> {
@@ -54,15 +44,6 @@ export async function dispatchWaiting(context: Context, turns: Turns): Promise<b
     const isMoreLeft = await tendToNewer(context.database.db, turns, hidden);
     if (count === 0 || wants !== 'share') return isMoreLeft || wants !== 'none';
   }
-}
-
-/** Some work for jobs that are not understood, or came to be; true where more may be left. */
-async function tendToNewer(db: Db, turns: Turns, hidden: string[]): Promise<boolean> {
-  const { queue, understood: { by: understood } = {}, mayBringBack: hasChanged = false } = turns;
-  if (!understood) return false;
-  if (hasChanged) turns.mayBringBack = await bringBack(db, { queue, understood });
-  if (hidden.length > 0) await setAside(db, { queue, understood, owners: hidden });
-  return hasChanged || hidden.length > 0;
 }
 
 /** One cheap statement instead of a transaction, for ticks of an idle service. */
@@ -118,50 +99,4 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   const isLeft = due > wanted.length || wanted.length === free;
   const wants = owners > 1 && wanted.length < free ? 'share' : 'slots';
   return { entries: rows.map(toQueueEntry), wants: isLeft ? wants : 'none', hidden };
-}
-
-async function readUnderstood(tx: Tx, turns: Turns): Promise<Understood | undefined> {
-  const { until = 0, by: before } = turns.understood ?? {};
-  if (performance.now() < until) return before;
-  const by = (await readUnderstoodByQueue(tx))?.[turns.queue];
-  turns.understood = { until: performance.now() + 1_000, by };
-  // Also in a dispatcher that has just begun: what the one before it knew is not known.
-  if (by && !isDeepStrictEqual(by, before)) turns.mayBringBack = true;
-  return by;
-}
-
-/**
- * Dispatches jobs again, under the next epoch, that were dispatched, not claimed, and lost by the queue. Throws while the
- * queue is away: what it has lost is not known then.
- */
-export async function redispatchUnclaimed(context: Context, queue: QueueName): Promise<void> {
-  const { db } = context.database;
-  const isOverdue = and(
-    eq(jobs.queue, queue),
-    hasSlot,
-    sql`lease_token is null`,
-    sql`${jobs.dispatched} < now() - ${`${UNCLAIMED_SECONDS} seconds`}::interval`,
-  );
-  const setDispatched = async (entries: { id: string }[], dispatched: SQL | null) => {
-    const ids = anyOf(entries.map(entry => entry.id));
-    if (entries.length > 0)
-      await db
-        .update(jobs)
-        .set({ dispatched })
-        .where(and(sql`${jobs.id} = ${ids}`, isOverdue));
-  };
-  const unclaimed = await db
-    .select({ id: jobs.id, epoch: jobs.epoch })
-    .from(jobs)
-    .where(isOverdue)
-    .limit(MAX_UNCLAIMED);
-  if (unclaimed.length === 0) return;
-  const missing = await context.queues.missing(queue, unclaimed);
-  const found = unclaimed.filter(entry => !missing.includes(entry));
-  // Those in the queue are looked up again in another 15 s.
-  await setDispatched(found, sql`now()`);
-  await setDispatched(missing, null);
-  const { length: count } = missing;
-  if (count > 0)
-    context.log.info({ queue, count }, 'the queue lost entries; they are dispatched again');
 }

@@ -3,10 +3,11 @@ import { failureLevel } from '../../shared/database/failure-level.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
-import { dispatchWaiting, redispatchUnclaimed } from './dispatch-waiting.ts';
+import { dispatchWaiting } from './dispatch-waiting.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { SILENT_TICKS, SilentWorkers } from './expired-leases.ts';
 import { warnOfNotUnderstood } from './newer-payloads.ts';
+import { redispatchUnclaimed } from './redispatch-lost-entries.ts';
 
 const TICK_MS = 1_000;
 

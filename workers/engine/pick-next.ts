@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueName } from '../../shared/jobs/catalog.ts';
 import { OF_ACTIVE_WORKERS, quote, type ShareRules } from '../../shared/jobs/fair-share.ts';
-import { hasSlot, IS_AWAY, isWaiting } from '../../shared/jobs/job-conditions.ts';
+import { DUE, hasSlot, isWaiting } from '../../shared/jobs/job-conditions.ts';
 import { isUnderstood, type Understood } from '../../shared/jobs/payload-versions.ts';
 
 export interface Picked extends Record<string, unknown> {
@@ -53,18 +53,17 @@ export function pickNext(
   const free = literal(given.free);
   const ofQueue = sql`from jobs where queue = ${sql.raw(quote(queue))}`;
   const waiting = sql`${ofQueue} and ${isWaiting}`;
-  const isAway = sql.raw(IS_AWAY);
   const canBeDone = isUnderstood(sql`${literal(JSON.stringify(given.understood))}::jsonb`);
   /** The first due jobs of one sort. */
-  const first = (most: SQL, sort: number, which: SQL) => sql`
+  const first = (most: SQL, sort: number, which: string) => sql`
     (select ${literal(sort)} as sort, not_before, id, ${canBeDone} as known
-      ${waiting} and owner = its.owner and ${which} order by not_before, id limit ${most})`;
+      ${waiting} and owner = its.owner and ${sql.raw(which)} order by not_before, id limit ${most})`;
   const firstOfAll = (most: SQL) => sql`
-    ${first(most, 1, sql`${isAway} = 0 and not_before <= now()`)}
+    ${first(most, 1, DUE.released)}
     union all
-    ${first(most, 3, sql`${isAway} = 0 and not_before is null`)}
+    ${first(most, 3, DUE.fresh)}
     union all
-    ${first(most, given.isTurnOfAway ? 2 : 4, sql`${isAway} = 1 and not_before <= now()`)}`;
+    ${first(most, given.isTurnOfAway ? 2 : 4, DUE.away)}`;
   return sql`
     with recursive owners as (
       (select owner ${waiting} order by owner limit 1)
