@@ -21,6 +21,9 @@ export interface Picked extends Record<string, unknown> {
 const LOOKED_PAST = 16;
 const MOST_HIDDEN = 10;
 
+/** The order of an owner's due jobs: those of hosts that are away may take a turn before new ones. */
+const SORT = { released: 1, awayFirst: 2, fresh: 3, away: 4 };
+
 /** A number, or a text, as part of the statement's own text. */
 const literal = (value: string | number) =>
   sql.raw(
@@ -54,54 +57,61 @@ export function pickNext(
   const ofQueue = sql`from jobs where queue = ${sql.raw(quote(queue))}`;
   const waiting = sql`${ofQueue} and ${isWaiting}`;
   const canBeDone = isUnderstood(sql`${literal(JSON.stringify(given.understood))}::jsonb`);
-  /** The first due jobs of one sort. */
+  /** The first due jobs of one sort, of the owner in `whose`. */
   const first = (most: SQL, sort: number, which: string) => sql`
-    (select ${literal(sort)} as sort, not_before, id, ${canBeDone} as known
-      ${waiting} and owner = its.owner and ${sql.raw(which)} order by not_before, id limit ${most})`;
+    (select ${literal(sort)} as sort, not_before, id, ${canBeDone} as understood
+      ${waiting} and owner = whose.owner and ${sql.raw(which)} order by not_before, id limit ${most})`;
   const firstOfAll = (most: SQL) => sql`
-    ${first(most, 1, DUE.released)}
+    ${first(most, SORT.released, DUE.released)}
     union all
-    ${first(most, 3, DUE.fresh)}
+    ${first(most, SORT.fresh, DUE.fresh)}
     union all
-    ${first(most, given.isTurnOfAway ? 2 : 4, DUE.away)}`;
+    ${first(most, given.isTurnOfAway ? SORT.awayFirst : SORT.away, DUE.away)}`;
   return sql`
     with recursive owners as (
+      -- Whose jobs wait, one look at the index for each.
       (select owner ${waiting} order by owner limit 1)
       union all
       select (select owner ${waiting} and owner > owners.owner order by owner limit 1)
       from owners where owners.owner is not null
     ), held as (
+      -- How many slots each has.
       select owner, count(*) as slots ${ofQueue} and ${hasSlot} and ${sql.raw(OF_ACTIVE_WORKERS)} group by owner
-    ), heads as (
-      select its.owner, coalesce(held.slots, 0) as slots, coalesce(
-        (select true from (${firstOfAll(literal(LOOKED_PAST))}) head where known limit 1),
-        (select false from (${firstOfAll(literal(1))}) head limit 1)) as known
-      from owners its left join held on held.owner = its.owner where its.owner is not null
-    ), its as (
-      select owner, slots, ${free} - row_number() over (order by slots, owner <= ${literal(given.after)}, owner) + 1 as most
-      from heads where known
+    ), first_of_owner as (
+      -- Whether one of an owner's first due jobs is understood; null: none is due.
+      select whose.owner, coalesce(held.slots, 0) as slots, coalesce(
+        (select true from (${firstOfAll(literal(LOOKED_PAST))}) due where understood limit 1),
+        (select false from (${firstOfAll(literal(1))}) due limit 1)) as understood
+      from owners whose left join held on held.owner = whose.owner where whose.owner is not null
+    ), owners_in_turn as (
+      -- How many jobs of each can be picked, after those of the owners before.
+      select owner, slots, ${free} - row_number() over (order by slots, owner <= ${literal(given.after)}, owner) + 1 as most_pickable
+      from first_of_owner where understood
     ), ready as (
-      select its.owner, next.id, next.known, its.slots + next.place as turn
-      from its cross join lateral (
-        select id, known, row_number() over (order by known desc, sort, not_before, id) as place
-        from (${firstOfAll(sql`greatest(its.most, 0)`)}) first
+      -- These jobs; the turn of each is how many slots its owner then has.
+      select whose.owner, next.id, next.understood, whose.slots + next.place as turn
+      from owners_in_turn whose cross join lateral (
+        select id, understood, row_number() over (order by understood desc, sort, not_before, id) as place
+        from (${firstOfAll(sql`greatest(whose.most_pickable, 0)`)}) due
       ) next
-      where its.most > 0
-    ), dealt as (
+      where whose.most_pickable > 0
+    ), in_turn as (
+      -- Those within the shares of their owners, in the order of their turns.
       select id, owner, turn,
         row_number() over (order by turn, owner <= ${literal(given.after)}, owner, id) as place
       from ready
-      where known and (turn <= ${literal(share)} or (select count(*) from its) = 1)
-    ), given as (
-      select id, owner, place from dealt
+      where understood and (turn <= ${literal(share)} or (select count(*) from owners_in_turn) = 1)
+    ), picked as (
+      -- For the free slots, of which the reserve is for owners that have few.
+      select id, owner, place from in_turn
       where place <= ${free} and (turn <= ${literal(half)} or place <= ${free} - ${literal(reserve)})
     )
     select string_agg(id, ',' order by place) as ids,
       (array_agg(owner order by place desc))[1] as last,
-      (select count(*)::int from ready where known) as due,
-      (select count(*)::int from its) as owners,
+      (select count(*)::int from ready where understood) as due,
+      (select count(*)::int from owners_in_turn) as owners,
       (select json_agg(owner) from (
-        select owner from heads where not known union select owner from ready where not known
+        select owner from first_of_owner where not understood union select owner from ready where not understood
         limit ${literal(MOST_HIDDEN)}) hiding) as hidden
-    from given`;
+    from picked`;
 }
