@@ -1,4 +1,4 @@
-import type { ServiceContext } from '../shared/process/open-service.ts';
+import type { ServiceContext } from '../shared/service/open-service.ts';
 import type { SettingInForce } from '../shared/settings/list-settings.ts';
 import type { RequestRates } from './concurrency/request-rates.ts';
 import type { ResponseQuota } from './concurrency/response-quota.ts';

@@ -1,4 +1,4 @@
-import type { ServiceContext } from '../shared/process/open-service.ts';
+import type { ServiceContext } from '../shared/service/open-service.ts';
 import { listSettings } from '../shared/settings/list-settings.ts';
 import { RequestRates } from './concurrency/request-rates.ts';
 import { ResponseQuota } from './concurrency/response-quota.ts';

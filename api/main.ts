@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { openService } from '../shared/process/open-service.ts';
+import { openService } from '../shared/service/open-service.ts';
 import { ROUTES } from './all-routes.ts';
 import { createApp } from './app.ts';
 import { createContext } from './create-context.ts';

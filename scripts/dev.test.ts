@@ -8,7 +8,7 @@ import { waitFor } from '../test/harness/wait-for.ts';
 
 /** A program that is ready at once. */
 const PROGRAM = `
-import { beginProcess } from '../shared/process/lifecycle.ts';
+import { beginProcess } from '../shared/service/lifecycle.ts';
 const life = beginProcess('windlass-dev-test');
 const timer = setInterval(() => {}, 1_000);
 life.ready();
@@ -28,7 +28,7 @@ const SUPERVISOR = `
 import { readConfig } from '../shared/settings/config.ts';
 import { readDotEnv } from './service/read-dot-env.ts';
 import { createLog } from '../shared/process/log.ts';
-import { beginProcess } from '../shared/process/lifecycle.ts';
+import { beginProcess } from '../shared/service/lifecycle.ts';
 import { listEmbeddedProcesses } from './supervisor/process-specs.ts';
 import { supervise } from './supervisor/supervisor.ts';
 const { stopping } = beginProcess('windlass-dev-test');

@@ -2,7 +2,7 @@ import type { Tx } from '../shared/database/connect.ts';
 import type { JobRow } from '../shared/database/schema.ts';
 import type { JobKind, KindWithSession, Payload, Result } from '../shared/jobs/catalog.ts';
 import type { Logger } from '../shared/process/log.ts';
-import type { ServiceContext } from '../shared/process/open-service.ts';
+import type { ServiceContext } from '../shared/service/open-service.ts';
 import type { HeldClaims } from './engine/held-claims.ts';
 import type { JobGroups } from './engine/job-groups.ts';
 import type { WorkerMetrics } from './engine/worker-metrics.ts';

@@ -1,5 +1,5 @@
 import { newWorkerId } from '../shared/jobs/worker-id.ts';
-import type { ServiceContext } from '../shared/process/open-service.ts';
+import type { ServiceContext } from '../shared/service/open-service.ts';
 import type { WorkerContext } from './context.ts';
 import { HeldClaims } from './engine/held-claims.ts';
 import { JobGroups } from './engine/job-groups.ts';

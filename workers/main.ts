@@ -6,9 +6,9 @@ import {
   WORKER_TYPES,
   type WorkerType,
 } from '../shared/jobs/catalog.ts';
-import { exitWith } from '../shared/process/lifecycle.ts';
-import { openService } from '../shared/process/open-service.ts';
 import { removeSecrets } from '../shared/secrets/redact.ts';
+import { exitWith } from '../shared/service/lifecycle.ts';
+import { openService } from '../shared/service/open-service.ts';
 import { pollBatchHosts } from './batch/poller.ts';
 import { createContext } from './create-context.ts';
 import { HANDLERS } from './engine/all-handlers.ts';

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Express } from 'express';
-import { exitWith } from '../../shared/process/lifecycle.ts';
+import { exitWith } from '../../shared/service/lifecycle.ts';
 import type { ApiContext } from '../context.ts';
 import { refuseFloods } from '../middleware/refuse-floods.ts';
 import { answerClientErrors } from './client-errors.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { beginProcess, exitOnBadSettings, exitWith } from '../../shared/process/lifecycle.ts';
+import { beginProcess, exitOnBadSettings, exitWith } from '../../shared/service/lifecycle.ts';
 import { json, wholeNumber, withExample } from '../options.ts';
 import type { CommandContext } from './command-context.ts';
 import { readDotEnv } from './read-dot-env.ts';

@@ -1,4 +1,4 @@
-import type { ProcessLifecycle } from '../../shared/process/lifecycle.ts';
+import type { ProcessLifecycle } from '../../shared/service/lifecycle.ts';
 
 /** The arguments of a command. */
 export interface CommandContext {

@@ -4,7 +4,7 @@ import { describeVersion } from '../../shared/database/describe-refusal.ts';
 import { createFirstAdministrator } from '../../shared/database/first-administrator.ts';
 import { migrateDatabase } from '../../shared/database/migrate.ts';
 import { requireDirect } from '../../shared/database/pooler.ts';
-import { exitWith } from '../../shared/process/lifecycle.ts';
+import { exitWith } from '../../shared/service/lifecycle.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { CommandError } from '../command-error.ts';
 import { explainDatabaseError } from '../explain-database-error.ts';

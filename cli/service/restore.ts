@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { exitWith } from '../../shared/process/lifecycle.ts';
 import { createLog } from '../../shared/process/log.ts';
+import { exitWith } from '../../shared/service/lifecycle.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { explainBackupError } from '../backup/explain-backup-error.ts';

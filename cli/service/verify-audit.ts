@@ -1,7 +1,7 @@
+import { verifyAudit } from '../../shared/audit/verify-audit.ts';
 import { openDatabase } from '../../shared/database/connect.ts';
-import { verifyAudit } from '../../shared/database/verify-audit.ts';
 import { abortable } from '../../shared/process/abort.ts';
-import { exitWith } from '../../shared/process/lifecycle.ts';
+import { exitWith } from '../../shared/service/lifecycle.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { withDirectDatabase } from '../find-database.ts';
 import { printRecord } from '../output/print-records.ts';

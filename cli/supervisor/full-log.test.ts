@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-const compiled = new URL('../../dist/shared/process/', import.meta.url).href;
+const compiled = new URL('../../dist/shared/', import.meta.url).href;
 
 const PROGRAM = `
 const [base, last] = process.argv.slice(1);
-const { createLog } = await import(base + 'log.js');
-const { exitOnUncaughtError } = await import(base + 'lifecycle.js');
+const { createLog } = await import(base + 'process/log.js');
+const { exitOnUncaughtError } = await import(base + 'service/lifecycle.js');
 const log = createLog({ level: 'info', name: 'test' });
 exitOnUncaughtError(log);
 for (let n = 0; n < 10; n++) log.info('a line');

@@ -7,7 +7,7 @@ const ANSWERED = /^(53|25|57014)/;
 
 /**
  * The log level of what fails repeatedly while the database is away, which each process tells once
- * (shared/process/watch-dependencies.ts). Anything else is a warning, such as a right that the role lacks.
+ * (shared/service/watch-dependencies.ts). Anything else is a warning, such as a right that the role lacks.
  */
 export const failureLevel = (error: unknown): 'debug' | 'warn' =>
   isDatabaseDown(error) && !ANSWERED.test(sqlState(error) ?? '') ? 'debug' : 'warn';

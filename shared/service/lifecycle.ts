@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
+import type { Logger } from '../process/log.ts';
 import { ConfigError } from '../settings/config.ts';
-import type { Logger } from './log.ts';
 
 /** The life of a process: readiness, and the request to stop. */
 export interface ProcessLifecycle {

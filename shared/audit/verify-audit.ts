@@ -1,8 +1,8 @@
 import { asc, gt, sql } from 'drizzle-orm';
-import { auditHash, toAuditEntry } from '../audit/audit.ts';
+import type { Database, Tx } from '../database/connect.ts';
+import { auditChain, auditEntries, auditPending, workers } from '../database/schema.ts';
 import { IS_ALIVE } from '../jobs/lease.ts';
-import type { Database, Tx } from './connect.ts';
-import { auditChain, auditEntries, auditPending, workers } from './schema.ts';
+import { auditHash, toAuditEntry } from './audit.ts';
 
 const BATCH = 5_000;
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { createLog } from './log.ts';
+import { createLog } from '../process/log.ts';
 import { watchDependencies } from './watch-dependencies.ts';
 
 let stopping = new AbortController();

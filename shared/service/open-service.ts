@@ -4,6 +4,7 @@ import { Notifications } from '../database/notifications.ts';
 import { waitForSchema } from '../database/wait-for-schema.ts';
 import { waitForStore } from '../installation/wait-for-store.ts';
 import { JobQueues } from '../jobs/queue.ts';
+import { createLog, type Logger } from '../process/log.ts';
 import { receiveSecrets } from '../secrets/handed-secrets.ts';
 import { listSecrets } from '../secrets/redact.ts';
 import { type Config, ConfigError, readConfig, renewKeys } from '../settings/config.ts';
@@ -16,7 +17,6 @@ import {
   exitOnUncaughtError,
   type ProcessLifecycle,
 } from './lifecycle.ts';
-import { createLog, type Logger } from './log.ts';
 import { type Dependency, watchDependencies } from './watch-dependencies.ts';
 
 /** What closing may take once nothing is in progress. */

@@ -1,6 +1,6 @@
-import { sleep } from './abort.ts';
-import { withDeadline } from './deadline.ts';
-import type { Logger } from './log.ts';
+import { sleep } from '../process/abort.ts';
+import { withDeadline } from '../process/deadline.ts';
+import type { Logger } from '../process/log.ts';
 
 const EVERY_MS = 5_000;
 const DEADLINE_MS = 5_000;
