@@ -3,7 +3,7 @@ import { openService } from '../shared/service/open-service.ts';
 import { ROUTES } from './all-routes.ts';
 import { createApp } from './app.ts';
 import { createContext } from './create-context.ts';
-import { drain, listen } from './http/listen.ts';
+import { drain, listen } from './listen.ts';
 
 /**
  * V8 lets a heap of 40 MB grow by a third before it marks it again: under load every 3 s, each of which costs the event

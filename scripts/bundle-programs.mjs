@@ -22,7 +22,7 @@ const ENTRIES = [
   /^bench\/(core\/worker|upload\/peer)\.ts$/,
   /-(thread|child)\.ts$/,
   /^workers\/parsers\/formats\/[^/]+\.ts$/,
-  /^workers\/parsers\/table\/child\.ts$/,
+  /^workers\/parsers\/child\.ts$/,
   // Another user has to be able to read it.
   /^workers\/sandbox\/confine\.ts$/,
   // What tests import in programs of their own.

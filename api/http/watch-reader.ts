@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Response } from 'express';
-import { MIN_WINDOW_BYTES } from '../middleware/limit-body-time.ts';
+import { MIN_WINDOW_BYTES } from './pace.ts';
 
 /** Node tells no other way how much of a long write the kernel has taken: its own time-out of a socket looks here, too. */
 interface Internals {

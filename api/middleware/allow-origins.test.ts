@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import express from 'express';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../shared/settings/config.ts';
-import { ALLOWED_HEADERS, allowOrigins, isForeignPage } from './allow-origins.ts';
+import { isForeignPage } from '../http/same-origin.ts';
+import { ALLOWED_HEADERS, allowOrigins } from './allow-origins.ts';
 
 const API = fileURLToPath(new URL('..', import.meta.url));
 /** Browsers send these themselves, or without asking (WHATWG Fetch, 2.2.2). */

@@ -1,7 +1,7 @@
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, RequestHandler } from 'express';
 import type { Config } from '../../shared/settings/config.ts';
+import { isOwnOrigin } from '../http/same-origin.ts';
 import { REQUEST_HEADERS } from '../openapi/operation.ts';
-import { isOwnOrigin } from './same-origin.ts';
 
 /** The request headers of every operation, and those of every request. */
 export const ALLOWED_HEADERS = [
@@ -78,9 +78,6 @@ export function allowOrigins(config: Config): RequestHandler {
     next();
   };
 }
-
-/** Whether a script of a page of another origin, one of ALLOWED_ORIGINS, sent this request. */
-export const isForeignPage = (res: Response): boolean => res.locals.isForeignPage === true;
 
 /** OPTIONS of its own, such as that of tus, has no such header (WHATWG Fetch, 4.8). */
 const isPreflight = (req: Request) =>

@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { isForeignPage } from './allow-origins.ts';
+import { isForeignPage } from '../http/same-origin.ts';
 
 /** As Fetch Metadata names what asks: pictures and videos of a page. */
 const MEDIA = new Set(['audio', 'image', 'track', 'video']);

@@ -2,7 +2,8 @@ import type { AddressInfo } from 'node:net';
 import { connect, type Socket } from 'node:net';
 import express, { type RequestHandler } from 'express';
 import { expect, test } from 'vitest';
-import { disableBodyTimeouts, limitBodyTime, MIN_WINDOW_BYTES } from './limit-body-time.ts';
+import { MIN_WINDOW_BYTES } from '../http/pace.ts';
+import { disableBodyTimeouts, limitBodyTime } from './limit-body-time.ts';
 
 interface Case {
   handle: RequestHandler;

@@ -1,10 +1,8 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { awaitsContinue } from '../http/expect-continue.ts';
+import { bodyTooSlow, MIN_WINDOW_BYTES } from '../http/pace.ts';
 import { sendProblem } from '../http/problem.ts';
-
-/** Bytes of a body that must arrive in each window of LIMIT_BODY_SECONDS, unless it ends. */
-export const MIN_WINDOW_BYTES = 64 << 10;
 
 interface Limits {
   /** See MIN_WINDOW_BYTES. */
@@ -116,14 +114,6 @@ const isEndless = (req: Request, { statusCode, locals }: Response) =>
   statusCode === 408 ||
   locals.isBodyRefused ||
   (statusCode === 413 && req.headers['transfer-encoding'] !== undefined);
-
-export function bodyTooSlow(windowMs: number): WindlassError {
-  const seconds = windowMs / 1_000;
-  return new WindlassError('request_timeout', {
-    detail: `less than ${MIN_WINDOW_BYTES >> 10} KiB of the body arrived in ${seconds} seconds.`,
-    hint: `Send the request again, faster. LIMIT_BODY_SECONDS (${seconds}) sets the limit.`,
-  });
-}
 
 function tooLate(bodyMs: number): WindlassError {
   return new WindlassError('request_timeout', {

@@ -1,6 +1,5 @@
 import { parse } from 'node:querystring';
 import type { Request, RequestHandler, Response } from 'express';
-import type { LinkedAddress } from '../identity/link-text.ts';
 
 const NAME = 'link';
 
@@ -28,14 +27,4 @@ function take(req: Request, res: Response, at: number): void {
   req.originalUrl = req.url;
   // Referer would pass the link on with the requests of a page that it shows.
   res.set('Referrer-Policy', 'no-referrer');
-}
-
-/** The link of a request, without its name. */
-export const linkOf = (res: Response): string | undefined => res.locals.link;
-
-/** The address as a link is bound to it. A request line may name the whole URL (RFC 9112, 3.2.2). */
-export function addressOf({ originalUrl }: Request): LinkedAddress {
-  const [, path = '', query = ''] =
-    /^(?:https?:\/\/[^/?]*)?([^?]*)\??(.*)$/is.exec(originalUrl) ?? [];
-  return { path, query };
 }

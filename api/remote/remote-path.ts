@@ -2,8 +2,8 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { absolutePath } from '../../shared/jobs/payloads/absolute-path.ts';
+import { addressOf } from '../http/request-link.ts';
 import { parseInput } from '../http/validate.ts';
-import { addressOf } from '../middleware/take-link.ts';
 
 /**
  * The path on the host that follows `/remotes/(sid)/(operation)/`: absolute; its first slash may be omitted. Read from the

@@ -5,12 +5,12 @@ import { MAX_ADDRESS_LENGTH } from '../http/client-errors.ts';
 import { publicPath, publicUrl } from '../http/public-url.ts';
 import { matchesPath, type RoutedOperation, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { ownUrl } from '../http/same-origin.ts';
 import { invalidInput } from '../http/validate.ts';
 import { auditOf } from '../identity/audit.ts';
 import { credentialEnds, currentUser } from '../identity/current-user.ts';
 import { linkReads } from '../identity/identify-sender.ts';
 import { makeLink } from '../identity/links.ts';
-import { ownUrl } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
 
 const newLink = z

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
+import { refuseCrossSite } from '../http/same-origin.ts';
 import { auditAs } from '../identity/audit.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { decodeCredentials } from '../identity/encoded-credentials.ts';
@@ -13,7 +14,6 @@ import { tooManyRefused } from '../identity/password-floods.ts';
 import { safeRedirectTarget } from '../identity/redirect-target.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
 import { readJson, STRANGERS_BYTES } from '../middleware/read-json.ts';
-import { refuseCrossSite } from '../middleware/same-origin.ts';
 import { operation } from '../openapi/operation.ts';
 
 const FORM = 'application/x-www-form-urlencoded';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Writable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { bodyTooSlow, MIN_WINDOW_BYTES } from '../middleware/limit-body-time.ts';
+import { bodyTooSlow, MIN_WINDOW_BYTES } from '../http/pace.ts';
 
 /**
  * Pipes a request's body into the sink, and fails the sink when the client disconnects or sends less than

@@ -79,7 +79,7 @@ describeUnless(
         files: { large: [utf8(csv)] },
       });
       const isParser = ({ name, command }: StackProcess) =>
-        name === 'node' && command.includes('parsers/table/child');
+        name === 'node' && command.includes('parsers/child');
       const parser = await seeUser('the parser', isParser);
       expect(await waitForEnd(client(), job, 80_000)).toMatchObject({ state: 'succeeded' });
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { RunEvent } from '../../workers/host-agent/protocol/run-event.ts';
-import type { CommandDefaults } from '../../workers/runs/command-defaults.ts';
+import type { CommandDefaults } from '../../workers/ssh/command-defaults.ts';
 import { SshError } from '../../workers/ssh/ssh-errors.ts';
 import type { Actor } from './actor.ts';
 

@@ -8,7 +8,7 @@ import {
 } from '../../shared/jobs/payloads/batch.ts';
 import { submissionIntended, submissionMade } from '../../shared/jobs/run-intent.ts';
 import type { JobContext } from '../context.ts';
-import { withSessionEnv } from '../runs/command-defaults.ts';
+import { withSessionEnv } from '../ssh/command-defaults.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { Unbegun } from './decide.ts';
 import { ENGINE } from './engines.ts';

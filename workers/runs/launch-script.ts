@@ -2,7 +2,7 @@ import type { Payload } from '../../shared/jobs/catalog.ts';
 import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
-import { type CommandDefaults, withSessionEnv } from './command-defaults.ts';
+import { type CommandDefaults, withSessionEnv } from '../ssh/command-defaults.ts';
 import type { RunRequest } from './run-on-host.ts';
 
 /** The shell that reads the script below itself: others drop the functions that it exports. */

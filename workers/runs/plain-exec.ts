@@ -5,14 +5,14 @@ import { effectIntended, intentWithdrawn } from '../../shared/jobs/run-intent.ts
 import { whenAborted } from '../../shared/process/abort.ts';
 import type { JobContext } from '../context.ts';
 import { isCancelled, wasCancelled } from '../engine/job-signals.ts';
+import { withSessionEnv } from '../ssh/command-defaults.ts';
+import { readAll } from '../ssh/read-all.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { SshChannel } from '../ssh/ssh-channel.ts';
 import { mayHaveBeenSent } from '../ssh/ssh-errors.ts';
-import { withSessionEnv } from './command-defaults.ts';
 import type { CommandSink } from './command-sink.ts';
 import { isPlain, launchScript } from './launch-script.ts';
-import { readAll } from './read-all.ts';
 import { signalNumber } from './signal-number.ts';
 
 type Sink = Pick<CommandSink, 'take' | 'limit' | 'begun'>;

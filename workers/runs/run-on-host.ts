@@ -8,10 +8,10 @@ import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
 import type { AgentClient, RunRequest as AgentRequest } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
+import type { CommandDefaults } from '../ssh/command-defaults.ts';
 import { awaySince, isAwayTooLong, isUnreachable } from '../ssh/host-away.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import type { CommandDefaults } from './command-defaults.ts';
 import type { CommandSink } from './command-sink.ts';
 import { explainAccessDenied, toError } from './run-errors.ts';
 import {

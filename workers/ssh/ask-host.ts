@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
-import { NoAnswer } from '../host-agent/no-answer.ts';
 import { toPrintError } from '../host-agent/protocol/hello.ts';
-import { readAll } from '../runs/read-all.ts';
+import { NoAnswer } from '../host-agent/protocol/no-answer.ts';
+import { readAll } from './read-all.ts';
 
 /** A command of a batch system may wait a minute for its controller, and then tries again. */
 const ANSWER_MS = 180_000;

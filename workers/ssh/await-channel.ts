@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type ssh2 from 'ssh2';
 import { privateParts } from '../../shared/process/private-parts.ts';
-import { NoAnswer } from '../host-agent/no-answer.ts';
+import { NoAnswer } from '../host-agent/protocol/no-answer.ts';
 import { SshError } from './ssh-errors.ts';
 
 /**

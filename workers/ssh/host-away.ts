@@ -1,7 +1,7 @@
 import type { JobRow } from '../../shared/database/schema.ts';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { isUnanswered } from '../host-agent/no-answer.ts';
+import { isUnanswered } from '../host-agent/protocol/no-answer.ts';
 
 /** Until the host of a run is tried again. */
 export const RUN_RETRY_SECONDS = 10;

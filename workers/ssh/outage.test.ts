@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { NoAnswer } from '../host-agent/no-answer.ts';
+import { NoAnswer } from '../host-agent/protocol/no-answer.ts';
 import { type NextTry, Outage } from './outage.ts';
 
 const LOST = new WindlassError('remote_connection_failed');

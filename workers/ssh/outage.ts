@@ -1,6 +1,6 @@
 import type { JobRow } from '../../shared/database/schema.ts';
 import { findDefinition } from '../../shared/jobs/catalog.ts';
-import { isUnanswered } from '../host-agent/no-answer.ts';
+import { isUnanswered } from '../host-agent/protocol/no-answer.ts';
 
 /** How long a connection is tried, from the first try or from its loss. */
 const CONNECT_FOR_MS = 60_000;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { makeJobContext } from '../../test/harness/job-context.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import { NoAnswer } from '../host-agent/no-answer.ts';
+import { NoAnswer } from '../host-agent/protocol/no-answer.ts';
 import type { PooledConnection } from './pooled-connection.ts';
 import { withSession } from './reconnect.ts';
 import type { RemoteSession } from './remote-session.ts';

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { type Drop, type Dropped, readDropped } from '../service/dropped.ts';
 import { DropProblem } from '../ui/drop-problem.tsx';
-import { type Drop, type Dropped, readDropped } from '../ui/dropped.ts';
 import { useStayOnDrop } from '../ui/use-stay-on-drop.ts';
 
 interface DropAreaProps {

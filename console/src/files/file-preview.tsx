@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { fileAddress } from '../service/files.ts';
+import { extensionOf } from '../service/paths.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { CloseIcon, DownloadIcon } from '../ui/icons.tsx';
@@ -7,7 +8,6 @@ import { lazy } from '../ui/lazy.tsx';
 import { Time } from '../ui/time.tsx';
 import type { Entry } from './entries.ts';
 import { imageType, isFrame } from './image-type.ts';
-import { extensionOf } from './paths.ts';
 import { Picture } from './picture.tsx';
 import { TextPreview } from './text-preview.tsx';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { cleanFolder, extensionOf, join, nameOf, parentOf } from '../service/paths.ts';
 import { entryAt, findEntries, type Listing, sortEntries } from './entries.ts';
 import { expandPattern, findGap, findPattern, isPattern } from './frame-pattern.ts';
-import { cleanFolder, extensionOf, join, nameOf, parentOf } from './paths.ts';
 import { readRows } from './read-rows.ts';
 import { findSeparator, readText } from './read-text.ts';
 

@@ -1,5 +1,5 @@
+import { type Dropped, readChosen } from '../service/dropped.ts';
 import { Button } from '../ui/button.tsx';
-import { type Dropped, readChosen } from '../ui/dropped.ts';
 import { VideoIcon } from '../ui/icons.tsx';
 import type { Listing } from './entries.ts';
 import { findPattern } from './frame-pattern.ts';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
+import { cleanFolder } from '../service/paths.ts';
 import { Button } from '../ui/button.tsx';
 import { useFocus } from '../ui/use-focus.ts';
-import { cleanFolder } from './paths.ts';
 
 interface FolderPathProps {
   path: string;

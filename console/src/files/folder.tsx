@@ -1,8 +1,9 @@
 import { useMemo, useRef } from 'preact/hooks';
+import type { Dropped } from '../service/dropped.ts';
 import { useHome, useListing } from '../service/files.ts';
 import { sendFiles } from '../service/host-transfers.ts';
 import type { SessionRecord } from '../service/hosts.ts';
-import type { Dropped } from '../ui/dropped.ts';
+import { cleanFolder, join, nameOf, parentOf } from '../service/paths.ts';
 import { Empty } from '../ui/empty.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { useAddress } from '../ui/use-address.ts';
@@ -15,7 +16,6 @@ import { FilePreview } from './file-preview.tsx';
 import { FolderBar } from './folder-bar.tsx';
 import { FolderPath } from './folder-path.tsx';
 import { HostTransferList } from './host-transfer-list.tsx';
-import { cleanFolder, join, nameOf, parentOf } from './paths.ts';
 import { RemoveFile } from './remove-file.tsx';
 import { UpButtons } from './up-buttons.tsx';
 import { VideoForm } from './video-form.tsx';

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
+import { join } from '../service/paths.ts';
 import { findEntry, type Listing } from './entries.ts';
-import { join } from './paths.ts';
 import { Picture } from './picture.tsx';
 
 interface FrameSamplesProps {

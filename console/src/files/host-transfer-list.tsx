@@ -5,12 +5,12 @@ import {
   sendAgain,
   useHostTransfers,
 } from '../service/host-transfers.ts';
+import { join } from '../service/paths.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Time } from '../ui/time.tsx';
 import { findEntry, type Listing } from './entries.ts';
-import { join } from './paths.ts';
 
 const WORDS: Record<HostFileTransfer['state'], string> = {
   waits: 'waits',

@@ -1,4 +1,4 @@
-import { extensionOf } from './paths.ts';
+import { extensionOf } from '../service/paths.ts';
 
 /** What every browser decodes by itself. */
 const SHOWN: Record<string, string> = {

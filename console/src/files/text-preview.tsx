@@ -1,11 +1,11 @@
 import { WindlassError } from '@windlass/client';
 import { useMemo } from 'preact/hooks';
 import { useHead } from '../service/files.ts';
+import { extensionOf } from '../service/paths.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
 import type { Entry } from './entries.ts';
 import { NotShown } from './not-shown.tsx';
-import { extensionOf } from './paths.ts';
 import { readRows } from './read-rows.ts';
 import { findSeparator, readText } from './read-text.ts';
 import { COLUMNS, ROWS, RowsTable } from './rows-table.tsx';

@@ -1,6 +1,6 @@
+import { nameOf, parentOf } from '../service/paths.ts';
 import { Button } from '../ui/button.tsx';
 import { useFocus } from '../ui/use-focus.ts';
-import { nameOf, parentOf } from './paths.ts';
 
 interface UpButtonsProps {
   path: string;

@@ -3,6 +3,7 @@ import type { TargetedSubmitEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { serviceNow } from '../service/clock.ts';
+import { join, nameOf } from '../service/paths.ts';
 import { useMakeVideo } from '../service/videos.ts';
 import { Button } from '../ui/button.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
@@ -13,7 +14,6 @@ import { suggestKey } from '../video/suggest-key.ts';
 import type { Listing } from './entries.ts';
 import { FrameFields, useFrames } from './frame-fields.tsx';
 import { isPattern } from './frame-pattern.ts';
-import { join, nameOf } from './paths.ts';
 import { VideoOptionFields } from './video-options.tsx';
 
 interface VideoFormProps {

@@ -1,9 +1,9 @@
 import { WindlassError } from '@windlass/client';
-import { join } from '../files/paths.ts';
-import type { Dropped } from '../ui/dropped.ts';
 import { windlass } from './client.ts';
+import type { Dropped } from './dropped.ts';
 import { refreshListings } from './files.ts';
 import { sendFromPage, useTransfers } from './page-transfers.ts';
+import { join } from './paths.ts';
 import { watchFile } from './send-file.ts';
 
 export interface HostFileTransfer {

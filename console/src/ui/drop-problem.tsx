@@ -1,5 +1,5 @@
+import type { Drop } from '../service/dropped.ts';
 import { Button } from './button.tsx';
-import type { Drop } from './dropped.ts';
 
 /** Of many the first are named. */
 const NAMED = 5;

@@ -1,7 +1,7 @@
 import type { ComponentChildren, TargetedDragEvent } from 'preact';
 import { useState } from 'preact/hooks';
+import { type Drop, readDropped } from '../service/dropped.ts';
 import { DropProblem } from '../ui/drop-problem.tsx';
-import { type Drop, readDropped } from '../ui/dropped.ts';
 import { useStayOnDrop } from '../ui/use-stay-on-drop.ts';
 import { chosenFiles, type NamedFile, tidy } from './dropped-files.ts';
 

@@ -1,4 +1,4 @@
-import { type Dropped, readChosen } from '../ui/dropped.ts';
+import { type Dropped, readChosen } from '../service/dropped.ts';
 
 /** A file with the name that it has in the folder that was dropped or chosen. */
 export interface NamedFile {

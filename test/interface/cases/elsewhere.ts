@@ -69,15 +69,15 @@ export const ELSEWHERE: Record<string, Elsewhere[]> = {
       'a page of another origin can neither write by cookie, nor log anybody in',
     ),
     {
-      file: 'api/middleware/same-origin.test.ts',
+      file: 'api/http/same-origin.test.ts',
       test: 'cookies are Secure where clients come by https',
     },
     {
-      file: 'api/middleware/same-origin.test.ts',
+      file: 'api/http/same-origin.test.ts',
       test: 'PUBLIC_URL alone says which origin is ours',
     },
     {
-      file: 'api/middleware/same-origin.test.ts',
+      file: 'api/http/same-origin.test.ts',
       test: 'a trusted proxy says how the client came, any other does not',
     },
   ],

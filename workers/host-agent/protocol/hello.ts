@@ -1,5 +1,5 @@
 import { WindlassError } from '../../../shared/errors/errors.ts';
-import { NoAnswer } from '../no-answer.ts';
+import { NoAnswer } from './no-answer.ts';
 
 export interface Hello {
   /** Of the protocol. */

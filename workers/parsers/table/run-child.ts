@@ -16,7 +16,7 @@ import { type Made, TableError, type TableRequest } from './protocol.ts';
 import { type LastAnswer, readAnswer } from './read-answer.ts';
 
 /** Always the compiled one, because Node 20 cannot run TypeScript. */
-const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/table/child.js', packageRoot));
+const PROGRAM = fileURLToPath(new URL('dist/workers/parsers/child.js', packageRoot));
 /** Limit of attempts with a child that lacks memory. */
 const MAX_ATTEMPTS = 3;
 /** V8 reserves 10 GB of addresses for a WebAssembly memory, unless it checks its bounds itself. */

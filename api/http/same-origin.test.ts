@@ -6,7 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import { setLoginCookies } from '../identity/login-cookies.ts';
-import { answerErrors } from './errors.ts';
+import { answerErrors } from '../middleware/errors.ts';
 import { refuseCrossSite, requireSameOrigin } from './same-origin.ts';
 
 type Fields = Record<string, string>;

@@ -2,11 +2,11 @@
  * The table process. A file that crashes the reader or takes all memory affects only this process. It exits at the end
  * of its standard input, and so with its worker.
  */
-import { raiseOomScore } from '../../sandbox/oom-score.ts';
-import { readFile } from '../formats/read-file.ts';
-import { classifyError, hadMost } from './duckdb.ts';
-import { makeView } from './make-view.ts';
-import { type TableAnswer, TableError, type TableRequest } from './protocol.ts';
+import { raiseOomScore } from '../sandbox/oom-score.ts';
+import { readFile } from './formats/read-file.ts';
+import { classifyError, hadMost } from './table/duckdb.ts';
+import { makeView } from './table/make-view.ts';
+import { type TableAnswer, TableError, type TableRequest } from './table/protocol.ts';
 
 process.title = 'windlass-child-parse';
 raiseOomScore();

@@ -1,4 +1,4 @@
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { forbidden, type WindlassError } from '../../shared/errors/errors.ts';
 import type { Config } from '../../shared/settings/config.ts';
 
@@ -41,6 +41,9 @@ export function refuseCrossSite(req: Request, config: Config): void {
 /** Whether a page of ours sent the request, as its Origin has it. */
 export const isOwnOrigin = (req: Request, config: Config): boolean =>
   isOwn(req, config, req.get('Origin'));
+
+/** Whether a script of a page of another origin, one of ALLOWED_ORIGINS, sent this request: see allowOrigins(). */
+export const isForeignPage = (res: Response): boolean => res.locals.isForeignPage === true;
 
 /** Whether the URL has our origin; `null` and invalid URLs do not. */
 function isOwn(req: Request, config: Config, url: string | undefined): boolean {

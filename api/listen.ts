@@ -1,12 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Express } from 'express';
-import { exitWith } from '../../shared/service/lifecycle.ts';
-import type { ApiContext } from '../context.ts';
-import { refuseFloods } from '../middleware/refuse-floods.ts';
-import { answerClientErrors } from './client-errors.ts';
-import { handleExpectContinue } from './expect-continue.ts';
-import { createMessageClasses } from './message-classes.ts';
+import { exitWith } from '../shared/service/lifecycle.ts';
+import type { ApiContext } from './context.ts';
+import { answerClientErrors } from './http/client-errors.ts';
+import { handleExpectContinue } from './http/expect-continue.ts';
+import { createMessageClasses } from './http/message-classes.ts';
+import { refuseFloods } from './middleware/refuse-floods.ts';
 
 /** How long responses may go on being sent when the process is asked to stop. */
 const DRAIN_MS = 10_000;
