@@ -55,5 +55,8 @@ export function followJumps(
   return hops;
 }
 
+/** The last of some that are not none. */
+export const lastOf = <T>(some: T[]): T => some.at(-1) as T;
+
 /** The entry of the host itself. */
-export const hostOf = (hops: Hops): HostRow => hops.at(-1) as HostRow;
+export const hostOf = (hops: Hops): HostRow => lastOf(hops);

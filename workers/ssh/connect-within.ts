@@ -1,16 +1,8 @@
-import type { HostRow } from '../../shared/database/schema.ts';
-import { hostOf } from '../../shared/ssh/hops.ts';
-import { connect, type Target } from './connect.ts';
+import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
+import { type Attempt, attemptAtOnce, connect, type Target } from './connect.ts';
 import { unreachable } from './dial.ts';
 import { namingHop } from './hop-errors.ts';
 import type { Connection } from './log-in.ts';
-
-/** Runs an attempt to connect to the last of these hops when permitted, unless the signal is aborted. */
-type TimedAttempt = (
-  hops: HostRow[],
-  attempt: () => Promise<Connection>,
-  signal: AbortSignal,
-) => Promise<Connection>;
 
 /**
  * connect() with a time limit that includes waits for the circuit breakers. Throws `remote_connection_failed` after it,
@@ -18,19 +10,21 @@ type TimedAttempt = (
  */
 export async function connectWithin(
   ms: number,
-  target: Omit<Target, 'attempt'>,
-  attempt: TimedAttempt,
+  { attempt = attemptAtOnce, ...target }: Target,
 ): Promise<Connection> {
   const signal = AbortSignal.timeout(ms);
-  let reached: HostRow[] = [];
-  const tracked = (until: HostRow[], run: () => Promise<Connection>) => {
+  let reached: Hops | undefined;
+  const tracked: Attempt = (until, logIn) => {
     reached = until;
-    return attempt(until, run, signal);
+    return attempt(until, logIn, signal);
   };
   return connect({ ...target, attempt: tracked }, signal).catch((error: unknown) => {
     if (!signal.aborted) throw error;
-    const host = reached.at(-1) ?? hostOf(target.hops);
-    const late = unreachable(host, `no connection within ${ms / 1_000} s.`, error);
-    return namingHop(reached, target.hops)(late);
+    const late = unreachable(
+      hostOf(reached ?? target.hops),
+      `no connection within ${ms / 1_000} s.`,
+      error,
+    );
+    return namingHop(reached ?? [], target.hops)(late);
   });
 }

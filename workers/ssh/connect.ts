@@ -3,7 +3,7 @@ import type { HostRow } from '../../shared/database/schema.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { Credential } from '../../shared/secrets/secrets.ts';
 import type { SshAlgorithms } from '../../shared/ssh/algorithms.ts';
-import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
+import { type Hops, hostOf, lastOf } from '../../shared/ssh/hops.ts';
 import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { Ask } from './authentication.ts';
 import { dial } from './dial.ts';
@@ -18,12 +18,18 @@ import { SeenCertificates } from './trusted-keys.ts';
 /** For each hop: TCP, then the key exchange and the login, for which sshd itself allows 120 s. */
 const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
 
-/** Runs an attempt to connect to the last of these hops, when it may. */
-export type Attempt = (hops: HostRow[], attempt: () => Promise<Connection>) => Promise<Connection>;
+/** Logs in at the last of these hops when that may be tried, unless the signal is aborted. */
+export type Attempt = (
+  hops: Hops,
+  logIn: () => Promise<Connection>,
+  signal: AbortSignal,
+) => Promise<Connection>;
+
+export const attemptAtOnce: Attempt = (_hops, logIn) => logIn();
 
 /** Runs a login as `account` at the last of these hops, if that is still allowed. */
 export type Guard = (
-  until: { hops: HostRow[]; account: string },
+  until: { hops: Hops; account: string },
   login: (guard: LoginGuard) => Promise<Connection>,
 ) => Promise<Connection>;
 
@@ -49,7 +55,7 @@ export interface Target {
  * several hosts the detail names the one.
  */
 export async function connect(target: Target, signal: AbortSignal): Promise<Connection> {
-  const { limits = LIMITS, attempt = (_, run) => run(), ask, algorithms, guard, ...given } = target;
+  const { limits = LIMITS, attempt = attemptAtOnce, ask, algorithms, guard, ...given } = target;
   const { seen = new SeenCertificates() } = given;
   // A copy: what is checked is what is connected to.
   const hops = structuredClone(target.hops);
@@ -57,7 +63,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
   const opened: Connection[] = [];
   try {
     for (const [index, login] of loginsFor(hops, given).entries()) {
-      const until = hops.slice(0, index + 1);
+      const until: Hops = [...hops.slice(0, index), login.host];
       const via = opened.at(-1)?.client;
       const run = async (guarded?: LoginGuard) => {
         const reach = await prepare(until, { via, connectMs: limits.connectMs }, signal);
@@ -71,7 +77,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
       };
       const { username: account } = login;
       const guarding = guard ? () => guard({ hops: until, account }, run) : () => run();
-      const connection = await attempt(until, guarding).catch(namingHop(until, hops));
+      const connection = await attempt(until, guarding, signal).catch(namingHop(until, hops));
       if (via) tie(via, connection.client);
       opened.push(connection);
     }
@@ -79,7 +85,7 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
     for (const { client } of opened) client.destroy();
     throw error;
   }
-  const [client] = opened.map(connection => connection.client).slice(-1) as [ssh2.Client];
+  const { client } = lastOf(opened);
   return { client, banner: opened.flatMap(({ banner }) => banner || []).join('\n') };
 }
 
@@ -88,11 +94,11 @@ export async function connect(target: Target, signal: AbortSignal): Promise<Conn
  * private.
  */
 async function prepare(
-  hops: HostRow[],
+  hops: Hops,
   { via, connectMs: timeoutMs }: { via: ssh2.Client | undefined; connectMs: number },
   signal: AbortSignal,
 ): Promise<() => Promise<Transport>> {
-  const [host, jump] = hops.toReversed() as [HostRow, HostRow | undefined];
+  const [host, jump] = [hostOf(hops), hops.at(-2)];
   const { port } = host;
   if (via && jump) {
     const at = { address: host.address, port, timeoutMs };

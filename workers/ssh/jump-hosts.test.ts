@@ -278,7 +278,7 @@ test('where the time for all hops is over, the one that it ended at is named', a
     return { hops, username: 'me', limits, destination: destinationDigest(hops) };
   };
   const late = (gate: HostRow) =>
-    connectWithin(300, { ...through(gate), credential: { password: 'x' } }, (_, run) => run());
+    connectWithin(300, { ...through(gate), credential: { password: 'x' } });
   const mute = createServer(() => {});
   ended.push(() => mute.close());
   await once(mute.listen(0, '127.0.0.1'), 'listening');
@@ -298,7 +298,7 @@ test('where the time for all hops is over, the one that it ended at is named', a
   const target = { ...through(await serveJump(() => {})), credential: { password: 'x' } };
   const hold = (until: HostRow[], run: () => Promise<Connection>, signal: AbortSignal) =>
     until.length === 1 ? run() : abortable(new Promise<never>(() => {}), signal);
-  await expect(connectWithin(300, target, hold)).rejects.toMatchObject({
+  await expect(connectWithin(300, { ...target, attempt: hold })).rejects.toMatchObject({
     message: expect.stringContaining('at node: node:22: no connection within 0.3 s.'),
   });
 });

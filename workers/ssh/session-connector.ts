@@ -21,12 +21,11 @@ import { CircuitBreakers, describeHops } from './circuit-breaker.ts';
 import type { Guard } from './connect.ts';
 import { connectWithin } from './connect-within.ts';
 import { releaseSession, requireReconnect } from './held-sessions.ts';
-import type { Connection } from './log-in.ts';
+import { LoginAttempts } from './login-attempts.ts';
 import { type LoginDialogue, reconnectRequired } from './login-dialogue.ts';
 import { LoginRefusals } from './login-refusals.ts';
 import { RefusedCredentials } from './refused-credentials.ts';
 import { RemoteSession } from './remote-session.ts';
-import { retryDropped } from './retry-dropped.ts';
 import { SeenCertificates } from './trusted-keys.ts';
 
 /** For all of it: the permit of the circuit breaker, the name, TCP, the login. */
@@ -102,25 +101,24 @@ export class SessionConnector {
     const { SSH_ALGORITHMS: algorithms } = this.#context.config;
     // Jobs log in by what the host has taken before, and are held back by session.
     const guard = dialogue && this.#guardFor(session.owner);
+    const attempt = new LoginAttempts(this.#breakers, dialogue).run;
     const [{ secret: credential, place: destination }, env] = await Promise.all([
       this.#open<Credential>(session, { sealed: session.sealed, context: session }),
       this.#openEnv(session),
       // What its user asks for is tried.
       dialogue ? undefined : this.#refused.throwIfRefused(sid),
     ]);
-    const connection = await connectWithin(
-      dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS,
-      { hops, username, credential, destination, ask, algorithms, guard, seen: this.#seen },
-      (until, run, signal) => {
-        const attempt = () =>
-          this.#breakers
-            .of(until)
-            .execute(() => begin(run(), dialogue), signal)
-            .then(({ connecting }) => connecting);
-        // A job has tries of its own.
-        return dialogue ? retryDropped(attempt, signal) : attempt();
-      },
-    ).catch(async (error: unknown) => {
+    const connection = await connectWithin(dialogue ? DIALOGUE_CONNECT_MS : CONNECT_MS, {
+      hops,
+      username,
+      credential,
+      destination,
+      ask,
+      algorithms,
+      attempt,
+      guard,
+      seen: this.#seen,
+    }).catch(async (error: unknown) => {
       this.#refused.record(sid, error);
       if (error instanceof WindlassError && error.code === 'remote_connection_failed')
         this.#context.metrics.hostConnectionFailed(session.hostname);
@@ -192,15 +190,3 @@ export class SessionConnector {
 
 const isHostChangedError = (error: unknown) =>
   error instanceof WindlassError && error.code === 'host_changed';
-
-/**
- * Resolves for a circuit breaker when the host asks its user: it is reachable then, and others must not wait for the
- * user.
- */
-async function begin(
-  connecting: Promise<Connection>,
-  dialogue: LoginDialogue | undefined,
-): Promise<{ connecting: Promise<Connection> }> {
-  await (dialogue ? Promise.race([connecting, dialogue.next]) : connecting);
-  return { connecting };
-}
