@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { and, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
-import { z } from 'zod';
 import { sessionTarget } from '../../shared/audit/session-target.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
@@ -22,112 +21,28 @@ import { auditOf } from '../identity/audit.ts';
 import { currentUser, requireAdministrator } from '../identity/current-user.ts';
 import { lockAdministrator, lockNamed } from '../identity/lock-user.ts';
 import type { User } from '../identity/user.ts';
-import { username } from '../identity/username.ts';
 import { answerWithLocation, operation } from '../openapi/operation.ts';
-import { checkAuthorities, keysView, pins, withShownKeys } from '../remote/host-pins.ts';
+import { checkAuthorities, keysView, withShownKeys } from '../remote/host-pins.ts';
+import {
+  fullHost,
+  fullView,
+  type HostRecord,
+  hostChanges,
+  hostRecord,
+  NO_LOGIN,
+  newHost,
+  newPlace,
+  shortView,
+  shownKeys,
+} from '../remote/host-record.ts';
 import { lockJump, refuseHostsBehind } from '../remote/jump-hosts.ts';
-import { type HostPlace, hostPlace, scanHost } from '../remote/scan-host.ts';
+import { type HostPlace, scanHost } from '../remote/scan-host.ts';
 import {
   endUnlistedSessions,
   listEndedByHost,
   listOpenSessions,
   refuseOpenSessions,
 } from '../remote/sessions-of-host.ts';
-
-/** The list as it is stored: null for everyone. */
-function toList(users: '*' | string[]): string[] | null {
-  return users === '*' ? null : [...new Set(users)];
-}
-const name = z.string().regex(/^[\w][\w.-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ -');
-const fields = {
-  ...hostPlace,
-  keys: pins,
-  trust: z.literal('now'),
-  agent: z.boolean(),
-  users: z.union([z.literal('*'), z.array(username).max(1_000)]).transform(toList),
-  /** The host that it is reached through; null: workers connect to it themselves. */
-  jump: name.nullable(),
-};
-const oneOf = (given: { keys?: unknown; trust?: unknown }) =>
-  (given.keys === undefined) !== (given.trust === undefined);
-/** A scan logs in nowhere: it cannot go through another host. */
-const NO_LOGIN =
-  'give keys: what a host shows behind a jump host is not seen without a login there';
-const newHost = z
-  .strictObject({
-    name,
-    ...fields,
-    address: fields.address.optional(),
-    port: fields.port.default(22),
-    keys: fields.keys.optional(),
-    trust: fields.trust.optional(),
-    agent: fields.agent.default(true),
-    private: fields.private.default(false),
-    users: fields.users.default(null),
-    jump: fields.jump.default(null),
-  })
-  .refine(oneOf, { path: ['keys'], message: 'give either keys or "trust": "now"' })
-  .refine(given => !given.jump || given.trust === undefined, {
-    path: ['trust'],
-    message: NO_LOGIN,
-  })
-  .meta({ id: 'NewHost' });
-const changes = z
-  .strictObject(fields)
-  .partial()
-  .refine(given => given.keys === undefined || given.trust === undefined, {
-    path: ['keys'],
-    message: 'give either keys or "trust": "now"',
-  })
-  .meta({ id: 'HostChanges' });
-
-const hostName = z
-  .object({
-    name: z.string(),
-    agent: z.boolean(),
-    /** The host that it is reached through, where there is one: a login goes there first. */
-    jump: z.string().optional(),
-  })
-  .meta({ id: 'HostName' });
-const fullHost = hostName
-  .extend({
-    address: z.string(),
-    port: z.number().int(),
-    keys: z.array(z.string()),
-    fingerprints: z.array(z.string()),
-    private: z.boolean(),
-    users: z.union([z.literal('*'), z.array(z.string())]),
-    jump: z.string().nullable(),
-    created: z.date(),
-  })
-  .meta({ id: 'Host' });
-/** Server administrators see the full record, others the short one. */
-const hostRecord = z.union([fullHost, hostName]);
-
-const place = z
-  .strictObject({
-    ...hostPlace,
-    port: hostPlace.port.default(22),
-    private: hostPlace.private.default(false),
-  })
-  .meta({ id: 'HostPlace' });
-const shownKeys = fullHost.pick({ keys: true, fingerprints: true }).meta({ id: 'HostKeys' });
-const fullView = (row: HostRow): z.output<typeof fullHost> => ({
-  name: row.name,
-  address: row.address,
-  port: row.port,
-  ...keysView(row.keys),
-  agent: row.agent,
-  private: row.private,
-  users: row.users ?? '*',
-  jump: row.jump,
-  created: row.created,
-});
-const shortView = ({ name, agent, jump }: HostRow) => ({
-  name,
-  agent,
-  ...(jump !== null && { jump }),
-});
 
 /** Hosts that sessions can be opened on, with their pinned keys. */
 export default routes('json-body', (router, api) => {
@@ -148,7 +63,7 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'A page of hosts.', json: pageOf('HostPage', hostRecord) } },
       handle: async ({ res, query }) => {
         const user = currentUser(res);
-        const view = (row: HostRow): z.output<typeof hostRecord> =>
+        const view = (row: HostRow): HostRecord =>
           user.administrator ? fullView(row) : shortView(row);
         const where = user.administrator ? undefined : isHostFor(user);
         const rows = db.select().from(hosts);
@@ -198,7 +113,7 @@ export default routes('json-body', (router, api) => {
       topic: 'sessions',
       summary: 'See which keys a machine shows, before a host is added with them',
       details: 'A worker connects to it once. Nothing is kept.',
-      body: place,
+      body: newPlace,
       for: 'administrators',
       refusesTokens: true,
       answers: { 200: { means: 'What it shows.', json: shownKeys } },
@@ -235,7 +150,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Change a host',
       details:
         'Another address, port, key or jump host ends the sessions that are open on it, and on the hosts that are reached through it: host_changed. A list of `users` ends the sessions on it of those that it leaves out, and cancels their jobs.',
-      body: changes,
+      body: hostChanges,
       headers: ['If-Match', 'If-None-Match'],
       for: 'administrators',
       refusesTokens: true,

@@ -1,14 +1,10 @@
-import { and, eq, sql } from 'drizzle-orm';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import { prepareOnce } from '../../shared/database/prepare-once.ts';
-import { jobs, sessions } from '../../shared/database/schema.ts';
 import { conflict, type ErrorCode, notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
-import { type JobSummary, summaryColumns } from '../../shared/jobs/job-view.ts';
+import type { JobSummary } from '../../shared/jobs/job-view.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
-import type { ApiContext } from '../context.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { sendRecord } from '../http/conditional-requests.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -19,6 +15,7 @@ import { newVideo, readVideo } from '../jobs/requests/new-video.ts';
 import { awaitChange } from '../jobs/requests/prefer.ts';
 import { unlessRepeated } from '../jobs/requests/repeats-earlier-request.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
+import { findVideo, requireAgent } from '../jobs/views/find-video.ts';
 import { jobTag } from '../jobs/views/job-tag.ts';
 import { pollVideos } from '../jobs/views/poll-videos.ts';
 import { writeCues } from '../jobs/views/sprite-cues.ts';
@@ -37,15 +34,7 @@ import {
 } from '../openapi/operation.ts';
 import { findProject, lockProjectForShare, needRole } from '../projects/access.ts';
 import { cacheVideo, parseCacheLocation, parseCacheQuery } from '../projects/cache-video.ts';
-import {
-  explainNoSession,
-  findSession,
-  isOwnActiveSession,
-  lockSession,
-  sessionKey,
-  sessionPlaceholders,
-  touchSession,
-} from '../remote/sessions.ts';
+import { findSession, lockSession, sessionKey, touchSession } from '../remote/sessions.ts';
 
 /** Not strict: video players add parameters of their own. */
 const videoQuery = z.object({
@@ -272,51 +261,6 @@ export default routes('json-body', (router, api) => {
 function requireVideo(row: JobSummary): JobSummary {
   if (row.state !== 'succeeded') throw notReady(row);
   return row;
-}
-
-/** The video of this session, which counts as used. */
-async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobSummary> {
-  const { db } = api.database;
-  const key = sessionKey(api, res, pathParameter(req, 'sid'));
-  const [found] = isId(key.sid)
-    ? await selectVideo(db).execute({ ...key, vsid: pathParameter(req, 'vsid') })
-    : [];
-  if (!found) throw await explainNoSession(db, key);
-  requireAgent(found.session);
-  await touchSession(db, found.session);
-  if (!found.video)
-    throw notFound(
-      'this session has no such video.',
-      'Start one with POST /api/remotes/(sid)/videos.',
-    );
-  return found.video;
-}
-
-const selectVideo = prepareOnce(db =>
-  db
-    .select({
-      session: { sid: sessions.sid, agent: sessions.agent, accessed: sessions.accessed },
-      video: summaryColumns,
-    })
-    .from(sessions)
-    .leftJoin(
-      jobs,
-      and(
-        eq(jobs.id, sql.placeholder('vsid')),
-        eq(jobs.session, sessions.sid),
-        eq(jobs.kind, 'video'),
-      ),
-    )
-    .where(isOwnActiveSession(db, sessionPlaceholders))
-    .prepare('find_video'),
-);
-
-function requireAgent({ agent }: { agent: boolean }): void {
-  if (agent) return;
-  throw new WindlassError('agent_required', {
-    detail: 'Agent required. This session is not running a remote agent.',
-    hint: 'Open a session with "agent": true on a host that is set up for one.',
-  });
 }
 
 function notReady(row: JobSummary): WindlassError {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { conflict, forbidden, invalid, WindlassError } from '../../shared/errors/errors.ts';
+import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { abortable, abortableOpen } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
@@ -16,6 +16,15 @@ import {
   scriptToRead,
   tagOf,
 } from './file-script.ts';
+import {
+  belied,
+  connectionLost,
+  neverEnds,
+  toObstacle,
+  tooSilent,
+  toReadError,
+  unsized,
+} from './read-errors.ts';
 
 interface ReadFileOptions extends FileRange {
   signal?: AbortSignal;
@@ -73,7 +82,7 @@ export async function openRemoteFile(
   try {
     const found = await readHeader(reader, mark);
     // Numbers of fifteen digits are exact, and larger than any file.
-    if (!/^\d{1,15}$/.test(found)) throw toError(path, found);
+    if (!/^\d{1,15}$/.test(found)) throw toReadError(path, toObstacle(found));
     const { bytes: state, isWhole } = await reader.readUntil(Buffer.from('\n'), 4_096);
     if (!isWhole) throw new Error('its stat prints too much');
     const before = readState(state.toString('latin1'));
@@ -159,7 +168,7 @@ async function readUnsized(
 ): Promise<{ size: number; pieces: AsyncGenerator<Buffer> }> {
   const mark = Buffer.from(`\n${file.mark}\n`);
   const { bytes, isWhole } = await file.reader.readUntil(mark, MAX_UNSIZED_BYTES);
-  if (!isWhole) throw unsized(file);
+  if (!isWhole) throw unsized(file.path);
   await assertUnchanged(file);
   const range = bytes.subarray(offset, offset + length);
   return { size: bytes.length, pieces: readWhole(file, range, range.length) };
@@ -222,7 +231,7 @@ async function assertUnchanged(file: OpenedFile): Promise<void> {
   const { path, before } = file;
   const { code, after } = await soon(file, file.ending);
   if (code === null) throw connectionLost(path);
-  if (code !== 0) throw toError(path, 'broken');
+  if (code !== 0) throw toReadError(path, 'broken');
   if (isChanged(before, after))
     throw conflict(
       `${path} was changed while it was read.`,
@@ -242,7 +251,7 @@ async function assertWhole(file: OpenedFile): Promise<void> {
 async function soon<T>({ path, signal = PATIENT }: OpenedFile, work: Promise<T>): Promise<T> {
   return limitTime(signal, END_MS, limited => abortable(work, limited)).catch((error: unknown) => {
     signal.throwIfAborted();
-    throw error instanceof Error && error.name === 'TimeoutError' ? neverEnds(path) : error;
+    throw error instanceof Error && error.name === 'TimeoutError' ? neverEnds(path, END_MS) : error;
   });
 }
 
@@ -252,60 +261,4 @@ async function readHeader(reader: ByteReader, mark: string): Promise<string> {
   const { isWhole } = await reader.readUntil(Buffer.from(`\n${mark} `), MAX_PRINTED_BYTES);
   if (!isWhole) throw new Error('the start-up files print too much');
   return (await reader.readUntil(Buffer.from('\n'), 64)).bytes.toString('latin1');
-}
-
-function toError(path: string, found: string): WindlassError {
-  switch (found) {
-    case 'missing':
-      return new WindlassError('not_found', {
-        detail: `there is no ${path} on the host.`,
-        hint: 'Check the path; it is read as the account of the session sees it.',
-      });
-    case 'directory':
-    case 'special':
-      return invalid(
-        `${path} is ${found === 'directory' ? 'a directory' : 'no regular file'}.`,
-        'Give the path of a file.',
-      );
-    case 'unreadable':
-      return forbidden(
-        `the account on the host may not read ${path}.`,
-        "Change the file's permissions, or open a session as another account.",
-      );
-    default:
-      return new WindlassError('remote_connection_failed', {
-        detail: `${path} could not be read to its end.`,
-        hint: "Check the host's disk, then try again.",
-      });
-  }
-}
-
-const unsized = ({ path }: OpenedFile) =>
-  invalid(`the host does not tell how long ${path} is.`, 'Read it by a command, such as cat.');
-
-const belied = ({ path, said }: OpenedFile) =>
-  conflict(
-    `${path} has fewer bytes than the ${said} that its host tells.`,
-    'Read it by a command, such as cat.',
-  );
-
-/** Not `remote_connection_failed`: whoever tries that again would wait as long again. */
-const neverEnds = (path: string) =>
-  new WindlassError('time_limit', {
-    detail: `the host did not end the reading of ${path} within ${END_MS / 1_000} s.`,
-    hint: "Have the account's start-up files leave nothing running that holds its standard output, or read it by a command.",
-  });
-
-const tooSilent = (path: string, ms: number) =>
-  new WindlassError('time_limit', {
-    detail: `the host sent nothing of ${path} for ${ms / 1_000} s.`,
-    hint: 'Check that the disk of the path answers on the host, then try again.',
-  });
-
-function connectionLost(path: string, cause?: unknown): WindlassError {
-  return new WindlassError('remote_connection_failed', {
-    detail: `the connection was lost while ${path} was read.`,
-    hint: 'Try again.',
-    cause,
-  });
 }
