@@ -28,7 +28,7 @@ export function createContext(
 ): ApiContext {
   const { config, log, database, notifications, objects, stopping } = service;
   const requestMemory = new RequestMemory(
-    res => identifyAfterWait(context, res.req, res),
+    res => identifyAfterWait(context, { req: res.req, res }),
     config.LIMIT_BODY_SECONDS * 1_000,
   );
   const revocations = new Revocations(notifications);

@@ -1,8 +1,8 @@
 import { buffer } from 'node:stream/consumers';
-import type { Request, Response } from 'express';
 import { ARRAY_TYPES, type ArrayType, parseNpyHeader } from '../../shared/arrays/npy-header.ts';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { findStoredArtifact, type StoredArtifact } from '../tables/find-artifact.ts';
 
 export interface StoredArray {
@@ -18,7 +18,7 @@ export interface StoredArray {
 const HEAD_BYTES = 1_024;
 
 /** The array that the path names: it is a NumPy file, which says its type and shape. Throws `not_found`. */
-export const findArray = (api: ApiContext, req: Request, res: Response): Promise<StoredArtifact> =>
+export const findArray = (api: ApiContext, { req, res }: Exchange): Promise<StoredArtifact> =>
   findStoredArtifact(api, { req, res, kind: 'array' });
 
 export async function openArray(api: ApiContext, artifact: StoredArtifact): Promise<StoredArray> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Exchange } from './exchange.ts';
 
 /** Suffixes of tags after compression by a proxy: Apache's and, with two hyphens, Jetty's. */
 const COMPRESSED = /--?(gzip|br|zstd)"$/;
@@ -22,7 +23,7 @@ export function versionTag({ version, created }: { version: number; created: Dat
 /**
  * Sets the ETag of the answer to GET, and answers 304 where If-None-Match has it (RFC 9110, 13.1.2). Whether it has answered.
  */
-export function answerNotModified(req: Request, res: Response, tag: string): boolean {
+export function answerNotModified({ req, res }: Exchange, tag: string): boolean {
   res.set('ETag', tag).set('Cache-Control', 'private, no-cache');
   if (!matchesEntityTag(req.get('If-None-Match'), tag)) return false;
   res.status(304).end();
@@ -31,11 +32,10 @@ export function answerNotModified(req: Request, res: Response, tag: string): boo
 
 /** Answers GET of a record with its ETag, or 304. */
 export function sendRecord<Shape>(
-  req: Request,
-  res: Response<Shape>,
+  { req, res }: Exchange & { res: Response<Shape> },
   { tag, record }: { tag: string; record: () => NoInfer<Shape> },
 ): void {
-  if (!answerNotModified(req, res, tag)) res.json(record());
+  if (!answerNotModified({ req, res }, tag)) res.json(record());
 }
 
 /**

@@ -20,7 +20,7 @@ async function serve(settings: Fields) {
   const app = express().set('trust proxy', config.TRUST_PROXY).set('query parser', 'simple');
   app.use('/login', (req, res) => {
     refuseCrossSite(req, config);
-    setLoginCookies(req, res, { config, secret: 'secret', expires: new Date('2030-01-01') });
+    setLoginCookies({ req, res }, { config, secret: 'secret', expires: new Date('2030-01-01') });
     res.end();
   });
   app.use('/basic', (req, res) => {

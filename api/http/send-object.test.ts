@@ -28,7 +28,7 @@ beforeAll(async () => {
   await objects.put('ten', Buffer.from('0123456789'));
   const app = express();
   app.get('/:key', (req, res) =>
-    sendObject({ objects, sendBuffers }, req, res, { key: req.params.key, type: 'video/mp4' }),
+    sendObject({ objects, sendBuffers }, { req, res }, { key: req.params.key, type: 'video/mp4' }),
   );
   app.get('/left/:key', async (req, res) => {
     req.socket.destroy();
@@ -40,7 +40,7 @@ beforeAll(async () => {
     };
     const api = { objects, sendBuffers } as unknown as ApiContext;
     const sent = [
-      sendObject(api, req, res, { key, type: 'video/mp4' }),
+      sendObject(api, { req, res }, { key, type: 'video/mp4' }),
       sendSlice(api, res, slice as unknown as Parameters<typeof sendSlice>[2]),
     ];
     left.push(...(await Promise.allSettled(sent)));

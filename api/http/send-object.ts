@@ -11,6 +11,7 @@ import {
   entityTag,
   matchesEntityTag,
 } from './conditional-requests.ts';
+import type { Exchange } from './exchange.ts';
 import { SEND_BUFFER_BYTES } from './send-buffers.ts';
 import { whileClientStays } from './while-client-stays.ts';
 
@@ -27,8 +28,7 @@ interface SentObject {
  */
 export async function sendObject(
   api: Pick<ApiContext, 'objects' | 'sendBuffers'>,
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   { key, type, download, mayRedirect = false }: SentObject & { mayRedirect?: boolean },
 ): Promise<void> {
   const object = await api.objects.stat(key);
@@ -126,12 +126,11 @@ export async function checkObject(
 /** Videos, which are sent by the store itself where VIDEO_DELIVERY says so. */
 export function sendVideo(
   api: Pick<ApiContext, 'objects' | 'sendBuffers' | 'config'>,
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   object: SentObject,
 ): Promise<void> {
   const mayRedirect = api.config.VIDEO_DELIVERY === 'redirect';
-  return sendObject(api, req, res, { ...object, mayRedirect });
+  return sendObject(api, { req, res }, { ...object, mayRedirect });
 }
 
 /**

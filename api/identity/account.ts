@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import { USER_COLUMNS, type UserRecord } from '../../shared/database/api-columns.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { users } from '../../shared/database/schema.ts';
@@ -7,6 +7,7 @@ import { conflict, notFound } from '../../shared/errors/errors.ts';
 import { storedBytes } from '../../shared/quotas/user-storage.ts';
 import type { Party } from '../concurrency/fair-queue.ts';
 import { checkIfMatch, checkIfNoneMatch, versionTag } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { clientAddress } from './client-address.ts';
 import { currentUser } from './current-user.ts';
 
@@ -47,7 +48,7 @@ export const notOnYourself = (what: string) =>
   conflict(`you cannot ${what}.`, 'Have another administrator do it.');
 
 /** Who pays for the hash of a password. */
-export const partyOf = (req: Request, res: Response): Party => ({
+export const partyOf = ({ req, res }: Exchange): Party => ({
   account: currentUser(res).username,
   address: clientAddress(req),
 });

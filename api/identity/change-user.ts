@@ -1,10 +1,10 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import type { AuditAction } from '../../shared/audit/audit-actions.ts';
 import type { UserRecord } from '../../shared/database/api-columns.ts';
 import { users } from '../../shared/database/schema.ts';
 import { conflict, forbidden } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { invalidInput } from '../http/validate.ts';
 import {
   ACCOUNT_COLUMNS,
@@ -26,9 +26,7 @@ import { usedCredential } from './sent-credential.ts';
 
 type Rights = Partial<Pick<UserRecord, 'administrator' | 'disabled'>>;
 
-interface Change {
-  req: Request;
-  res: Response;
+interface Change extends Exchange {
   name: string;
   password: string | undefined;
   /** The password until now, for one's own. */
@@ -41,7 +39,7 @@ interface Change {
 /** Everyone may change their own password; all else needs an administrator, who always remains one. */
 export async function changeUser(
   api: ApiContext,
-  asked: Pick<Change, 'req' | 'res' | 'name'>,
+  asked: Exchange & { name: string },
   { password, current, ...rights }: Rights & { password?: string; current?: string },
 ): Promise<Account> {
   const isOwn = currentUser(asked.res).username === asked.name;
@@ -56,7 +54,7 @@ export async function changeUser(
 }
 
 /** Only a link has none, and changes nothing. */
-const credentialOf = ({ req, res, name }: Change) => usedCredential(req, res) ?? name;
+const credentialOf = ({ req, res, name }: Change) => usedCredential({ req, res }) ?? name;
 
 async function make(api: ApiContext, change: Change): Promise<Account> {
   const { req, res, name, password, rights, isOwn } = change;
@@ -75,7 +73,7 @@ async function make(api: ApiContext, change: Change): Promise<Account> {
     api.passwordChanges.count(name, credentialOf(change));
     api.credentialRates.countPassword(name);
   }
-  const passwordHash = password && (await api.passwords.hash(password, partyOf(req, res)));
+  const passwordHash = password && (await api.passwords.hash(password, partyOf({ req, res })));
   return write(api, change, { row, passwordHash });
 }
 
@@ -84,7 +82,7 @@ async function write(
   { req, res, name, rights, isOwn, needsAdministrator }: Change,
   { row, passwordHash }: { row: Account; passwordHash: string | undefined },
 ): Promise<Account> {
-  const audit = auditOf(req, res);
+  const audit = auditOf({ req, res });
   const { written, ended } = await api.database.db.transaction(async tx => {
     const locked = needsAdministrator ? await lockWithAdministrator(tx, res, name) : row;
     if (locked.version !== row.version) throw changedMeanwhile();

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import { forbidden, WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { setSender } from '../http/locals.ts';
 import { addressOf, linkOf } from '../http/request-link.ts';
 import { isForeignPage, isWrite, refuseCrossSite, requireSameOrigin } from '../http/same-origin.ts';
@@ -30,17 +31,13 @@ export type Authenticator = Pick<
 export const BRIEF_MS = 500;
 
 /** Throws `unauthorized` where nobody is known by what came with the request. */
-export async function identifySender(
-  api: Authenticator,
-  req: Request,
-  res: Response,
-): Promise<void> {
+export async function identifySender(api: Authenticator, { req, res }: Exchange): Promise<void> {
   noteIdentification(api, res);
   const link = linkOf(res);
   const authorization = req.get('Authorization');
   if (link !== undefined) await useLink(api, { req, res, link });
   else if (authorization !== undefined) await useAuthorization(api, { req, res, authorization });
-  else await useCookie(api, req, res);
+  else await useCookie(api, { req, res });
 }
 
 /**
@@ -49,30 +46,21 @@ export async function identifySender(
  */
 export async function identifyLateSender(
   api: Authenticator,
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
 ): Promise<void> {
-  if (res.locals.isBodyLate) await identifyAgain(api, req, res);
-  else await identifyAfterWait(api, req, res);
+  if (res.locals.isBodyLate) await identifyAgain(api, { req, res });
+  else await identifyAfterWait(api, { req, res });
 }
 
 /** Identifies the user again after a wait of BRIEF_MS or more for a turn, for memory or for a job. */
-export async function identifyAfterWait(
-  api: Authenticator,
-  req: Request,
-  res: Response,
-): Promise<void> {
+export async function identifyAfterWait(api: Authenticator, { req, res }: Exchange): Promise<void> {
   const { identifiedAt } = res.locals;
   const isLong = identifiedAt !== undefined && performance.now() - identifiedAt >= BRIEF_MS;
-  if (isLong) await identifyAgain(api, req, res);
+  if (isLong) await identifyAgain(api, { req, res });
 }
 
 /** Identifies the user again: see identifyLateSender(). */
-export async function identifyAgain(
-  api: Authenticator,
-  req: Request,
-  res: Response,
-): Promise<void> {
+export async function identifyAgain(api: Authenticator, { req, res }: Exchange): Promise<void> {
   const { by, ends, loginEnds } = res.locals;
   noteIdentification(api, res);
   const basic = by === 'password' ? basicCredentials(req.get('Authorization') ?? '') : undefined;
@@ -84,7 +72,7 @@ export async function identifyAgain(
     return;
   }
   const until = ends ?? loginEnds;
-  if (until === undefined || until > new Date()) return identifySender(api, req, res);
+  if (until === undefined || until > new Date()) return identifySender(api, { req, res });
   const user = await findUserOfExpired(api.database.db, res);
   if (!user) throw refusal('they were ended while the request was under way.');
   res.locals.user = user;
@@ -102,7 +90,7 @@ export const isIdentityCurrent = ({ credentialCache }: Authenticator, res: Respo
 
 async function useLink(
   { config, database: { db } }: Authenticator,
-  { req, res, link }: { req: Request; res: Response; link: string },
+  { req, res, link }: Exchange & { link: string },
 ): Promise<void> {
   const found = await findLink(db, config, link, addressOf(req));
   if (!found) throw badLink();
@@ -112,7 +100,7 @@ async function useLink(
 
 async function useAuthorization(
   api: Authenticator,
-  { req, res, authorization }: { req: Request; res: Response; authorization: string },
+  { req, res, authorization }: Exchange & { authorization: string },
 ): Promise<void> {
   const isBasic = basicCredentials(authorization) !== undefined;
   if (isForeignPage(res) && isBasic) throw noPassword();
@@ -131,7 +119,7 @@ async function useAuthorization(
 
 async function identify(
   { database, oidc, passwords }: Authenticator,
-  { req, res, authorization }: { req: Request; res: Response; authorization: string },
+  { req, res, authorization }: Exchange & { authorization: string },
 ): Promise<Identity> {
   const basic = basicCredentials(authorization);
   if (basic) {
@@ -157,8 +145,7 @@ async function identify(
 
 async function useCookie(
   { config, database: { db } }: Authenticator,
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
 ): Promise<void> {
   if (isForeignPage(res)) throw refusal('a page of another origin needs a token.', FOR_PAGES);
   const secrets = readLoginCookies(req);
@@ -167,7 +154,7 @@ async function useCookie(
   const found = areMany ? [] : await findLogins(db, secrets, config.LOGIN_TIMEOUT);
   const [login, ...others] = found;
   if (areMany || others.some(({ user }) => user.username !== login?.user.username)) {
-    if (!res.headersSent) clearAllLoginCookies(req, res, config);
+    if (!res.headersSent) clearAllLoginCookies({ req, res }, config);
     throw refusal(
       'the cookies of several users were sent, of which none counts.',
       "Log in again. If that does not help, remove this site's cookies.",
@@ -191,7 +178,7 @@ async function useCookie(
   res.locals.loginEnds = expires;
   // A user who is identified several times during a long body gets one pair of cookies.
   res.removeHeader('Set-Cookie');
-  setLoginCookies(req, res, { config, secret, expires });
+  setLoginCookies({ req, res }, { config, secret, expires });
 }
 
 export function basicCredentials(

@@ -1,5 +1,6 @@
-import type { CookieOptions, Request, Response } from 'express';
+import type { CookieOptions, Request } from 'express';
 import type { Config } from '../../shared/settings/config.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { publicPath } from '../http/public-url.ts';
 import { isSecret } from './random-secrets.ts';
 
@@ -28,8 +29,7 @@ export function readLoginCookies(req: Request): string[] {
 
 /** Both cookies, for as long as the login lasts. */
 export function setLoginCookies(
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   { config, secret, expires }: { config: Config; secret: string; expires: Date },
 ): void {
   const options = {
@@ -41,8 +41,7 @@ export function setLoginCookies(
 }
 
 export function clearLoginCookies(
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   config: Config,
   path = cookiePath(config),
 ): void {
@@ -52,7 +51,7 @@ export function clearLoginCookies(
 }
 
 /** Clears those of others, too, under the paths with which a browser most likely sends them here. */
-export function clearAllLoginCookies(req: Request, res: Response, config: Config): void {
+export function clearAllLoginCookies({ req, res }: Exchange, config: Config): void {
   const paths = new Set(['/', cookiePath(config)]);
   let path = '';
   const [address = ''] = req.originalUrl.split('?');
@@ -62,7 +61,7 @@ export function clearAllLoginCookies(req: Request, res: Response, config: Config
     path += `/${part}`;
     for (const each of [path, `${path}/`]) paths.add(each);
   }
-  for (const each of paths) clearLoginCookies(req, res, config, each);
+  for (const each of paths) clearLoginCookies({ req, res }, config, each);
 }
 
 const cookiePath = (config: Config) => publicPath(config) || '/';

@@ -1,10 +1,10 @@
 import { and, eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import type { UserRecord } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { users } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { invalidInput } from '../http/validate.ts';
 import { changedMeanwhile, checkUserVersion, notOnYourself } from './account.ts';
 import { auditOf } from './audit.ts';
@@ -15,9 +15,7 @@ import { endAccess, NOTHING_ENDED, publishEndedAccess } from './end-access.ts';
 import { lockWithAdministrator } from './lock-user.ts';
 import { removeUser } from './remove-user.ts';
 
-interface Removal {
-  req: Request;
-  res: Response;
+interface Removal extends Exchange {
   username: string;
   /** Who gets the projects in which the user alone has a role. Undefined: they are deleted. */
   heir: string | undefined;
@@ -30,7 +28,7 @@ export async function removeOtherUser(
   asked: Omit<Removal, 'nobody'>,
 ): Promise<void> {
   const { req, res, username, heir } = asked;
-  const audit = auditOf(req, res);
+  const audit = auditOf({ req, res });
   const nobody = nobodyAfter(username);
   const disabled = await disownBeforehand(api, { ...asked, nobody });
   const gone = await api.database.db.transaction(async tx => {
@@ -59,7 +57,7 @@ async function disownBeforehand(api: ApiContext, removal: Removal): Promise<numb
     if (row.disabled) return { version: row.version, ended: NOTHING_ENDED };
     const version = row.version + 1;
     await tx.update(users).set({ disabled: true, version }).where(eq(users.username, username));
-    const audit = auditOf(req, res);
+    const audit = auditOf({ req, res });
     await audit(tx, 'user.disable', username);
     return { version, ended: await endAccess(tx, username, audit) };
   });

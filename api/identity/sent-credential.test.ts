@@ -11,13 +11,13 @@ test('any of several cookies may be what identifies the user, and one does', () 
   const [mine, other] = [newSecret(), newSecret()];
   const req = withHeaders({ cookie: `serviceauth=${other}; serviceauth=${mine}` });
   expect(sentCredentials(req)).toEqual([other, mine]);
-  expect(usedCredential(req, withLocals({ by: 'cookie', loginSecret: mine }))).toBe(mine);
+  expect(usedCredential({ req, res: withLocals({ by: 'cookie', loginSecret: mine }) })).toBe(mine);
 });
 
 test('an Authorization header counts alone, and a link has no credential', () => {
   const req = withHeaders({ authorization: 'Bearer t', cookie: `serviceauth=${newSecret()}` });
   expect(sentCredentials(req)).toEqual(['Bearer t']);
-  expect(usedCredential(req, withLocals({ by: 'token' }))).toBe('Bearer t');
-  expect(usedCredential(req, withLocals({ by: 'link' }))).toBeUndefined();
+  expect(usedCredential({ req, res: withLocals({ by: 'token' }) })).toBe('Bearer t');
+  expect(usedCredential({ req, res: withLocals({ by: 'link' }) })).toBeUndefined();
   expect(sentCredentials(withHeaders({}))).toEqual([]);
 });

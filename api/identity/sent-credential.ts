@@ -1,4 +1,5 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
+import type { Exchange } from '../http/exchange.ts';
 import { readLoginCookies } from './login-cookies.ts';
 
 /**
@@ -11,5 +12,5 @@ export const sentCredentials = (req: Request): string[] => {
 };
 
 /** The credential that identified the user: one of sentCredentials(). Undefined for a link. */
-export const usedCredential = (req: Request, res: Response): string | undefined =>
+export const usedCredential = ({ req, res }: Exchange): string | undefined =>
   res.locals.by === 'link' ? undefined : (req.headers.authorization ?? res.locals.loginSecret);

@@ -12,7 +12,7 @@ import {
  */
 export function authenticate(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
-    await identifySender(api, req, res);
+    await identifySender(api, { req, res });
     res.locals.isBodyLate = !req.complete;
     next();
   };
@@ -21,7 +21,7 @@ export function authenticate(api: Authenticator): RequestHandler {
 /** For bodies that are read at once: see identifyLateSender(). */
 export function authenticateLateBody(api: Authenticator): RequestHandler {
   return async (req, res, next) => {
-    await identifyLateSender(api, req, res);
+    await identifyLateSender(api, { req, res });
     next();
   };
 }

@@ -21,7 +21,7 @@ export function answerErrors(log: Logger): ErrorRequestHandler {
       );
     // The status is sent already: only a truncated answer can tell the client.
     if (res.headersSent) return void res.destroy();
-    if (error.status === 401) res.set('WWW-Authenticate', challengeFor(req, res));
+    if (error.status === 401) res.set('WWW-Authenticate', challengeFor({ req, res }));
     sendProblem(res, error);
   };
 }

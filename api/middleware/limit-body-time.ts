@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { awaitsContinue } from '../http/expect-continue.ts';
 import { bodyTooSlow, MIN_WINDOW_BYTES } from '../http/pace.ts';
 import { sendProblem } from '../http/problem.ts';
@@ -20,8 +21,8 @@ export function limitBodyTime(limits: Limits): RequestHandler {
   const { windowMs, bodyMs = 15 * windowMs, lingerMs = 30_000, endlessMs = 2_000 } = limits;
   return (req, res, next) => {
     if (!hasBody(req)) return next();
-    watchPace(req, res, { windowMs, bodyMs });
-    lingerAfterAnswer(req, res, { lingerMs, endlessMs });
+    watchPace({ req, res }, { windowMs, bodyMs });
+    lingerAfterAnswer({ req, res }, { lingerMs, endlessMs });
     next();
   };
 }
@@ -36,8 +37,7 @@ export function disableBodyTimeouts(res: Response): void {
  * client waits.
  */
 function watchPace(
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   { windowMs, bodyMs }: { windowMs: number; bodyMs: number },
 ): void {
   let before = 0;
@@ -73,8 +73,7 @@ function watchPace(
  * time is up.
  */
 function lingerAfterAnswer(
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   { lingerMs, endlessMs }: { lingerMs: number; endlessMs: number },
 ): void {
   let closes = false;

@@ -11,7 +11,7 @@ import { usedCredential } from '../identity/sent-credential.ts';
 export function limitRequests(rates: RequestRates, perSecond: number): RequestHandler {
   const refusal = tooManyRequests(perSecond);
   return (req, res, next) => {
-    if (rates.exceed(currentUser(res).username, usedCredential(req, res))) throw refusal;
+    if (rates.exceed(currentUser(res).username, usedCredential({ req, res }))) throw refusal;
     next();
   };
 }

@@ -1,5 +1,6 @@
 import { parse } from 'node:querystring';
-import type { Request, RequestHandler, Response } from 'express';
+import type { RequestHandler } from 'express';
+import type { Exchange } from '../http/exchange.ts';
 
 const NAME = 'link';
 
@@ -10,12 +11,12 @@ const NAME = 'link';
 export function takeLink(): RequestHandler {
   return (req, res, next) => {
     const at = req.url.indexOf('?');
-    if (at >= 0 && (req.method === 'GET' || req.method === 'HEAD')) take(req, res, at);
+    if (at >= 0 && (req.method === 'GET' || req.method === 'HEAD')) take({ req, res }, at);
     next();
   };
 }
 
-function take(req: Request, res: Response, at: number): void {
+function take({ req, res }: Exchange, at: number): void {
   const pairs = req.url.slice(at + 1).split('&');
   const links = pairs.map(pair => parse(pair)[NAME]?.toString());
   const found = links.filter(value => value !== undefined);

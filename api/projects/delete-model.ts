@@ -1,19 +1,18 @@
 import { eq, sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, type ModelRow, models, projects } from '../../shared/database/schema.ts';
 import { newId } from '../../shared/ids.ts';
 import { cancelJobsOf, publishCancelled } from '../../shared/jobs/cancel.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { lockModel, needRole } from './access.ts';
 import { modelTag, readParseStates } from './model-parses.ts';
 
 /** Hides a model at once and cancels its jobs; upkeep removes what it holds. */
 export async function deleteModel(
   api: ApiContext,
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   mid: string,
 ): Promise<void> {
   const cancelled = await api.database.db.transaction(async tx => {

@@ -1,6 +1,7 @@
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import express, { type RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Config } from '../../shared/settings/config.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { RequestMemory } from '../http/request-memory.ts';
 import { invalidInput, parseBody } from '../http/validate.ts';
 import { enforceBodyLimit } from '../middleware/enforce-body-limit.ts';
@@ -30,18 +31,14 @@ export class RawJsonBodies {
   }
 
   /** The text of a valid body. Throws the errors of body-parser and of a schema. */
-  async read(
-    req: Request,
-    res: Response,
-    shape: BodyShape,
-  ): Promise<{ text: string; input: boolean }> {
-    const bytes = await this.#receive(req, res);
+  async read({ req, res }: Exchange, shape: BodyShape): Promise<{ text: string; input: boolean }> {
+    const bytes = await this.#receive({ req, res });
     const exact = await this.#reader.read(bytes, shape, this.#maxDepth);
     if ('text' in exact) return exact;
     throw refusal(exact, this.#maxDepth);
   }
 
-  async #receive(req: Request, res: Response): Promise<Buffer> {
+  async #receive({ req, res }: Exchange): Promise<Buffer> {
     const charset = /;\s*charset="?([^\s;"]+)/i.exec(req.get('Content-Type') ?? '')?.[1];
     if (charset && !/^utf-?8$/i.test(charset)) throw ofBodyParser('charset.unsupported');
     const tooLarge = checkContentLength(req, this.#maxBytes);

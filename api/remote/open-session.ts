@@ -1,5 +1,4 @@
 import { and, count, eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { sessions } from '../../shared/database/schema.ts';
@@ -11,6 +10,7 @@ import { type Hops, hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
 import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { clientAddress } from '../identity/client-address.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { identifyAfterWait } from '../identity/identify-sender.ts';
@@ -48,13 +48,13 @@ type NewSession = z.output<typeof newSession>;
 /** Starts the job that logs in. Its end is returned, or undefined where the answer is on its way. */
 export async function openSession(
   api: ApiContext,
-  { req, res }: { req: Request; res: Response },
+  { req, res }: Exchange,
   keys: ThreadedKeyParser,
   given: NewSession,
 ): Promise<JobSummary | undefined> {
   const owner = currentUser(res).username;
   const credential = await readCredential(keys, { owner, given });
-  await identifyAfterWait(api, req, res);
+  await identifyAfterWait(api, { req, res });
   const hops = await findHost(api, given, owner);
   checkJumps(given, hops);
   await requireWorker(api, 'connect');
@@ -62,7 +62,7 @@ export async function openSession(
   const { sid, hostname } = session;
   const place = destinationDigest(hops);
   const start = () =>
-    startRequestedJob(api, req, res, async tx => {
+    startRequestedJob(api, { req, res }, async tx => {
       await lockUnchangedUser(tx, currentUser(res));
       await lockHost(tx, { name: hostname, place, owner });
       await refuseTooMany(api, tx, owner);

@@ -1,6 +1,6 @@
-import type { Request, Response } from 'express';
 import type { Payload, StreamedKind } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pathParameter } from '../http/resource.ts';
 import { identifyAfterWait } from '../identity/identify-sender.ts';
 import { whileClientWaits } from '../jobs/requests/await-job.ts';
@@ -21,14 +21,14 @@ export interface HostReading {
 /** Starts a job that reads on the session's host, and sends its output. Cancels the job when the client disconnects. */
 export async function readFromHost(
   api: ApiContext,
-  { req, res }: { req: Request; res: Response },
+  { req, res }: Exchange,
   request: Reading,
   send: (reading: HostReading) => Promise<void>,
 ): Promise<void> {
   const sid = pathParameter(req, 'sid');
   const job = await startSessionJob(api, { req, res }, { ...request, session: sid });
   const identify = (output: AsyncGenerator) =>
-    identifyAfterWait(api, req, res).catch(async error => {
+    identifyAfterWait(api, { req, res }).catch(async error => {
       await output.return(undefined);
       throw error;
     });

@@ -1,7 +1,7 @@
-import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { lockAdministrator } from '../identity/lock-user.ts';
 import { awaitJob } from '../jobs/requests/await-job.ts';
@@ -23,14 +23,13 @@ export type HostPlace = { [Field in keyof typeof hostPlace]: z.output<(typeof ho
 export async function scanHost(
   api: ApiContext,
   { address, port, private: isPrivate }: HostPlace,
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
 ): Promise<{ keys: string[]; isRepeat: boolean } | undefined> {
   await requireWorker(api, 'scan-host');
   const payload = { address, port, private: isPrivate };
   let isRepeat = true;
   const start = () =>
-    startRequestedJob(api, req, res, async tx => {
+    startRequestedJob(api, { req, res }, async tx => {
       await lockAdministrator(tx, currentUser(res));
       isRepeat = false;
       return { kind: 'scan-host', payload };

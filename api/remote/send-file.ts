@@ -1,9 +1,10 @@
 import { pipeline } from 'node:stream/promises';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import { checkIfMatch, matchesEntityTag } from '../http/conditional-requests.ts';
 import { contentPolicy } from '../http/content-policy.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { giveUp } from '../jobs/requests/await-job.ts';
 import { followOutput } from '../jobs/streaming/follow-output.ts';
 import type { HostReading } from './read-from-host.ts';
@@ -19,10 +20,7 @@ interface FileHead {
   whole: boolean;
 }
 
-interface Sending extends HostReading {
-  req: Request;
-  res: Response;
-}
+type Sending = HostReading & Exchange;
 
 /** Sends the file that a job of kind `file` streams, or the range of it. */
 export async function sendFile(

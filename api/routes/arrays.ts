@@ -57,11 +57,11 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The values.', json: arraySlice }, 304: 'Unchanged.' },
       errors: ['invalid_input', 'not_found', 'conflict'],
       handle: async ({ req, res, query }) => {
-        const artifact = await findArray(api, req, res);
+        const artifact = await findArray(api, { req, res });
         const { slice } = query();
         const array = await openArray(api, artifact);
         const extents = parseSlice(slice, array.shape);
-        if (isUnchanged(req, res, artifact)) return;
+        if (isUnchanged({ req, res }, artifact)) return;
         await sendSlice(api, res, { array, extents });
       },
     }),
@@ -88,9 +88,9 @@ export default routes('json-body', (router, api) => {
       },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const artifact = await findArray(api, req, res);
+        const artifact = await findArray(api, { req, res });
         const array = await openArray(api, artifact);
-        if (isUnchanged(req, res, artifact)) return;
+        if (isUnchanged({ req, res }, artifact)) return;
         const { min, max, unit } = array.column;
         const { type } = ARRAY_TYPES[array.descr];
         const exact = isExact(array.column);
@@ -112,9 +112,9 @@ export default routes('json-body', (router, api) => {
       answers: rangeAnswers(['application/octet-stream'], 'The whole file.'),
       errors: ['not_found', 'range_not_satisfiable', 'precondition_failed'],
       handle: async ({ req, res }) => {
-        const { aid, object } = await findArray(api, req, res);
+        const { aid, object } = await findArray(api, { req, res });
         setAttachment(res, `${aid}.npy`);
-        await sendObject(api, req, res, { key: object, type: 'application/octet-stream' });
+        await sendObject(api, { req, res }, { key: object, type: 'application/octet-stream' });
       },
     }),
   });

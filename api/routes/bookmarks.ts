@@ -87,8 +87,8 @@ export default routes('raw-body', (router, api) => {
         const need = needRole(res, 'writer');
         await findProject(db, pid, need);
         await api.freeSpace.assertFree();
-        const { text: content } = await api.rawJson.read(req, res, 'object');
-        await identifyLateSender(api, req, res);
+        const { text: content } = await api.rawJson.read({ req, res }, 'object');
+        await identifyLateSender(api, { req, res });
         const hash = createHash('sha256').update(content).digest('hex');
         const bid = await db
           .transaction(async tx => {

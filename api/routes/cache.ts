@@ -74,7 +74,7 @@ export default routes('json-body', (router, api) => {
         // The request succeeds without it.
         if (entry.isUseDue)
           await recordCacheUse(db, { project: project.pid, key }).catch(() => undefined);
-        await sendVideo(api, req, res, { key: entry.object, type: entry.type, download });
+        await sendVideo(api, { req, res }, { key: entry.object, type: entry.type, download });
       },
     }),
     delete: operation({

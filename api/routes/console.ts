@@ -1,10 +1,11 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { packageRoot } from '../../shared/process/package-root.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { type ConsoleFile, type ConsoleFiles, readConsoleFiles } from '../console/console-files.ts';
 import { matchesEntityTag } from '../http/conditional-requests.ts';
 import { contentPolicy } from '../http/content-policy.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { publicPath } from '../http/public-url.ts';
 import { routes } from '../http/routes.ts';
 
@@ -59,8 +60,8 @@ export default routes('public', (router, { config }) => {
     const name = req.path.slice(1);
     const file = files.get(name);
     // Its name has the hash of its contents.
-    if (file && name.startsWith('assets/')) return sendFile(req, res, file, YEAR_SECONDS);
-    if (file) return sendFile(req, res, file);
+    if (file && name.startsWith('assets/')) return sendFile({ req, res }, file, YEAR_SECONDS);
+    if (file) return sendFile({ req, res }, file);
     // Files of an older build go to a page that was open before.
     if (name.startsWith('assets/'))
       throw notFound('the console has no such file any more.', 'Load the page again.');
@@ -68,12 +69,12 @@ export default routes('public', (router, { config }) => {
     if (!page) throw notFound('the console is not built.', 'Run "npm run build" on the server.');
     // Every other path is a state of the page, which reads it itself.
     res.set('Content-Security-Policy', policy);
-    sendFile(req, res, page);
+    sendFile({ req, res }, page);
   });
 });
 
 /** A file without an age is requested each time, and answered 304 while it is the same. */
-function sendFile(req: Request, res: Response, file: ConsoleFile, seconds?: number): void {
+function sendFile({ req, res }: Exchange, file: ConsoleFile, seconds?: number): void {
   const useGzip = file.gzip !== undefined && req.acceptsEncodings(['gzip', 'identity']) === 'gzip';
   const tag = `"${file.tag}${useGzip ? '-gzip' : ''}"`;
   res

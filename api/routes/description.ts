@@ -36,7 +36,7 @@ export default routes('public', (router, _api, describeAll) => {
       },
       handle: ({ req, res }) => {
         const { tag, description } = describe();
-        sendRecord(req, res, { tag, record: () => description });
+        sendRecord({ req, res }, { tag, record: () => description });
       },
     }),
   });

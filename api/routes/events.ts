@@ -1,8 +1,9 @@
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { type Logger, pino } from 'pino';
 import { z } from 'zod';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { RoutedOperation } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
@@ -50,7 +51,7 @@ function recordEvents(api: ApiContext): RequestHandler {
     if (Number(req.get('Content-Length')) > limit) throw tooLarge(limit);
     const [, path = '', query = ''] = match;
     const record = async () => {
-      await identifyLateSender(api, req, res);
+      await identifyLateSender(api, { req, res });
       // The access log has no line for this request.
       res.locals.logged = true;
       const { username } = currentUser(res);
@@ -64,7 +65,7 @@ function recordEvents(api: ApiContext): RequestHandler {
       });
       res.status(204).end();
     };
-    dropBody(req, res, limit, error => {
+    dropBody({ req, res }, limit, error => {
       if (error) next(error);
       else record().catch(next);
     });
@@ -73,8 +74,7 @@ function recordEvents(api: ApiContext): RequestHandler {
 
 /** Calls back when the body has arrived or is too large; never when the client left before, or was answered 408. */
 function dropBody(
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   limit: number,
   done: (error?: WindlassError) => void,
 ): void {

@@ -19,7 +19,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const { aid, object } = await findStoredArtifact(api, { req, res, kind: 'file' });
         setAttachment(res, aid);
-        await sendObject(api, req, res, { key: object, type: 'application/octet-stream' });
+        await sendObject(api, { req, res }, { key: object, type: 'application/octet-stream' });
       },
     }),
     delete: operation({

@@ -68,11 +68,11 @@ export default routes('json-body', (router, api) => {
         'precondition_failed',
       ],
       handle: async ({ req, res, body }) => {
-        const key = readUploadKey(req, res);
+        const key = readUploadKey({ req, res });
         assertPartsAreSent(await findUpload(db, key));
         const { uploaded, name } = body();
         try {
-          const job = await startRequestedJob(api, req, res, async tx => ({
+          const job = await startRequestedJob(api, { req, res }, async tx => ({
             ...(await acceptUpload(tx, key, uploaded, version =>
               checkIfMatch(req, tagOf(version, null)),
             )),

@@ -47,11 +47,11 @@ export default routes('json-body', (router, api) => {
       answers: viewAnswers('The groups.', groupsRecord),
       errors: VIEW_ERRORS,
       handle: async ({ req, res, query }) => {
-        const { table, columns: known } = await openTable(api, req, res);
+        const { table, columns: known } = await openTable(api, { req, res });
         const { by, aggregate, filter: given } = query();
         const groups = parseGroups({ by, aggregate }, known);
         const filter = parseFilter(given, known);
-        if (isUnchanged(req, res, table)) return;
+        if (isUnchanged({ req, res }, table)) return;
         const view = await materializeView(api, {
           req,
           res,

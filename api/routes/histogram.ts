@@ -57,11 +57,11 @@ export default routes('json-body', (router, api) => {
       answers: viewAnswers('The counts.', histogramRecord),
       errors: VIEW_ERRORS,
       handle: async ({ req, res, query }) => {
-        const { table, columns: known } = await openTable(api, req, res);
+        const { table, columns: known } = await openTable(api, { req, res });
         const { column: name, bins, filter: given } = query();
         const column = findColumn('column', name, known);
         const filter = parseFilter(given, known);
-        if (isUnchanged(req, res, table)) return;
+        if (isUnchanged({ req, res }, table)) return;
         const { nulls, type, top = [] } = column;
         const head = `{"column":${JSON.stringify(name)},`;
         // Counted when the table was made.

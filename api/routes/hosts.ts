@@ -51,7 +51,7 @@ export default routes('json-body', (router, api) => {
   const find = async (name: string) => requireHost(name, await selectHost(db, name));
   const scan = (at: HostPlace, req: Request, res: Response) =>
     // An administrator who has lost that role meanwhile is told neither keys nor why there are none.
-    scanHost(api, at, req, res).finally(() => requireAdministrator(res));
+    scanHost(api, at, { req, res }).finally(() => requireAdministrator(res));
 
   resource(router, '/hosts', {
     get: operation({
@@ -94,7 +94,7 @@ export default routes('json-body', (router, api) => {
           await lockJump(tx, host);
           checkAuthorities(host);
           const [row] = await tx.insert(hosts).values(host).onConflictDoNothing().returning();
-          if (row) await auditOf(req, res)(tx, 'host.create', row.name);
+          if (row) await auditOf({ req, res })(tx, 'host.create', row.name);
           return row;
         });
         // The response to the first request may have been lost.
@@ -141,7 +141,7 @@ export default routes('json-body', (router, api) => {
         const { tag, view } = currentUser(res).administrator
           ? { tag: versionTag(row), view: fullView }
           : { tag: versionTag(row, '-short'), view: shortView };
-        sendRecord(req, res, { tag, record: () => view(row) });
+        sendRecord({ req, res }, { tag, record: () => view(row) });
       },
     }),
     put: operation({
@@ -180,7 +180,7 @@ export default routes('json-body', (router, api) => {
             .where(and(eq(hosts.name, row.name), eq(hosts.version, row.version)))
             .returning();
           if (written) {
-            const audit = auditOf(req, res);
+            const audit = auditOf({ req, res });
             await audit(tx, 'host.update', row.name);
             const left = await endUnlistedSessions(tx, row.name);
             for (const session of [...(await listEndedByHost(tx, open)), ...left.opened])
@@ -216,7 +216,7 @@ export default routes('json-body', (router, api) => {
           await refuseHostsBehind(tx, name);
           await refuseOpenSessions(tx, { name, idleSeconds });
           await tx.delete(hosts).where(eq(hosts.name, name));
-          await auditOf(req, res)(tx, 'host.delete', name);
+          await auditOf({ req, res })(tx, 'host.delete', name);
         });
         res.status(204).end();
       },

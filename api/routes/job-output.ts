@@ -53,7 +53,7 @@ export default routes('json-body', (router, api) => {
         let row = await find();
         // A stream is ended with the credentials that opened it once it is there, and not before.
         while (!isIdentityCurrent(api, res)) {
-          await identifyAgain(api, req, res);
+          await identifyAgain(api, { req, res });
           row = await find();
         }
         open.add(row.owner, res);

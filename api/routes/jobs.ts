@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs } from '../../shared/database/schema.ts';
@@ -10,6 +10,7 @@ import { type JobSummary, jobRecord, jobView } from '../../shared/jobs/job-view.
 import { removeJobs } from '../../shared/jobs/remove-jobs.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pageOf } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -31,9 +32,9 @@ import { answerWithId, answerWithLocation, operation, videoAnswers } from '../op
 /** Jobs: their states and results. Only its owner sees a job. */
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
-  const find = (req: Request, res: Response) =>
+  const find = ({ req, res }: Exchange) =>
     findOwnJob(db, pathParameter(req, 'id'), currentUser(res));
-  const findForOperation = (req: Request, res: Response) =>
+  const findForOperation = ({ req, res }: Exchange) =>
     findJobForOperation(db, pathParameter(req, 'id'), currentUser(res));
 
   resource(router, '/jobs', {
@@ -79,16 +80,16 @@ export default routes('json-body', (router, api) => {
       },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const found = await findForOperation(req, res);
+        const found = await findForOperation({ req, res });
         const before = currentUser(res);
         const known = tagFor(before, found);
         const changed = await awaitChange(api, { req, res, row: found, tag: known });
         const user = currentUser(res);
         // Identified again: an administrator may have become a user meanwhile.
         const isSame = changed === found && user === before;
-        const row = isSame ? found : await findForOperation(req, res);
+        const row = isSame ? found : await findForOperation({ req, res });
         const record = () => viewFor(user, row);
-        sendRecord(req, res, { tag: tagFor(user, row), record });
+        sendRecord({ req, res }, { tag: tagFor(user, row), record });
       },
     }),
     delete: operation({
@@ -99,18 +100,18 @@ export default routes('json-body', (router, api) => {
       answers: { 202: answerWithId('Its end is asked for.', 'The job.') },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const row = await findForOperation(req, res);
+        const row = await findForOperation({ req, res });
         const cancelled = await db.transaction(async tx => {
           await lockRights(tx, res, row);
           const { cancelRequested } = await lockUnchanged(tx, { req, res, id: row.id });
           const jobs = await cancelJob(tx, row.id, { byUser: true });
           if (jobs.length > 0 && !cancelRequested)
-            await auditOf(req, res)(tx, 'job.cancel', row.id);
+            await auditOf({ req, res })(tx, 'job.cancel', row.id);
           return jobs;
         });
         if (cancelled.length === 0) {
           // It may have ended since it was read.
-          const { state } = await findForOperation(req, res);
+          const { state } = await findForOperation({ req, res });
           throw conflict(
             `the job has ended: ${state}.`,
             `DELETE /api/jobs/${row.id}/record removes its record.`,
@@ -133,7 +134,7 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Removed; its bytes are deleted soon.' },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const row = await findForOperation(req, res);
+        const row = await findForOperation({ req, res });
         if (!row.finished)
           throw conflict(
             `the job is ${row.state}.`,
@@ -145,7 +146,7 @@ export default routes('json-body', (router, api) => {
           const removed = await removeJobs(tx, [row.id], lock);
           if (removed.length === 0) throw leftOnHost();
           if (row.owner !== currentUser(res).username)
-            await auditOf(req, res)(tx, 'job.remove', row.id);
+            await auditOf({ req, res })(tx, 'job.remove', row.id);
         });
         api.notifications.publish('job', row.id);
         res.status(204).end();
@@ -164,7 +165,7 @@ export default routes('json-body', (router, api) => {
       errors: ['not_found', 'conflict', 'precondition_failed', 'range_not_satisfiable'],
       handle: async ({ req, res, query }) => {
         const { download } = query();
-        const row = await find(req, res);
+        const row = await find({ req, res });
         const { object, type } = (row.result ?? {}) as { object?: string; type?: string };
         if (!row.finished)
           throw new WindlassError('conflict', {
@@ -177,7 +178,7 @@ export default routes('json-body', (router, api) => {
             detail: 'this job has no result in bytes.',
             hint: 'GET /api/jobs/(id) shows its `result`, or its `error`. Only a video that has succeeded has bytes.',
           });
-        await sendVideo(api, req, res, { key: object, type, download });
+        await sendVideo(api, { req, res }, { key: object, type, download });
       },
     }),
   });
@@ -202,7 +203,7 @@ export default routes('json-body', (router, api) => {
       ],
       handle: async ({ req, res, body }) => {
         const { name = undefined } = body();
-        const row = await find(req, res);
+        const row = await find({ req, res });
         const job = await retryJob(api, { req, res }, row, name);
         res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
       },
@@ -256,7 +257,7 @@ async function lockRights(tx: Tx, res: Response, { owner }: JobSummary): Promise
 /** Locks the job until `tx` ends, so that of two requests with one tag in If-Match the second fails. */
 async function lockUnchanged(
   tx: Tx,
-  { req, res, id }: { req: Request; res: Response; id: string },
+  { req, res, id }: Exchange & { id: string },
 ): Promise<{ cancelRequested: Date | null }> {
   const [locked] = await tx
     .select({

@@ -51,7 +51,7 @@ export default routes('json-body', (router, api, describeAll) => {
         const { link, expires } = await makeLink(api.database.db, api.config, maker, {
           address: { path: address.pathname, query: address.search.slice(1) },
           seconds,
-          audit: auditOf(req, res),
+          audit: auditOf({ req, res }),
         });
         const query = `${address.search || '?'}${address.search.length > 1 ? '&' : ''}link=${link}`;
         const url = `${baseUrl(api, req)}${address.pathname}${query}`;

@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import { randomNonce, randomPKCECodeVerifier, randomState } from 'openid-client';
 import { z } from 'zod';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { publicPath } from '../http/public-url.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -86,7 +87,7 @@ export default routes('login', (router, api) => {
               const subject = await oidc.provider.finishLogin(searchOf(req), begun);
               return signIn(database.db, subject, {
                 ...oidc,
-                auditAs: username => auditAs(req, res, username),
+                auditAs: username => auditAs({ req, res }, username),
               });
             }),
           )
@@ -102,23 +103,23 @@ export default routes('login', (router, api) => {
             throw error;
           });
         if (isChanged) api.revocations.announce(user.username);
-        await logIn(req, res, user);
+        await logIn({ req, res }, user);
         redirect(res, begun.target);
       },
     }),
   });
 
-  async function logIn(req: Request, res: Response, user: User): Promise<void> {
+  async function logIn({ req, res }: Exchange, user: User): Promise<void> {
     res.locals.user = user;
     api.credentialRates.countLogin(user.username);
     const login = await beginLogin(database.db, user, {
       timeout: config.LOGIN_TIMEOUT,
       instead: readLoginCookies(req),
-      auditAs: name => auditAs(req, res, name),
+      auditAs: name => auditAs({ req, res }, name),
     });
     if (!login) throw beginAgain('state', 'is of a user who was changed at the same time');
     for (const name of login.ended) api.revocations.announce(name);
-    setLoginCookies(req, res, { config, ...login });
+    setLoginCookies({ req, res }, { config, ...login });
   }
 });
 

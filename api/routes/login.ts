@@ -68,12 +68,12 @@ export default routes('login', (router, api) => {
         const login = await beginLogin(database.db, user, {
           timeout: config.LOGIN_TIMEOUT,
           instead: readLoginCookies(req),
-          auditAs: name => auditAs(req, res, name),
+          auditAs: name => auditAs({ req, res }, name),
         });
         if (!login) throw wrongPassword();
         passwords.noteAudited({ username, password, address });
         for (const name of login.ended) api.revocations.announce(name);
-        setLoginCookies(req, res, { config, ...login });
+        setLoginCookies({ req, res }, { config, ...login });
         res
           .set('Cache-Control', 'no-store')
           .json({ success: true, target: safeRedirectTarget(target, `${publicPath(config)}/`) });

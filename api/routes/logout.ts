@@ -15,11 +15,11 @@ export default routes('json-body', (router, api) => {
       answers: { 204: { means: 'Ended.', headers: { 'Set-Cookie': 'Removes both cookies.' } } },
       handle: async ({ req, res }) => {
         const secrets = readLoginCookies(req);
-        const audit = (username: string) => auditAs(req, res, username);
+        const audit = (username: string) => auditAs({ req, res }, username);
         const ended = await endLoginsOf(api.database.db, secrets, audit);
         // Closes all event streams of the user: clients with other credentials reconnect.
         for (const username of ended) api.revocations.announce(username);
-        clearLoginCookies(req, res, api.config);
+        clearLoginCookies({ req, res }, api.config);
         res.status(204).end();
       },
     }),

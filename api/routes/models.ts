@@ -189,7 +189,7 @@ export default routes('json-body', (router, api) => {
         const which = query();
         const tag = modelTag(model, await readParseStates(db, model.mid));
         // The tag is read before the record: a change in between is shown under the older tag, and never missed.
-        if (answerNotModified(req, res, tag)) return;
+        if (answerNotModified({ req, res }, tag)) return;
         res.json(await readRecord(model, which, res));
       },
     }),
@@ -230,7 +230,7 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Deleted.' },
       errors: ['not_found', 'forbidden'],
       handle: async ({ req, res }) => {
-        await deleteModel(api, req, res, pathParameter(req, 'mid'));
+        await deleteModel(api, { req, res }, pathParameter(req, 'mid'));
         res.status(204).end();
       },
     }),

@@ -1,5 +1,4 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts } from '../../shared/database/schema.ts';
@@ -13,6 +12,7 @@ import {
   entityTag,
   refuseIfMatch,
 } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { refuseNonJson } from '../http/validate.ts';
@@ -46,7 +46,7 @@ const HEAD = {
 /** Parameters of a model: JSON values, kept byte for byte. */
 export default routes('raw-body', (router, api) => {
   const { db } = api.database;
-  const place = (req: Request, res: Response, role: RoleRequirement['role'], max?: number) => ({
+  const place = ({ req, res }: Exchange, role: RoleRequirement['role'], max?: number) => ({
     mid: pathParameter(req, 'mid'),
     aid: readArtifactName(pathParameter(req, 'aid'), max),
     need: needRole(res, role),
@@ -65,12 +65,12 @@ export default routes('raw-body', (router, api) => {
       },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const { mid, aid, need } = place(req, res, 'reader');
+        const { mid, aid, need } = place({ req, res }, 'reader');
         await findModel(db, mid, need);
         const known = requireParameter(await findArtifact(db, mid, aid), aid);
         const tag = entityTag(known.version);
         res.type('application/json');
-        if (answerNotModified(req, res, tag)) return;
+        if (answerNotModified({ req, res }, tag)) return;
         if (req.method === 'HEAD') return void res.set('Content-Length', String(known.size)).end();
         await api.requestMemory.reserveIfLarge(res, known.size, () => findModel(db, mid, need));
         const [found] = await db
@@ -103,11 +103,11 @@ export default routes('raw-body', (router, api) => {
       ],
       handle: async ({ req, res }) => {
         const longest = api.config.LIMIT_NAME_LENGTH;
-        const { mid, aid, need } = place(req, res, 'writer', longest);
+        const { mid, aid, need } = place({ req, res }, 'writer', longest);
         await findModel(db, mid, need);
         await api.freeSpace.assertFree();
-        const { text, input } = await api.rawJson.read(req, res, 'parameter');
-        await identifyLateSender(api, req, res);
+        const { text, input } = await api.rawJson.read({ req, res }, 'parameter');
+        await identifyLateSender(api, { req, res });
         await db
           .transaction(async tx => {
             const { project } = await lockModel(tx, mid, need);
@@ -144,7 +144,7 @@ export default routes('raw-body', (router, api) => {
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'forbidden', 'conflict'],
       handle: async ({ req, res }) => {
-        const { mid, aid, need } = place(req, res, 'writer');
+        const { mid, aid, need } = place({ req, res }, 'writer');
         await db.transaction(async tx => {
           await lockModel(tx, mid, need);
           const { version, size } = requireParameter(await findArtifact(tx, mid, aid), aid);

@@ -42,7 +42,7 @@ export default routes('json-body', router => {
         304: 'Unchanged.',
       },
       handle: ({ req, res }) =>
-        sendRecord(req, res, { tag: entityTag(record), record: () => record }),
+        sendRecord({ req, res }, { tag: entityTag(record), record: () => record }),
     }),
   });
 });

@@ -1,5 +1,5 @@
 import { and, eq } from 'drizzle-orm';
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { parts } from '../../shared/database/schema.ts';
@@ -21,6 +21,7 @@ import {
   type UploadFound,
 } from '../../shared/uploads/uploads.ts';
 import { checkIfMatch, checkIfNoneMatch, refuseIfMatch } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { parseInput } from '../http/validate.ts';
@@ -116,13 +117,13 @@ export default routes('raw-body', (router, api) => {
         'insufficient_storage',
       ],
       handle: async ({ req, res }) => {
-        const at = readPlace(req, res);
-        const given = await receive(at, req, res);
+        const at = readPlace({ req, res });
+        const given = await receive(at, { req, res });
         if ('stored' in given) {
           await commit(at, { req, res, stored: given.stored });
           return void res.set('ETag', tagOf(given.stored)).end();
         }
-        await identifyLateSender(api, req, res);
+        await identifyLateSender(api, { req, res });
         const job = await startCopy(at, { req, res, fields: given.fields });
         res.status(202).location(`/api/jobs/${job.id}`).json(jobView(job));
       },
@@ -138,7 +139,7 @@ export default routes('raw-body', (router, api) => {
   }
 
   /** The bytes of the part, stored; or the fields that name a remote file. */
-  async function receive(at: PartPlace, req: Request, res: Response) {
+  async function receive(at: PartPlace, { req, res }: Exchange) {
     const type = req.is([MULTIPART, FORM, 'application/json']);
     if (type !== 'application/json')
       return store(await findTarget(at), { req, res, isForm: type === MULTIPART || type === FORM });
@@ -150,7 +151,7 @@ export default routes('raw-body', (router, api) => {
   /** Streams the body into the store; the upload is not idle meanwhile. */
   async function store(
     { uid, owner, project, file, part, found }: PartTarget,
-    { req, res, isForm }: { req: Request; res: Response; isForm: boolean },
+    { req, res, isForm }: Exchange & { isForm: boolean },
   ) {
     refuseOtherContent(req);
     const limit = api.config.LIMIT_PART_BYTES;
@@ -192,10 +193,10 @@ export default routes('raw-body', (router, api) => {
 
   async function commit(
     { uid, file, part }: PartPlace,
-    { req, res, stored }: { req: Request; res: Response; stored: StoredBytes },
+    { req, res, stored }: Exchange & { stored: StoredBytes },
   ): Promise<void> {
     try {
-      await identifyLateSender(api, req, res);
+      await identifyLateSender(api, { req, res });
       const limits = api.config;
       // The length may have been unknown, or other parts were stored concurrently.
       await assertFreeSpace(api.objects, { added: 0, limit: limits.LIMIT_FREE_BYTES });
@@ -215,14 +216,14 @@ export default routes('raw-body', (router, api) => {
 
   async function startCopy(
     at: PartPlace,
-    { req, res, fields }: { req: Request; res: Response; fields: unknown },
+    { req, res, fields }: Exchange & { fields: unknown },
   ): Promise<JobSummary> {
     const { sid, path } = parseInput(fields ?? {}, remoteFile);
     // An Idempotency-Key is bound to these fields, whatever the body's media type.
     req.body = { sid, path };
     const { uid, file, part } = at;
     let touch = async () => {};
-    const job = await startRequestedJob(api, req, res, async tx => {
+    const job = await startRequestedJob(api, { req, res }, async tx => {
       const session = await lockSession(tx, sessionKey(api, res, sid));
       touch = () => touchSession(db, session);
       const found = await lockOwnUpload(tx, at);
@@ -243,9 +244,9 @@ export default routes('raw-body', (router, api) => {
   }
 });
 
-function readPlace(req: Request, res: Response): PartPlace {
+function readPlace({ req, res }: Exchange): PartPlace {
   const { fid, part } = parseInput(req.params, place);
-  return { ...readUploadKey(req, res), file: fid, part };
+  return { ...readUploadKey({ req, res }), file: fid, part };
 }
 
 /** The entity tag of a stored part. */
@@ -273,10 +274,7 @@ async function checkPart(
   refuseIfMatch(req, 'part');
 }
 
-function runMiddleware(
-  middleware: RequestHandler,
-  { req, res }: { req: Request; res: Response },
-): Promise<void> {
+function runMiddleware(middleware: RequestHandler, { req, res }: Exchange): Promise<void> {
   return new Promise((resolve, reject) => {
     const next = (error?: unknown) => (error ? reject(error) : resolve());
     void Promise.resolve(middleware(req, res, next)).catch(reject);

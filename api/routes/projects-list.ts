@@ -41,7 +41,7 @@ export default routes('json-body', (router, api) => {
         async function* read() {
           for await (const page of readOwnProjects(db, username)) {
             // A slow reader may have lost the right to the next page.
-            await identifyAfterWait(api, req, res);
+            await identifyAfterWait(api, { req, res });
             yield* page;
           }
         }

@@ -153,7 +153,7 @@ export default routes('json-body', (router, api) => {
           await lockNamedUsers(tx, { ...acl, administrators: [...named, { user }] });
           await tx.insert(projects).values({ pid, ...given });
           await insertAcl(tx, pid, whole);
-          if (acl) await auditOf(req, res)(tx, 'project.acl', pid);
+          if (acl) await auditOf({ req, res })(tx, 'project.acl', pid);
         });
         res.status(201).location(`/api/projects/${pid}`).json({ id: pid });
       },
@@ -173,7 +173,7 @@ export default routes('json-body', (router, api) => {
         const { username } = currentUser(res);
         const { project, role, acl, cache } = await readProject({ pid, username });
         const record = () => ({ ...itemView(project, role), acl, cache: toCacheUse(cache) });
-        sendRecord(req, res, { tag: projectTag(project, { role, cache }), record });
+        sendRecord({ req, res }, { tag: projectTag(project, { role, cache }), record });
       },
     }),
     put: operation({
@@ -206,8 +206,9 @@ export default routes('json-body', (router, api) => {
             const beforeGrant = () => api.freeSpace.assertFree();
             const changed = await changeAcl(tx, { pid, given: acl, beforeGrant });
             // Nor does it wait for room in the rate of grants.
-            if (changed === 'revocation') await auditAs(req, res, username)(tx, 'project.acl', pid);
-            else if (changed) await auditOf(req, res)(tx, 'project.acl', pid);
+            if (changed === 'revocation')
+              await auditAs({ req, res }, username)(tx, 'project.acl', pid);
+            else if (changed) await auditOf({ req, res })(tx, 'project.acl', pid);
           }
           const [changed] = await tx
             .update(projects)
@@ -235,7 +236,7 @@ export default routes('json-body', (router, api) => {
             .update(projects)
             .set({ deleted: sql`now()`, version: sql`${projects.version} + 1` })
             .where(eq(projects.pid, pid));
-          await auditOf(req, res)(tx, 'project.delete', pid);
+          await auditOf({ req, res })(tx, 'project.delete', pid);
           return cancelJobsOf(tx, eq(jobs.project, pid));
         });
         publishCancelled(api, cancelled);

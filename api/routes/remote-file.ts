@@ -1,10 +1,11 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import { z } from 'zod';
 import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { readRange } from '../http/byte-range.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { invalidInput } from '../http/validate.ts';
@@ -119,15 +120,15 @@ export default routes('raw-body', (router, api) => {
         };
         const key = sessionKey(api, res, pathParameter(req, 'sid'));
         // Before the bytes are taken.
-        const { refusal } = await admit(req, res, key);
+        const { refusal } = await admit({ req, res }, key);
         const id = newId();
         const { object, size, digest } = await store(req, { id, owner: key.owner });
         // An Idempotency-Key is bound to these.
         req.body = { size, digest, ...options };
         const ended = await withObject(object, async () => {
-          await identifyLateSender(api, req, res);
+          await identifyLateSender(api, { req, res });
           const start = () =>
-            startRequestedJob(api, req, res, async tx => {
+            startRequestedJob(api, { req, res }, async tx => {
               if (refusal) throw refusal;
               await lockSession(tx, key);
               const payload = { path, object, size, digest, ...options };
@@ -168,17 +169,13 @@ export default routes('raw-body', (router, api) => {
   });
 
   /** Throws what forbids to write. A repeat may have its answer already: it is refused where no job is found. */
-  async function admit(
-    req: Request,
-    res: Response,
-    key: SessionKey,
-  ): Promise<{ refusal?: unknown }> {
+  async function admit({ req, res }: Exchange, key: SessionKey): Promise<{ refusal?: unknown }> {
     try {
       await findSession(api.database.db, key);
       await requireWorker(api, 'write-file');
       return {};
     } catch (refusal) {
-      if (await repeatsEarlierRequest(api, req, res)) return { refusal };
+      if (await repeatsEarlierRequest(api, { req, res })) return { refusal };
       throw refusal;
     }
   }

@@ -1,5 +1,4 @@
 import { eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { sessions } from '../../shared/database/schema.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
@@ -7,6 +6,7 @@ import { seal } from '../../shared/secrets/secrets.ts';
 import { hostOf, readHopsTo } from '../../shared/ssh/hops.ts';
 import { assertHostFor } from '../../shared/ssh/host-access.ts';
 import { destinationDigest, hostChanged } from '../../shared/ssh/host-place.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { clientAddress } from '../identity/client-address.ts';
@@ -36,7 +36,7 @@ const credential = z
 /** Logins that take more than a password or a key: what the host asks its user, and the login after a lost connection. */
 export default routes('json-body', (router, api) => {
   const keys = new ThreadedKeyParser();
-  const keyOf = (req: Request, res: Response) => sessionKey(api, res, pathParameter(req, 'sid'));
+  const keyOf = ({ req, res }: Exchange) => sessionKey(api, res, pathParameter(req, 'sid'));
   /** Throws `host_not_allowed` where the session's owner may log in to its host no more, and `host_changed`. */
   const readHops = async (hostname: string, owner: string) => {
     const hops = await readHopsTo(api.database.db, hostname);
@@ -57,7 +57,7 @@ export default routes('json-body', (router, api) => {
       answers: LOGIN_ANSWERS,
       errors: [...LOGIN_ERRORS, 'session_not_found', 'challenge_expired'],
       handle: async ({ req, res, body }) => {
-        const key = keyOf(req, res);
+        const key = keyOf({ req, res });
         const given = body();
         await requireWorker(api, 'answer');
         const { hostname } = await findSession(api.database.db, key).catch(async error => {
@@ -71,7 +71,7 @@ export default routes('json-body', (router, api) => {
           { place: '', secret: given.answers },
         );
         const start = () =>
-          startRequestedJob(api, req, res, async tx => {
+          startRequestedJob(api, { req, res }, async tx => {
             const { sid, challengeExpires } = await lockSession(tx, key, 'update');
             if (!challengeExpires || challengeExpires < new Date()) throw challengeExpired();
             await tx.update(sessions).set({ answers: sealed }).where(eq(sessions.sid, sid));
@@ -96,11 +96,11 @@ export default routes('json-body', (router, api) => {
       answers: LOGIN_ANSWERS,
       errors: [...LOGIN_ERRORS, 'session_not_found', 'conflict'],
       handle: async ({ req, res, body }) => {
-        const key = keyOf(req, res);
+        const key = keyOf({ req, res });
         const { owner } = key;
         const given = body();
         const secret = await readCredential(keys, { owner, given });
-        await identifyAfterWait(api, req, res);
+        await identifyAfterWait(api, { req, res });
         await requireWorker(api, 'connect');
         const { hostname } = await findSession(api.database.db, key);
         const hops = await readHops(hostname, owner);
@@ -112,7 +112,7 @@ export default routes('json-body', (router, api) => {
           { place, secret },
         );
         const start = () =>
-          startRequestedJob(api, req, res, async tx => {
+          startRequestedJob(api, { req, res }, async tx => {
             const { sid, opened, interactive } = await lockSession(tx, key, 'update');
             if (!opened || !interactive)
               throw conflict(

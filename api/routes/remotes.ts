@@ -1,5 +1,4 @@
 import { and, eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { sessionTarget } from '../../shared/audit/session-target.ts';
 import { SESSION_COLUMNS } from '../../shared/database/api-columns.ts';
 import type { Tx } from '../../shared/database/connect.ts';
@@ -7,6 +6,7 @@ import { sessions } from '../../shared/database/schema.ts';
 import { publishCancelled } from '../../shared/jobs/cancel.ts';
 import { isConnectionHeld } from '../../shared/ssh/session-holder.ts';
 import { checkIfMatch, sendRecord } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { publicPath } from '../http/public-url.ts';
 import { pathParameter, resource } from '../http/resource.ts';
@@ -24,9 +24,9 @@ import { ThreadedKeyParser } from '../remote/threaded-key-parser.ts';
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const keys = new ThreadedKeyParser();
-  const keyOf = (req: Request, res: Response) => sessionKey(api, res, pathParameter(req, 'sid'));
-  const findRecord = async (tx: Tx, req: Request, res: Response) => {
-    const row = await findSession(tx, keyOf(req, res));
+  const keyOf = ({ req, res }: Exchange) => sessionKey(api, res, pathParameter(req, 'sid'));
+  const findRecord = async (tx: Tx, { req, res }: Exchange) => {
+    const row = await findSession(tx, keyOf({ req, res }));
     const [more] = await tx
       .select({ lastEnd, isConnectionHeld })
       .from(sessions)
@@ -84,8 +84,8 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The session.', json: sessionRecord }, 304: 'Unchanged.' },
       errors: ['session_not_found', 'host_changed'],
       handle: async ({ req, res }) => {
-        const record = await findRecord(db, req, res);
-        sendRecord(req, res, { tag: tagOf(record), record: () => record });
+        const record = await findRecord(db, { req, res });
+        sendRecord({ req, res }, { tag: tagOf(record), record: () => record });
       },
     }),
     delete: operation({
@@ -106,15 +106,15 @@ export default routes('json-body', (router, api) => {
       },
       errors: ['session_not_found', 'host_changed'],
       handle: async ({ req, res }) => {
-        const key = keyOf(req, res);
+        const key = keyOf({ req, res });
         const cancelled = await db.transaction(async tx => {
           if (req.get('If-Match') !== undefined) {
             // Locked until it is ended: other uses of it come before this check, or too late.
             await lockSession(tx, key, 'update');
-            checkIfMatch(req, tagOf(await findRecord(tx, req, res)));
+            checkIfMatch(req, tagOf(await findRecord(tx, { req, res })));
           }
           const { jobs, closed } = await endSession(tx, key);
-          if (closed) await auditOf(req, res)(tx, 'session.close', sessionTarget(closed));
+          if (closed) await auditOf({ req, res })(tx, 'session.close', sessionTarget(closed));
           return jobs;
         });
         publishCancelled(api, cancelled);

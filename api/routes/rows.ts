@@ -77,15 +77,15 @@ export default routes('json-body', (router, api) => {
       },
       errors: [...VIEW_ERRORS, 'precondition_failed'],
       handle: async ({ req, res, query }) => {
-        const { table, columns: known } = await openTable(api, req, res);
+        const { table, columns: known } = await openTable(api, { req, res });
         const { offset, limit, ...given } = query();
         const columns = parseColumns(given.columns, known);
         const sort = parseSort(given.sort, known);
         const filter = parseFilter(given.filter, known);
-        const format = negotiateFormat(req, res);
+        const format = negotiateFormat({ req, res });
         if (format === 'json') checkPageSize(limit, columns);
         checkIfMatch(req, tagOf(table, format));
-        if (isUnchanged(req, res, table, format)) return;
+        if (isUnchanged({ req, res }, table, format)) return;
         const view = await findRows(api, { req, res, table, sort, filter });
         if (!view) return;
         const end = Math.min(view.rows, offset + limit);
@@ -99,7 +99,7 @@ export default routes('json-body', (router, api) => {
             reading: readFor(api, { req, res }, table),
             name: table.aid,
           };
-          return sendExport(req, res, given);
+          return sendExport({ req, res }, given);
         }
         const exact = known.filter(isExact).map(column => column.name);
         const task = { kind: 'rows' as const, columns, exact, start: offset, end };

@@ -59,11 +59,11 @@ export default routes('json-body', (router, api) => {
       answers: viewAnswers('The buckets, in columns side by side.', seriesRecord),
       errors: VIEW_ERRORS,
       handle: async ({ req, res, query }) => {
-        const { table, columns: known } = await openTable(api, req, res);
+        const { table, columns: known } = await openTable(api, { req, res });
         const asked = query();
         const request = parseSeries(asked, known);
         const filter = parseFilter(asked.filter, known);
-        if (isUnchanged(req, res, table)) return;
+        if (isUnchanged({ req, res }, table)) return;
         const head = JSON.stringify({ x: asked.x, y: asked.y }).slice(0, -1);
         if (!request)
           return sendParts(res, [

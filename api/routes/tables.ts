@@ -104,8 +104,8 @@ export default routes('json-body', (router, api) => {
       },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const table = await findTable(api, req, res);
-        if (isUnchanged(req, res, table)) return;
+        const table = await findTable(api, { req, res });
+        if (isUnchanged({ req, res }, table)) return;
         const columns = await api.columnCache.find(api.database.db, table);
         const bytes = Buffer.from(metadataText(table, columns));
         const { reserveMemory, confirm } = readFor(api, { req, res }, table);
@@ -131,14 +131,18 @@ export default routes('json-body', (router, api) => {
       },
       errors: [...VIEW_ERRORS, 'range_not_satisfiable', 'precondition_failed'],
       handle: async ({ req, res, query }) => {
-        const { table, columns: known } = await openTable(api, req, res);
+        const { table, columns: known } = await openTable(api, { req, res });
         const asked = query();
         const sort = parseSort(asked.sort, known);
         const filter = parseFilter(asked.filter, known);
         const view = await findRows(api, { req, res, table, sort, filter });
         if (!view) return;
         setAttachment(res, `${table.aid}.parquet`);
-        await sendObject(api, req, res, { key: view.key, type: 'application/vnd.apache.parquet' });
+        await sendObject(
+          api,
+          { req, res },
+          { key: view.key, type: 'application/vnd.apache.parquet' },
+        );
       },
     }),
   });

@@ -1,10 +1,11 @@
 import { and, eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import { z } from 'zod';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { notFound } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { refuseIfMatchTag } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pageOf, pageQuery, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -73,7 +74,7 @@ export default routes('json-body', (router, api) => {
     const found = await readPage(rows, query, { by: tokens.id, key: 'id', where }, view);
     res.set('Cache-Control', 'private, no-cache').json(found);
   };
-  const remove = async (req: Request, res: Response, username: string) => {
+  const remove = async ({ req, res }: Exchange, username: string) => {
     const id = pathParameter(req, 'id');
     const theirs = and(eq(tokens.id, id), eq(tokens.username, username));
     const gone = isId(id)
@@ -85,7 +86,7 @@ export default routes('json-body', (router, api) => {
             .where(and(theirs, isUnexpired))
             .returning({ id: tokens.id });
           if (ended.length > 0) refuseIfMatchTag(req);
-          if (ended.length > 0) await auditOf(req, res)(tx, 'token.delete', id);
+          if (ended.length > 0) await auditOf({ req, res })(tx, 'token.delete', id);
           return ended;
         })
       : [];
@@ -132,7 +133,7 @@ export default routes('json-body', (router, api) => {
         const user = currentUser(res);
         const given = body();
         api.credentialRates.countToken(user.username);
-        const made = await createToken(db, user, given, auditOf(req, res));
+        const made = await createToken(db, user, given, auditOf({ req, res }));
         res.status(201).set('Cache-Control', 'no-store').json(made);
       },
     }),
@@ -147,7 +148,7 @@ export default routes('json-body', (router, api) => {
       headers: ['If-Match'],
       answers: { 204: 'Deleted.' },
       errors: ['not_found'],
-      handle: ({ req, res }) => remove(req, res, currentUser(res).username),
+      handle: ({ req, res }) => remove({ req, res }, currentUser(res).username),
     }),
   });
 
@@ -178,7 +179,7 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Deleted.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        await remove(req, res, await requireUser(req));
+        await remove({ req, res }, await requireUser(req));
       },
     }),
   });

@@ -91,7 +91,7 @@ export default routes('raw-body', (router, api) => {
       },
       errors: [...APPEND_ERRORS, 'too_many_requests'],
       handle: async ({ req, res }) => {
-        requireVersion(req, res);
+        requireVersion({ req, res });
         refuseOtherExtensions(req);
         refuseEncoding(req);
         const length = readLength(req, 'Upload-Length');
@@ -124,8 +124,8 @@ export default routes('raw-body', (router, api) => {
       handle: async ({ req, res }) => {
         // It ends what is being sent, and may begin the parse.
         refuseReadToken(res);
-        requireVersion(req, res);
-        const key = readUploadKey(req, res);
+        requireVersion({ req, res });
+        const key = readUploadKey({ req, res });
         const { offset, tus } = await uploads.resume(key, { req, res });
         // "The Server MUST prevent the client and/or proxies from caching the response."
         res
@@ -147,11 +147,11 @@ export default routes('raw-body', (router, api) => {
       answers: { 204: { means: 'All bytes are stored.', headers: AT_OFFSET } },
       errors: APPEND_ERRORS,
       handle: async ({ req, res }) => {
-        requireVersion(req, res);
+        requireVersion({ req, res });
         requireOffsetStream(req);
         refuseEncoding(req);
         const offset = readLength(req, 'Upload-Offset');
-        const end = await uploads.append(readUploadKey(req, res), { req, res }, offset);
+        const end = await uploads.append(readUploadKey({ req, res }), { req, res }, offset);
         res.status(204).set('Upload-Offset', String(end)).end();
       },
     }),
@@ -163,8 +163,8 @@ export default routes('raw-body', (router, api) => {
       answers: { 204: { means: 'Its bytes are removed.', headers: RESUMABLE } },
       errors: ['not_found', 'conflict', 'precondition_failed'],
       handle: async ({ req, res }) => {
-        requireVersion(req, res);
-        const key = readUploadKey(req, res);
+        requireVersion({ req, res });
+        const key = readUploadKey({ req, res });
         await uploads.find(key);
         refuseIfMatchTag(req);
         await uploads.abandon(key);

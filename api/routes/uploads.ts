@@ -66,15 +66,18 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The upload.', json: uploadRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const { upload } = await findUpload(db, readUploadKey(req, res));
+        const { upload } = await findUpload(db, readUploadKey({ req, res }));
         const job = await findParseJob(db, upload);
         await api.requestMemory.reserveIfLarge(res, upload.parts * PART_BYTES);
         // Read after the record: a part that arrives in between is shown under the older tag, and never missed.
         const stored = await readParts(db, upload.uid);
-        sendRecord(req, res, {
-          tag: tagOf(upload.version, job),
-          record: () => toUploadRecord(upload, job, stored),
-        });
+        sendRecord(
+          { req, res },
+          {
+            tag: tagOf(upload.version, job),
+            record: () => toUploadRecord(upload, job, stored),
+          },
+        );
       },
     }),
     delete: operation({
@@ -86,7 +89,7 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Upload session deleted.' },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const key = readUploadKey(req, res);
+        const key = readUploadKey({ req, res });
         await endUpload(api, key, (version, job) => checkIfMatch(req, tagOf(version, job)));
         res.statusMessage = 'Upload session deleted.';
         res.status(204).end();

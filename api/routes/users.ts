@@ -119,7 +119,7 @@ export default routes('json-body', (router, api) => {
         const { username, administrator } = currentUser(res);
         const row = { ...(await findAccount(db, username)), administrator };
         const tag = accountTag(row, Number(administrator));
-        sendRecord(req, res, { tag, record: () => view(row) });
+        sendRecord({ req, res }, { tag, record: () => view(row) });
       },
     }),
   });
@@ -137,7 +137,7 @@ export default routes('json-body', (router, api) => {
         const row = await findAccount(db, pathParameter(req, 'username'));
         const soleProjects = await countSoleProjects(db, row.username);
         const record = () => ({ ...view(row), soleProjects });
-        sendRecord(req, res, { tag: accountTag(row, soleProjects), record });
+        sendRecord({ req, res }, { tag: accountTag(row, soleProjects), record });
       },
     }),
     put: operation({

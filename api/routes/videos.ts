@@ -129,7 +129,7 @@ export default routes('json-body', (router, api) => {
           await unlessRepeated(api, { req, res }, () =>
             findProject(api.database.db, cache.project, need),
           );
-        const job = await startRequestedJob(api, req, res, async tx => {
+        const job = await startRequestedJob(api, { req, res }, async tx => {
           await lockSession(tx, key);
           if (cache) await lockProjectForShare(tx, cache.project, need);
           // Nobody waits for a video that cannot be stored.
@@ -157,7 +157,7 @@ export default routes('json-body', (router, api) => {
       handle: async ({ req, res }) => {
         const waits = req.headers.prefer !== undefined;
         const row = await (waits ? awaitVideo(req, res) : lookUpVideo(req, res));
-        sendRecord(req, res, { tag: jobTag(row), record: () => videoStatus(row) });
+        sendRecord({ req, res }, { tag: jobTag(row), record: () => videoStatus(row) });
       },
     }),
   });
@@ -198,7 +198,7 @@ export default routes('json-body', (router, api) => {
         // HEAD is safe (RFC 9110, 9.2.1): it caches nothing.
         if (wanted && req.method === 'GET')
           await cacheVideo(api, res, { id: pathParameter(req, 'vsid'), result }, wanted);
-        await sendVideo(api, req, res, { key: object, type, download });
+        await sendVideo(api, { req, res }, { key: object, type, download });
       },
     }),
   });
@@ -210,7 +210,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Retrieve the first picture of a video',
       handle: async ({ req, res }) => {
         const { poster } = await findStills(req, res);
-        await sendObject(api, req, res, { key: poster, type: 'image/jpeg' });
+        await sendObject(api, { req, res }, { key: poster, type: 'image/jpeg' });
       },
     }),
   });
@@ -222,7 +222,7 @@ export default routes('json-body', (router, api) => {
       summary: 'Retrieve small pictures of a video, side by side',
       handle: async ({ req, res }) => {
         const { sprite } = await findStills(req, res);
-        await sendObject(api, req, res, { key: sprite, type: 'image/jpeg' });
+        await sendObject(api, { req, res }, { key: sprite, type: 'image/jpeg' });
       },
     }),
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import { and, count, desc, eq, getTableColumns, lt } from 'drizzle-orm';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { z } from 'zod';
 import { WEBHOOK_COLUMNS, type WebhookRecord } from '../../shared/database/api-columns.ts';
 import {
@@ -17,6 +17,7 @@ import { WEBHOOK_PLACE } from '../../shared/secrets/reseal-webhooks.ts';
 import { seal } from '../../shared/secrets/secrets.ts';
 import { isPrivateAddress } from '../../shared/ssh/private-addresses.ts';
 import { checkIfMatch, entityTag, sendRecord } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pageOf, pageQuery, readPage, toPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -105,7 +106,7 @@ const viewDelivery =
 export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const isOwn = (res: Response) => eq(webhooks.owner, currentUser(res).username);
-  const find = async (req: Request, res: Response): Promise<WebhookRecord> => {
+  const find = async ({ req, res }: Exchange): Promise<WebhookRecord> => {
     const id = pathParameter(req, 'id');
     const [row] = isId(id)
       ? await db
@@ -169,7 +170,7 @@ export default routes('json-body', (router, api) => {
               'Delete one: GET /api/webhooks lists them.',
             );
           await tx.insert(webhooks).values({ ...given, id, owner, sealed });
-          await auditOf(req, res)(tx, 'webhook.create', id);
+          await auditOf({ req, res })(tx, 'webhook.create', id);
         });
         res
           .status(201)
@@ -189,8 +190,8 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The webhook.', json: webhookRecord }, 304: 'Unchanged.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const record = view(await find(req, res));
-        sendRecord(req, res, { tag: entityTag(record), record: () => record });
+        const record = view(await find({ req, res }));
+        sendRecord({ req, res }, { tag: entityTag(record), record: () => record });
       },
     }),
     delete: operation({
@@ -202,14 +203,14 @@ export default routes('json-body', (router, api) => {
       answers: { 204: 'Deleted.' },
       errors: ['not_found'],
       handle: async ({ req, res }) => {
-        const row = await find(req, res);
+        const row = await find({ req, res });
         checkIfMatch(req, entityTag(view(row)));
         await db.transaction(async tx => {
           const gone = await tx
             .delete(webhooks)
             .where(eq(webhooks.id, row.id))
             .returning({ id: webhooks.id });
-          if (gone.length > 0) await auditOf(req, res)(tx, 'webhook.delete', row.id);
+          if (gone.length > 0) await auditOf({ req, res })(tx, 'webhook.delete', row.id);
         });
         res.status(204).end();
       },
@@ -231,7 +232,7 @@ export default routes('json-body', (router, api) => {
       },
       errors: ['not_found'],
       handle: async ({ req, res, query }) => {
-        const row = await find(req, res);
+        const row = await find({ req, res });
         const { limit, after } = query();
         const rows = await db
           .select(deliveryColumns)

@@ -84,7 +84,7 @@ export default routes('json-body', (router, api) => {
             checkIfNoneMatch(req);
           }
           const target = `${id} ${draining ? 'drain' : 'resume'}`;
-          if (found.length > 0) await auditOf(req, res)(tx, 'worker', target);
+          if (found.length > 0) await auditOf({ req, res })(tx, 'worker', target);
           return found;
         });
         if (!worker) throw notFound('there is no such worker.', 'GET /api/workers lists them.');

@@ -1,11 +1,11 @@
 import { and, eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { artifacts, type CsvDialect } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { type ArtifactKind, withArticle } from '../../shared/uploads/parsers.ts';
 import type { ApiContext } from '../context.ts';
 import { entityTag } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pathParameter } from '../http/resource.ts';
 import { findModel, needRole } from '../projects/access.ts';
 import { readArtifactName } from '../projects/artifact-names.ts';
@@ -24,9 +24,7 @@ export interface StoredArtifact {
   tag: string;
 }
 
-export interface ArtifactRequest {
-  req: Request;
-  res: Response;
+export interface ArtifactRequest extends Exchange {
   kind: ArtifactKind;
 }
 

@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { z } from 'zod';
 import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, views } from '../../shared/database/schema.ts';
@@ -8,6 +8,7 @@ import { newId } from '../../shared/ids.ts';
 import { isOpenById } from '../../shared/jobs/job-conditions.ts';
 import { type JobSummary, jobRecord, jobView, summaryColumns } from '../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { awaitEnd } from '../jobs/requests/prefer.ts';
 import { startRequestedJob } from '../jobs/requests/start-requested-job.ts';
@@ -118,9 +119,7 @@ class Joined extends Error {
   }
 }
 
-interface TableRequest {
-  req: Request;
-  res: Response;
+interface TableRequest extends Exchange {
   table: StoredArtifact;
 }
 
@@ -140,7 +139,7 @@ async function startOrJoin(
 ): Promise<JobSummary> {
   const job = newId();
   try {
-    return await startRequestedJob(api, req, res, async tx => {
+    return await startRequestedJob(api, { req, res }, async tx => {
       await lockProjectForShare(tx, table.project, needRole(res, 'reader'));
       const [row] = await tx
         .insert(views)

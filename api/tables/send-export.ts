@@ -1,6 +1,6 @@
-import type { Request, Response } from 'express';
 import { waitForDrain } from '../../shared/process/wait-for-drain.ts';
 import { setAttachment } from '../http/attachment.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { ReadRequest, TableReader } from './table-reader.ts';
 import type { ExportFormat, RowRange, TableFile } from './thread-protocol.ts';
 
@@ -22,7 +22,7 @@ const CONTENT_TYPES = {
 } as const;
 
 /** The format that the client prefers; JSON where it accepts none of them. */
-export function negotiateFormat(req: Request, res: Response): 'json' | ExportFormat {
+export function negotiateFormat({ req, res }: Exchange): 'json' | ExportFormat {
   res.vary('Accept');
   const type = req.accepts(Object.keys(ROW_TYPES)) as keyof typeof ROW_TYPES | false;
   return type ? ROW_TYPES[type] : 'json';
@@ -43,8 +43,7 @@ export interface Export {
  * before the status is sent; a later error cuts the chunked answer, so that the client notices.
  */
 export async function sendExport(
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   { reader, file, format, rows, reading, name }: Export,
 ): Promise<void> {
   await reading.reserveMemory(RESERVED_BYTES);

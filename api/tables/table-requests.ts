@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { artifacts, views } from '../../shared/database/schema.ts';
 import type { ApiContext } from '../context.ts';
 import { answerNotModified, entityTag } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { BRIEF_MS, identifyAfterWait } from '../identity/identify-sender.ts';
 import { findModel, needRole } from '../projects/access.ts';
@@ -18,19 +19,19 @@ export const cellValue = z.union([z.string(), z.number(), z.boolean(), z.null()]
 export const TABLE_PATH = '/models/:mid/tables/:aid';
 
 /** The table that the path names. Throws `not_found`. */
-export const findTable = (api: ApiContext, req: Request, res: Response): Promise<StoredArtifact> =>
+export const findTable = (api: ApiContext, { req, res }: Exchange): Promise<StoredArtifact> =>
   findStoredArtifact(api, { req, res, kind: 'table' });
 
 /** The same with its columns. */
-export async function openTable(api: ApiContext, req: Request, res: Response) {
-  const table = await findTable(api, req, res);
+export async function openTable(api: ApiContext, { req, res }: Exchange) {
+  const table = await findTable(api, { req, res });
   return { table, columns: await api.columnCache.find(api.database.db, table) };
 }
 
 /** For whom the reader reads of this table. */
 export function readFor(
   api: ApiContext,
-  { req, res }: { req: Request; res: Response },
+  { req, res }: Exchange,
   { model }: Pick<StoredArtifact, 'model'>,
 ): ReadRequest {
   const began = performance.now();
@@ -40,7 +41,7 @@ export function readFor(
     reserveMemory: bytes => api.requestMemory.reserveIfLarge(res, bytes),
     confirm: async () => {
       if (performance.now() - began < BRIEF_MS) return;
-      await identifyAfterWait(api, req, res);
+      await identifyAfterWait(api, { req, res });
       await findModel(api.database.db, model, needRole(res, 'reader'));
     },
     isNamed: key => isNamed(api, key),
@@ -60,12 +61,11 @@ export const tagOf = (table: StoredArtifact, format: 'json' | ExportFormat): str
 
 /** All responses about a table depend on its bytes alone: 304 is answered before any are read. */
 export function isUnchanged(
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   table: StoredArtifact,
   format: 'json' | ExportFormat = 'json',
 ): boolean {
-  return answerNotModified(req, res, tagOf(table, format));
+  return answerNotModified({ req, res }, tagOf(table, format));
 }
 
 /** Reads the results of a file's tasks through a cache of `maxSize` bytes. */
@@ -73,7 +73,7 @@ export function makeCachedReader(api: ApiContext, maxSize: number) {
   const sizeCalculation = (bytes: Buffer, key: string) => bytes.length + key.length;
   const answers = new LRUCache<string, Buffer>({ maxSize, sizeCalculation });
   return async (
-    asked: { req: Request; res: Response; table: StoredArtifact; file: TableFile },
+    asked: Exchange & { table: StoredArtifact; file: TableFile },
     task: TableTask,
     ...which: unknown[]
   ) => {

@@ -1,5 +1,6 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { invalidInput } from '../http/validate.ts';
 
 /** https://tus.io/protocols/resumable-upload, version 1.0.0; the sentences that are quoted here are its own. */
@@ -19,7 +20,7 @@ export const OFFSET_STREAM = 'application/offset+octet-stream';
  * tus 1.0.0, Tus-Resumable: it is in every request and answer but those of OPTIONS. Another version than ours is
  * answered 412 with Tus-Version.
  */
-export function requireVersion(req: Request, res: Response): void {
+export function requireVersion({ req, res }: Exchange): void {
   res.set('Tus-Resumable', TUS_VERSION);
   if (req.get('Tus-Resumable') === TUS_VERSION) return;
   throw new WindlassError('precondition_failed', {

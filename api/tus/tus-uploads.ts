@@ -1,9 +1,10 @@
-import type { Request, Response } from 'express';
+import type { Response } from 'express';
 import type { UploadRow } from '../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { assertStorage } from '../../shared/quotas/storage-limits.ts';
 import { assertUploadOpen } from '../../shared/uploads/uploads.ts';
 import type { ApiContext } from '../context.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
 import { startJobUnder } from '../jobs/requests/start-requested-job.ts';
 import { disableBodyTimeouts } from '../middleware/limit-body-time.ts';
@@ -12,12 +13,6 @@ import { endUpload } from '../uploads/end-upload.ts';
 import { findUpload, type UploadKey } from '../uploads/find-upload.ts';
 import { otherOffset, UploadAppender } from './append-upload.ts';
 import { isOffsetStream, readChecksum } from './protocol.ts';
-
-/** Who sends bytes, and who is answered. */
-interface Exchange {
-  req: Request;
-  res: Response;
-}
 
 /** Uploads of one file each, which are parsed once their last byte has come. */
 export class TusUploads {
@@ -90,7 +85,7 @@ export class TusUploads {
     const charge = { project, user: upload.owner, added: announced };
     await assertStorage(database.db, { ...charge, limits: config });
     disableBodyTimeouts(res);
-    const identify = () => identifyLateSender(this.#api, req, res);
+    const identify = () => identifyLateSender(this.#api, { req, res });
     const end = await this.#appender.append(req, { key, offset, length, checksum, identify });
     if (end === length) await this.#finish(key, { req, res });
     this.#setExpires(res, upload);

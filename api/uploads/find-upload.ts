@@ -1,4 +1,3 @@
-import type { Request, Response } from 'express';
 import type { Tx } from '../../shared/database/connect.ts';
 import { isId } from '../../shared/ids.ts';
 import {
@@ -7,6 +6,7 @@ import {
   type UploadFound,
   unknownUpload,
 } from '../../shared/uploads/uploads.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pathParameter } from '../http/resource.ts';
 import { currentUser } from '../identity/current-user.ts';
 
@@ -16,7 +16,7 @@ export interface UploadKey {
   owner: string;
 }
 
-export const readUploadKey = (req: Request, res: Response): UploadKey => ({
+export const readUploadKey = ({ req, res }: Exchange): UploadKey => ({
   uid: pathParameter(req, 'uid'),
   owner: currentUser(res).username,
 });

@@ -24,7 +24,7 @@ export async function awaitJob(
   // job of another repeat.
   while (job.isRepeat && ended?.state === 'cancelled') {
     // Nothing is begun for a sender of whom nobody can tell.
-    await identifyAfterWait(api, res.req, res);
+    await identifyAfterWait(api, { req: res.req, res });
     const next = await start();
     // Its user cancelled it.
     if (next.id === job.id) break;
@@ -45,7 +45,7 @@ async function untilEnded(
     if (row.finished) return row;
     throw signal.reason ?? serviceStopping();
   });
-  if (ended) await identifyAfterEnd(api, res.req, res);
+  if (ended) await identifyAfterEnd(api, { req: res.req, res });
   return ended;
 }
 

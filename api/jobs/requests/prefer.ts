@@ -1,7 +1,8 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../../context.ts';
 import { matchesEntityTag } from '../../http/conditional-requests.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { identifyAfterWait } from '../../identity/identify-sender.ts';
 import { identifyAfterEnd } from './identify-after-end.ts';
@@ -16,7 +17,7 @@ const MAX_POLL_SECONDS = 300;
  */
 export async function awaitEnd(
   api: ApiContext,
-  { req, res, job }: { req: Request; res: Response; job: JobSummary },
+  { req, res, job }: Exchange & { job: JobSummary },
 ): Promise<JobSummary> {
   const { respondAsync, wait } = readPreference(req);
   if (respondAsync) res.set('Preference-Applied', 'respond-async');
@@ -25,7 +26,7 @@ export async function awaitEnd(
   const max = api.config.LAUNCH_MAX_WAIT;
   const seconds = wait === undefined ? max : max > 0 ? Math.min(wait, max) : wait;
   const ended = await api.jobWatch.untilEnded(job, limitWait(api, res, seconds).signal);
-  return (await identifyAfterEnd(api, req, res)) ? ended : job;
+  return (await identifyAfterEnd(api, { req, res })) ? ended : job;
 }
 
 /**
@@ -35,7 +36,7 @@ export async function awaitEnd(
  */
 export async function awaitChange(
   api: ApiContext,
-  { req, res, row, tag }: { req: Request; res: Response; row: JobSummary; tag: string },
+  { req, res, row, tag }: Exchange & { row: JobSummary; tag: string },
 ): Promise<JobSummary> {
   const { wait: wanted } = readPreference(req);
   if (!wanted || row.finished) return row;
@@ -47,7 +48,7 @@ export async function awaitChange(
   res.set('Preference-Applied', `wait=${wait}`);
   if (isNew) return row;
   const changed = await api.jobWatch.nextChange(row, limitWait(api, res, wait).signal);
-  await identifyAfterWait(api, req, res);
+  await identifyAfterWait(api, { req, res });
   return changed ?? row;
 }
 

@@ -1,8 +1,8 @@
 import { and, eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { rowExists } from '../../../shared/database/row-exists.ts';
 import { idempotencyKeys } from '../../../shared/database/schema.ts';
 import type { ApiContext } from '../../context.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { currentUser } from '../../identity/current-user.ts';
 import { readIdempotencyKey } from './start-requested-job.ts';
 
@@ -12,13 +12,13 @@ import { readIdempotencyKey } from './start-requested-job.ts';
  */
 export async function unlessRepeated<T>(
   api: ApiContext,
-  { req, res }: { req: Request; res: Response },
+  { req, res }: Exchange,
   check: () => Promise<T>,
 ): Promise<T | undefined> {
   try {
     return await check();
   } catch (refusal) {
-    if (await repeatsEarlierRequest(api, req, res)) return undefined;
+    if (await repeatsEarlierRequest(api, { req, res })) return undefined;
     throw refusal;
   }
 }
@@ -29,8 +29,7 @@ export async function unlessRepeated<T>(
  */
 export async function repeatsEarlierRequest(
   api: ApiContext,
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
 ): Promise<boolean> {
   const given = readIdempotencyKey(api, req);
   if (!given) return false;

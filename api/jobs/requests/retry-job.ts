@@ -1,11 +1,11 @@
 import { eq } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { jobs } from '../../../shared/database/schema.ts';
 import { conflict } from '../../../shared/errors/errors.ts';
 import { isJobKind, jobDefinition } from '../../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import { UNDERSTOOD } from '../../../shared/jobs/payload-versions.ts';
 import type { ApiContext } from '../../context.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { lockProjectForShare } from '../../projects/access.ts';
 import { lockSession } from '../../remote/sessions.ts';
 import { unknownJob } from '../views/find-job.ts';
@@ -14,7 +14,7 @@ import { type RequestedJob, startRequestedJob } from './start-requested-job.ts';
 /** Starts another job like the one of this row, which has ended. Throws `conflict` where that cannot be. */
 export function retryJob(
   api: ApiContext,
-  { req, res }: { req: Request; res: Response },
+  { req, res }: Exchange,
   row: JobSummary,
   name: string | undefined,
 ): Promise<JobSummary> {
@@ -23,7 +23,7 @@ export function retryJob(
   if (!isJobKind(kind) || !jobDefinition(kind).retry)
     throw conflict(`a ${kind} cannot be repeated.`, howToRepeat(kind));
   if (!row.finished) throw conflict(`the job is ${row.state}.`, 'Wait for its end, or cancel it.');
-  return startRequestedJob(api, req, res, async tx => {
+  return startRequestedJob(api, { req, res }, async tx => {
     if (jobDefinition(kind).session)
       await lockSession(tx, { sid: row.session ?? '', owner, idleSeconds });
     const project = row.project ?? undefined;

@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import type { SessionRecord } from '../../../shared/database/api-columns.ts';
 import type { Tx } from '../../../shared/database/connect.ts';
 import { isId } from '../../../shared/ids.ts';
@@ -22,6 +22,7 @@ import { startJobInSession } from '../../../shared/jobs/start-job-in-session.ts'
 import { chargeUserStorage } from '../../../shared/quotas/user-storage.ts';
 import { hmac } from '../../../shared/secrets/secrets.ts';
 import type { ApiContext } from '../../context.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { parseIdempotencyKey } from '../../http/idempotency-key.ts';
 import { clientAddress } from '../../identity/client-address.ts';
 import { currentUser } from '../../identity/current-user.ts';
@@ -61,8 +62,7 @@ export interface StartedJob extends JobSummary {
  */
 export function startRequestedJob(
   api: ApiContext,
-  req: Request,
-  res: Response,
+  { req, res }: Exchange,
   prepare: (tx: Tx) => Promise<RequestedJob>,
 ): Promise<StartedJob> {
   return startJobUnder(api, { req, res, key: readIdempotencyKey(api, req) }, prepare);
@@ -71,7 +71,7 @@ export function startRequestedJob(
 /** The same under this key, whichever the request has. */
 export async function startJobUnder(
   api: ApiContext,
-  { req, res, key }: { req: Request; res: Response; key: IdempotencyKey | undefined },
+  { req, res, key }: Exchange & { key: IdempotencyKey | undefined },
   prepare: (tx: Tx) => Promise<RequestedJob>,
 ): Promise<StartedJob> {
   const owner = currentUser(res).username;
@@ -105,7 +105,7 @@ export async function startJobUnder(
  */
 export async function startSessionJob<K extends SessionKind>(
   api: ApiContext,
-  { req, res }: { req: Request; res: Response },
+  { req, res }: Exchange,
   request: { kind: K; payload: Payload<K>; session: string },
 ): Promise<StartedJob> {
   const { session: sid, kind } = request;
@@ -125,7 +125,7 @@ export async function startSessionJob<K extends SessionKind>(
     }
   }
   let session: SessionRecord | undefined;
-  const job = await startRequestedJob(api, req, res, async tx => {
+  const job = await startRequestedJob(api, { req, res }, async tx => {
     session = await lockSession(tx, own);
     return request as RequestedJob;
   });

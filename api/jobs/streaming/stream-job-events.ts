@@ -1,6 +1,7 @@
-import type { Request, Response } from 'express';
+import type { Request } from 'express';
 import type { JobSummary } from '../../../shared/jobs/job-view.ts';
 import type { OutputOffsets } from '../../../shared/jobs/output.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { releaseRequestMemory } from '../../http/release-request-memory.ts';
 import { invalidInput } from '../../http/validate.ts';
 import { identityEnds } from '../../identity/current-user.ts';
@@ -14,7 +15,7 @@ import type { JobFeeds } from './job-feeds.ts';
  */
 export function streamJobEvents(
   feeds: JobFeeds,
-  { req, res, row }: { req: Request; res: Response; row: JobSummary },
+  { req, res, row }: Exchange & { row: JobSummary },
 ): void {
   const { at, isEnd } = readLastEventId(req, row);
   // An EventSource reconnects after every end but this answer (WHATWG HTML, 9.2.3).
