@@ -179,6 +179,17 @@ test('one that its batch system forgets each time before it begins is not submit
   expect(submissions()).toBe(12);
 });
 
+test('one that its batch system had, and knows no more, is not submitted again: somebody may have cancelled it', async () => {
+  offer('sbatch', 'echo 7');
+  const { end } = await visitToItsEnd({ phase: 'absent', state: 'PENDING', overFor: 2 });
+  expect(end).toMatchObject({
+    code: 'batch_ended',
+    message: expect.stringMatching(/does not know job 7 \(PENDING\) any more, .* nothing ran/),
+    hint: expect.stringContaining('Submit it again if it is wanted'),
+  });
+  expect(submissions()).toBe(1);
+});
+
 test('one that was never submitted fails as its login does', async () => {
   // The connection was lost before its directory was recorded.
   job.runAt = new Date();

@@ -355,15 +355,42 @@ describeStack(missing, 'jobs of a Slurm', form => {
     await waitUntilRemoved(id);
   });
 
+  test('one that somebody cancels there while nobody looks has failed, is not submitted again, and runs nothing', async () => {
+    const ledger = join(sshd.home, `ledger-${randomUUID()}`);
+    const { id } = await submit({ command: `echo ran >>${ledger}`, options: ['--hold'] });
+    const { batch } = await waitUntil(id, job => job.batch?.state === 'PENDING', 'to wait');
+    const there = batch?.id ?? '';
+    // As when it has passed MinJobAge since.
+    const purged = putFirst(
+      'squeue',
+      `${findProgram('squeue')} "$@" | grep -v '^${there}|' || true`,
+    );
+    await slurm.ask('scancel', there);
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'failed',
+      error: { code: 'batch_ended', detail: expect.stringContaining('nothing ran') },
+      batch: { id: there },
+    });
+    rmSync(purged);
+    expect(existsSync(ledger)).toBe(false);
+  });
+
   /** Has this program, as the service calls it on the host, wait. */
   function hangIn(program: string): { path: string; until: () => void } {
-    const [path, hangs] = [join(sshd.home, 'bin', program), join(sshd.home, 'hangs')];
-    mkdirSync(join(sshd.home, 'bin'), { recursive: true });
-    appendFileSync(join(sshd.home, '.bashrc'), 'export PATH="$HOME/bin:$PATH"\n');
+    const hangs = join(sshd.home, 'hangs');
     writeFileSync(hangs, '');
     const wait = `while [ -e ${hangs} ]; do sleep 0.1; done`;
-    writeFileSync(path, `#!/bin/sh\n${wait}\nexec ${findProgram(program)} "$@"\n`, { mode: 0o755 });
+    const path = putFirst(program, `${wait}\nexec ${findProgram(program)} "$@"`);
     return { path, until: () => rmSync(hangs) };
+  }
+
+  /** Has a program of this name do this where the service calls it on the host, until the file is removed. */
+  function putFirst(program: string, does: string): string {
+    const path = join(sshd.home, 'bin', program);
+    mkdirSync(join(sshd.home, 'bin'), { recursive: true });
+    appendFileSync(join(sshd.home, '.bashrc'), 'export PATH="$HOME/bin:$PATH"\n');
+    writeFileSync(path, `#!/bin/sh\n${does}\n`, { mode: 0o755 });
+    return path;
   }
 
   test('one that is cancelled and cannot be ended for half a day is given up as cancelled', async () => {

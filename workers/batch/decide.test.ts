@@ -7,6 +7,7 @@ const known: Known = {
   files,
   id: '7',
   phase: undefined,
+  wasSeen: true,
   overFor: 0,
   overSeconds: 0,
   endSeconds: 0,
@@ -38,6 +39,8 @@ describe('submitting', () => {
   test('of all that may be known, only a revoked submission is followed by another', () => {
     const again = everything().filter(change => type(change) === 'again');
     expect([...new Set(again.map(({ files: its }) => its?.start))]).toEqual(['revoked']);
+    const followed = again.filter(({ id }) => id !== null);
+    expect([...new Set(followed.map(({ wasSeen }) => wasSeen))]).toEqual([false]);
   });
 });
 
@@ -113,9 +116,22 @@ describe('following', () => {
     expect(next({ ...its, phase: 'stopped' })).toEqual({ type: 'fail', why: 'ended' });
   });
 
-  test('one that its batch system lost before it began is revoked, then submitted again', () => {
-    expect(type({ phase: 'absent', overFor: 2 })).toBe('revoke');
-    expect(type({ phase: 'absent', overFor: 2, files: { start: 'revoked' } })).toBe('again');
+  test('one that its batch system never had is revoked before it begins, then submitted again', () => {
+    const its = { phase: 'absent', wasSeen: false, overFor: 2 } as const;
+    expect(type(its)).toBe('revoke');
+    expect(type({ ...its, files: { start: 'revoked' } })).toBe('again');
+  });
+
+  test('one that its batch system had, and no longer knows, may have been cancelled there: it is revoked and over', () => {
+    const its = { phase: 'absent', wasSeen: true, overFor: 2 } as const;
+    expect(type(its)).toBe('revoke');
+    expect(next({ ...its, files: { start: 'revoked' } })).toEqual({
+      type: 'fail',
+      why: 'vanished',
+    });
+  });
+
+  test('one that is over before it has begun is revoked, and has failed', () => {
     expect(next({ phase: 'ended', overFor: 2, files: { start: 'revoked' } })).toEqual({
       type: 'fail',
       why: 'unbegun',
@@ -179,6 +195,10 @@ function everything(): Change[] {
           ] as const)
             for (const overFor of [0, 1, 2])
               for (const isUnwanted of [false, true])
-                all.push({ files: { submit, start, answer }, id, phase, overFor, isUnwanted });
+                for (const wasSeen of [false, true])
+                  all.push({
+                    files: { submit, start, answer },
+                    ...{ id, phase, overFor, isUnwanted, wasSeen },
+                  });
   return all;
 }

@@ -7,6 +7,8 @@ export interface Known {
   /** The batch system's id; null before it is known. */
   id: string | null;
   phase: BatchPhase | undefined;
+  /** The batch system has once told of it, by this id. */
+  wasSeen: boolean;
   /** Answers in a row by which it is over, or absent. */
   overFor: number;
   /** Seconds since the first of these answers. */
@@ -31,14 +33,15 @@ export type Action =
   | { type: 'stopped' }
   | { type: 'fail'; why: Failure };
 
-/** The submit command did not answer, or the batch system forgot the job that it had taken. */
+/** The submit command did not answer, or the batch system never told of the job that it had taken. */
 export type Unbegun = 'unanswered' | 'forgotten';
 
 /**
  * `gone`: its directory is missing. `ended`: by the batch system or from outside. `unbegun`: over by itself before its
- * fence. `forgotten`: begun, with an unknown end.
+ * fence. `vanished`: the batch system had it, and no longer knows it, before it had begun. `forgotten`: begun, with an
+ * unknown end.
  */
-export type Failure = 'gone' | 'ended' | 'unbegun' | 'forgotten' | 'refused';
+export type Failure = 'gone' | 'ended' | 'unbegun' | 'vanished' | 'forgotten' | 'refused';
 
 /** Answers in a row that settle that a job is over: files of a node may show here later than the first. */
 export const SETTLED_ANSWERS = 2;
@@ -106,12 +109,14 @@ function decideUnwanted({ files, id, phase, overFor }: Known): Action {
   return isOver ? { type: 'stopped' } : { type: 'cancel', id };
 }
 
-/** Revoked before it began: the batch system refused the job, ended it while it waited, or lost it. */
-function decideRevoked({ id, phase, files }: Known): Action {
+/** Revoked before it began: the batch system refused the job, ended it while it waited, or does not know it. */
+function decideRevoked({ id, phase, files, wasSeen }: Known): Action {
   if (id === null)
     return files.answer === 'overdue'
       ? { type: 'again', why: 'unanswered' }
       : { type: 'fail', why: 'refused' };
-  if (phase === 'absent') return { type: 'again', why: 'forgotten' };
+  // Of one that it had, nobody can tell whether it lost it or somebody cancelled it there.
+  if (phase === 'absent')
+    return wasSeen ? { type: 'fail', why: 'vanished' } : { type: 'again', why: 'forgotten' };
   return { type: 'fail', why: phase === 'ended' ? 'unbegun' : 'ended' };
 }

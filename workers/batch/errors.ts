@@ -91,6 +91,11 @@ export function describeFailure(
       detail: `The batch system says that ${ended} was over before it had begun; nothing ran.`,
       hint: adviseOn(reason) ?? SHARE_HOME,
     });
+  if (why === 'vanished')
+    return new WindlassError('batch_ended', {
+      detail: `The batch system does not know ${ended} any more, which had not begun; nothing ran.`,
+      hint: 'Somebody may have cancelled it there, such as by scancel. Submit it again if it is wanted.',
+    });
   if (why === 'ended')
     return new WindlassError('batch_ended', {
       detail: `The batch system ended ${ended}; it did not end by itself.`,

@@ -60,11 +60,12 @@ export class Visit {
   }
 
   #decide({ files, batch }: Submission): Action {
-    const { id, phase, overFor, overSince, endSince } = batch;
+    const { id, phase, state, overFor, overSince, endSince } = batch;
+    const wasSeen = state !== null;
     const overSeconds = secondsSince(overSince);
     const endSeconds = secondsSince(endSince);
     const isUnwanted = this.#isUnwanted;
-    return decide({ files, id, phase, overFor, overSeconds, endSeconds, isUnwanted });
+    return decide({ files, id, phase, wasSeen, overFor, overSeconds, endSeconds, isUnwanted });
   }
 
   async #act(action: Action, submission: Submission): Promise<Submission | ExitRecord> {
