@@ -242,7 +242,7 @@ test('one that a signal ended before its id was known is asked for, and ends', a
 
 test('one that is found after it was not is followed as any other', async () => {
   stand(['asked', 'begun', 'answer.1'], { phase: 'absent', overFor: 3 });
-  offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}'`);
+  offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}|'`);
   expect(await visit()).toBeInstanceOf(ReleaseJob);
   expect(batch()).toMatchObject({ id: '12', overFor: 0 });
   expect(batch().phase).toBeUndefined();

@@ -70,6 +70,16 @@ test('its words are kept as they are, and a state that is not known says nothing
   expect(wakes).toBe(false);
 });
 
+test('of an id that has a name of nobody’s now nothing follows: the job may have been renamed', () => {
+  const over = { ...job, batch: { ...job.batch, phase: 'absent', overFor: 1 } as const };
+  const { phase: _, ...words } = job.batch;
+  for (const its of [job, over])
+    expect(applyPoll(its, poll({ statuses: [{ ...status, token: null }] }))).toMatchObject({
+      batch: words,
+      wakes: false,
+    });
+});
+
 test('an id that another job has now is not the job’s', () => {
   const others = [{ ...status, token: 'windlass-other-1' }];
   expect(applyPoll(job, poll({ statuses: others }))?.batch).toMatchObject({

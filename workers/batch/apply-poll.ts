@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
 import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { SETTLED_ANSWERS } from './decide.ts';
-import { statusKey } from './engine.ts';
-import { type Poll, tokenOf } from './login-node.ts';
+import { statusKey, tokenOf } from './engine.ts';
+import type { Poll } from './login-node.ts';
 
 /** An open batch job as a poll reads it. */
 export interface Followed {
@@ -57,15 +57,20 @@ function withStatus(
 ): BatchState {
   const { unanswered: _, ...batch } = earlier;
   if (batch.id === null) return batch;
-  const status = statuses.get(statusKey({ id: batch.id, token: tokenOf(directory) }));
+  const { phase: __, overSince: ___, ...rest } = batch;
+  const find = (token: string | null) => statuses.get(statusKey({ id: batch.id ?? '', token }));
+  const status = find(tokenOf(directory));
   // Two in a row are enough.
   const overFor = Math.min(batch.overFor + 1, SETTLED_ANSWERS);
   const since = batch.overFor > 0 ? batch.overSince : undefined;
   const over = { overFor, overSince: since ?? now.toISOString() };
-  if (!status) return { ...batch, phase: 'absent', ...over };
+  if (!status) {
+    // It may be the job, with another name; it may also be another job, if the batch system lost its state.
+    const isUnclear = find(null) !== undefined;
+    return isUnclear ? { ...rest, overFor: 0 } : { ...batch, phase: 'absent', ...over };
+  }
   const { state, reason, nodes, phase } = status;
   const isOver = phase === 'ended' || phase === 'stopped';
-  const { phase: __, overSince: ___, ...rest } = batch;
   const its = { ...rest, state, reason, nodes, ...(phase ? { phase } : {}) };
   return isOver ? { ...its, ...over } : { ...its, overFor: 0 };
 }

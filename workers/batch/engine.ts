@@ -3,8 +3,8 @@ import type { BatchPhase, BatchRequest } from '../../shared/jobs/payloads/batch.
 /** What a batch system says about a job, in its own words; null where it says nothing. */
 export interface BatchStatus {
   id: string;
-  /** The name it was submitted with. Ids may begin anew if a batch system loses its state. */
-  token: string;
+  /** The submission that it is of, as its name or its command says; null if it is of none, or what says so was changed. */
+  token: string | null;
   state: string | null;
   reason: string | null;
   nodes: string | null;
@@ -12,8 +12,25 @@ export interface BatchStatus {
   phase: Exclude<BatchPhase, 'absent'> | undefined;
 }
 
-/** An id is believed only with the name that the job was submitted with. */
-export const statusKey = ({ id, token }: Pick<BatchStatus, 'id' | 'token'>) => `${id} ${token}`;
+const TOKEN = 'windlass-';
+const NAMED_BY_COMMAND = /\/\.windlass\/batch\/([\w-]+)(?:\/job)?(?: |$)/;
+
+/** The name of a submission at its batch system, where nobody else's job has it. */
+export const tokenOf = (submission: string) => `${TOKEN}${submission}`;
+
+/** The submission whose name at its batch system this is. */
+export const submissionOf = (token: string) => token.slice(TOKEN.length);
+
+/** The token of a job with this name and this command, which has the submission's directory: a site or its user may rename it. */
+export function readToken(name: string, command: string): string | null {
+  const [, submission] = NAMED_BY_COMMAND.exec(command) ?? [];
+  if (submission !== undefined) return tokenOf(submission);
+  return name.startsWith(TOKEN) ? name : null;
+}
+
+/** An id is believed only with the token of its submission: ids may begin anew if a batch system loses its state. */
+export const statusKey = ({ id, token }: Pick<BatchStatus, 'id' | 'token'>) =>
+  `${id} ${token ?? ''}`;
 
 /** By statusKey(): to search all of them for each job would take the square of their number. */
 export const indexStatuses = (statuses: BatchStatus[] | undefined) =>
@@ -41,9 +58,9 @@ export interface Engine {
   parseId(output: string): string | undefined;
   /** Asks for all these jobs at once. */
   status(ids: string[]): Query;
-  /** Ends the job of this id only if it has this name. */
+  /** Ends the job of this id only if it is of this token. */
   cancel(id: string, token: string): string;
-  /** The jobs of this name, where nobody knows whether it was submitted. */
+  /** The jobs of this token, where nobody knows whether it was submitted. */
   find(token: string): Query;
   /** Whether an error of submit() leaves open if the job was submitted, or may soon be gone. */
   isTransient(errors: string): boolean;

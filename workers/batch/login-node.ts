@@ -6,7 +6,7 @@ import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
 import { harmless, readable } from '../ssh/host-words.ts';
-import { type BatchStatus, indexStatuses } from './engine.ts';
+import { type BatchStatus, indexStatuses, tokenOf } from './engine.ts';
 import { ENGINE } from './engines.ts';
 import { jobFile, requestFile, variablesFile } from './submission-files.ts';
 import { parseSizes, parseStates, type SubmissionState } from './submission-state.ts';
@@ -232,6 +232,3 @@ interface Unended {
 
 const cancelling = ({ name, engine, id }: Unended) =>
   `${ENGINE[engine].cancel(id ?? '', tokenOf(name))} >/dev/null 2>&1 </dev/null`;
-
-/** The name of a submission at its batch system, where nobody else's job has it. */
-export const tokenOf = (name: string) => `windlass-${name}`;

@@ -16,15 +16,17 @@ function makeProgram(name: string, script: string): void {
 }
 
 test('the accounts are asked for those of 5,000 jobs that the queue does not know, found in one pass', () => {
-  const queued = IDS.filter(id => !ENDED.includes(id)).map(id => `${id}|RUNNING|None|n1|w-${id}`);
+  const queued = IDS.filter(id => !ENDED.includes(id)).map(
+    id => `${id}|RUNNING|None|n1|windlass-${id}|`,
+  );
   // What only looks like an answer for one of them, in the middle of a line and at its beginning.
-  const lines = [...queued, '9100000|RUNNING|None|100000|w', '102500 is unknown', ''].join('\n');
+  const lines = [...queued, '9100000|RUNNING|None|100000|w|', '102500 is unknown', ''].join('\n');
   writeFileSync(join(directory.path, 'queue'), lines);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: of the shell
   makeProgram('squeue', 'cat "${0%/*}/queue"\n');
   makeProgram(
     'sacct',
-    `printf '%s\\n' "$@" >"\${0%/*}/asked"\nfor id in ${ENDED.join(' ')}; do echo "$id|COMPLETED|None|n1|w-$id"; done\n`,
+    `printf '%s\\n' "$@" >"\${0%/*}/asked"\nfor id in ${ENDED.join(' ')}; do echo "$id|COMPLETED|None|n1|windlass-$id"; done\n`,
   );
   const { command, parse } = slurm.status(IDS);
   const env = { PATH: `${directory.path}:/usr/bin:/bin`, LC_ALL: 'C.UTF-8' };

@@ -49,13 +49,14 @@ test('reads states, reasons and nodes; squeue comes before the accounts', () => 
   expect(command).toContain('--jobs=7,8,9,10,11');
   const statuses = parse(
     [
-      '7|PENDING|Resources||windlass-a',
-      '8|RUNNING|None|n[1-2]|windlass-b',
-      '9|SHINY_NEW_STATE|(x|y)|n1|windlass-c',
+      '7|PENDING|Resources||windlass-a|(null)',
+      '8|RUNNING|None|n[1-2]|windlass-b|(null)',
+      '9|SHINY_NEW_STATE|(x|y)|n1|windlass-c|(null)',
       'answered',
-      'accounted 8|COMPLETED|None|n1|windlass-b',
-      'accounted 10|CANCELLED by 1000|None|None assigned|windlass-d',
-      'accounted 11|RUNNING|None|n1|windlass-e',
+      'accounted 8|COMPLETED|None|n1|windlass-b|',
+      'accounted 10|CANCELLED by 1000|None|None assigned|windlass-d|',
+      'accounted 11|RUNNING|None|n1|windlass-e|',
+      'accounted 12|COMPLETED|None|n1|heat-study|',
       '',
     ].join('\n'),
   );
@@ -95,6 +96,27 @@ test('reads states, reasons and nodes; squeue comes before the accounts', () => 
   ]);
 });
 
+test.each([
+  ['its name', `${TOKEN}|(null)`, TOKEN],
+  [
+    'its command',
+    'heat-study|/home/a b/.windlass/batch/job-1/job /home/a b/.windlass/batch/job-1',
+    TOKEN,
+  ],
+  [
+    'a name with bars',
+    'a|b|/home/u/.windlass/batch/job-1/job /home/u/.windlass/batch/job-1',
+    TOKEN,
+  ],
+  ['a copy of its script', 'heat-study|/tmp/copy /home/u/.windlass/batch/job-1', TOKEN],
+  ['the command of another', `${TOKEN}|/home/u/.windlass/batch/job-2/job`, 'windlass-job-2'],
+  ['neither', 'heat-study|/home/u/run.sh', null],
+])('a job is known by %s', (_, text, token) => {
+  const { command, parse } = slurm.status(['7']);
+  expect(command).toContain(`|%j|%o'`);
+  expect(parse(`7|RUNNING|None|n1|${text}\nanswered\n`)).toMatchObject([{ id: '7', token }]);
+});
+
 test('an error is no answer, and ids that are not known are one', () => {
   const { parse } = slurm.status(['7']);
   expect(
@@ -111,10 +133,11 @@ test.each([
   ['an id', '1'.repeat(1e5)],
   ['fields', `1|A|${'|a'.repeat(1e5)}`],
   ['a reason', `1|A|${'a'.repeat(1e5)}|`],
+  ['a command', `1|A||||${'/.windlass/batch/'.repeat(1e4)}`],
 ])('%s without an end is read in no time, and the answer after it', (_, line) => {
   const { parse } = slurm.status(['7']);
   const from = performance.now();
-  const statuses = parse(`${line}\n7|PENDING|None||${TOKEN}\nanswered\n`);
+  const statuses = parse(`${line}\n7|PENDING|None||${TOKEN}|\nanswered\n`);
   expect(statuses?.at(-1)).toMatchObject({ id: '7', phase: 'pending' });
   slurm.parseId(line);
   // Where each character was read once for each other one it took seconds.
@@ -124,9 +147,9 @@ test.each([
 test('no word of a host is long, or holds what no database takes', () => {
   const { parse } = slurm.status(['7']);
   const long = 'x'.repeat(10_000);
-  expect(parse(`7|${'A'.repeat(65)}|None||${TOKEN}\nanswered\n`)).toEqual([]);
-  expect(parse(`${'1'.repeat(21)}|PENDING|None||${TOKEN}\nanswered\n`)).toEqual([]);
-  const [status] = parse(`7|PENDING|a\0${long}|${long}|${TOKEN}\nanswered\n`) ?? [];
+  expect(parse(`7|${'A'.repeat(65)}|None||${TOKEN}|\nanswered\n`)).toEqual([]);
+  expect(parse(`${'1'.repeat(21)}|PENDING|None||${TOKEN}|\nanswered\n`)).toEqual([]);
+  const [status] = parse(`7|PENDING|a\0${long}|${long}|${TOKEN}|\nanswered\n`) ?? [];
   expect(status).toMatchObject({ reason: `a${'x'.repeat(498)}`, nodes: 'x'.repeat(500) });
   expect(slurm.parseId('1'.repeat(21))).toBeUndefined();
 });
@@ -139,7 +162,7 @@ test('cancels no job that has another name, nor another user’s', () => {
 test('finds by name', () => {
   const { command, parse } = slurm.find(TOKEN);
   expect(command).toContain(`--name='${TOKEN}'`);
-  expect(parse(`12|PENDING|Priority||${TOKEN}\nanswered\n`)).toMatchObject([
+  expect(parse(`12|PENDING|Priority||${TOKEN}|\nanswered\n`)).toMatchObject([
     { id: '12', token: TOKEN },
   ]);
 });

@@ -1,6 +1,13 @@
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { harmless } from '../ssh/host-words.ts';
-import { type BatchStatus, type Engine, type Query, statusKey } from './engine.ts';
+import {
+  type BatchStatus,
+  type Engine,
+  type Query,
+  readToken,
+  statusKey,
+  submissionOf,
+} from './engine.ts';
 
 /** https://slurm.schedmd.com/job_state_codes.html. A state that is missing here says nothing about the job. */
 const PHASES: Record<string, BatchStatus['phase']> = {
@@ -52,7 +59,7 @@ const UNASKED = [
 ].join(' ');
 /** Variables of the account that would submit something else; the command line overrides all others. */
 const UNSET = 'SBATCH_ARRAY_INX SBATCH_WAIT SBATCH_CLUSTERS SBATCH_WRAP SLURM_CLUSTERS';
-const FORMAT = '%A|%T|%r|%N|%j';
+const FORMAT = '%A|%T|%r|%N|%j|%o';
 const OWN = '--user="$(id -un)"';
 /** squeue's answer where it knows none of the ids that it was asked for, which is an answer. */
 const UNKNOWN_ID = /Invalid job id specified/;
@@ -111,11 +118,12 @@ export const slurm: Engine = {
 
   cancel: (id, token) => `(unset ${UNASKED}; scancel ${OWN} --name=${quoteWord(token)} ${id})`,
 
+  /** By what the directory adds to its name, which its command has, too. */
   find(token) {
-    const named = `--name=${quoteWord(token)}`;
     return query([
-      `squeue --noheader --states=all ${OWN} ${named} --format='${FORMAT}' && echo ${ANSWERED}`,
-      `if command -v sacct >/dev/null; then ${account(`${named} --starttime=now-30days`)}; fi`,
+      `found=$(squeue --noheader --states=all ${OWN} --format='${FORMAT}') && echo ${ANSWERED}`,
+      `printf '%s\n' "$found" | grep -F -e ${quoteWord(submissionOf(token))}`,
+      `if command -v sacct >/dev/null; then ${account(`--name=${quoteWord(token)} --starttime=now-30days`)}; fi`,
     ]);
   },
 
@@ -126,13 +134,13 @@ export const slurm: Engine = {
     ),
 };
 
-/** `CANCELLED by 1000` is a state and who cancelled; the reason is that of the wait. */
+/** `CANCELLED by 1000` is a state and who cancelled; the reason is that of the wait. It tells no command. */
 const account = (which: string) =>
-  `sacct --noheader --parsable2 --allocations --duplicates ${OWN} ${which} --format=JobIDRaw,State,Reason,NodeList,JobName 2>/dev/null | sed 's/^/${ACCOUNTED}/'`;
+  `sacct --noheader --parsable2 --allocations --duplicates ${OWN} ${which} --format=JobIDRaw,State,Reason,NodeList,JobName 2>/dev/null | sed 's/^/${ACCOUNTED}/; s/$/|/'`;
 
 /** Each part ends where only the next one can begin, so that no line of a host takes longer than its length. */
 const STATUS =
-  /^(?:accounted )?(\d{1,20})\|([A-Z_]{1,64})(?:[^A-Z_|][^|]*)?\|(.*)\|([^|]*)\|([^|]*)$/;
+  /^(?:accounted )?(\d{1,20})\|([A-Z_]{1,64})(?:[^A-Z_|][^|]*)?\|(.*)\|([^|]*)\|([^|]*)\|([^|]*)$/;
 
 /** The query is asked in a shell of its own. */
 const query = (lines: string[]): Query => ({
@@ -147,10 +155,12 @@ function parse(output: string): BatchStatus[] | undefined {
   for (const line of lines) {
     const fields = STATUS.exec(line);
     if (!fields) continue;
-    const [, id = '', state = '', reason = '', nodes = '', token = ''] = fields;
+    const [, id = '', state = '', reason = '', nodes = '', name = '', command = ''] = fields;
+    const token = readToken(name, command);
     const phase = PHASES[state];
-    // sacct reports a job that the controller has forgotten as running for ever.
-    const isForgotten = line.startsWith(ACCOUNTED) && phase !== 'ended' && phase !== 'stopped';
+    // sacct reports a job that the controller has forgotten as running for ever, and keeps what had its id before.
+    const isOver = phase === 'ended' || phase === 'stopped';
+    const isForgotten = line.startsWith(ACCOUNTED) && (!isOver || token === null);
     // What squeue says comes first: it is newer.
     const key = statusKey({ id, token });
     if (isForgotten || found.has(key)) continue;
