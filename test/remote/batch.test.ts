@@ -307,6 +307,29 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(existsSync(`/proc/${readFileSync(ledger, 'utf8').trim()}`)).toBe(false);
   });
 
+  test.concurrent('one that is renamed there is followed, and cancelled with all that it started', async () => {
+    const ledger = join(sshd.home, `ledger-${randomUUID()}`);
+    const { id } = await submit({ command: `echo $$ >${ledger}; sleep 600 & wait $!` });
+    const { batch } = await waitUntil(id, job => job.batch?.state === 'RUNNING', 'to run');
+    const { id: held } = await submit({ command: 'echo ran', options: ['--hold'] });
+    const waiting = await waitUntil(held, job => job.batch?.state === 'PENDING', 'to wait');
+    const rename = (there = '') => slurm.ask('scontrol', 'update', `JobId=${there}`, 'JobName=own');
+    await rename(batch?.id ?? '');
+    await rename(waiting.batch?.id ?? '');
+    await slurm.ask('scontrol', 'release', waiting.batch?.id ?? '');
+    expect(await waitForEnd(client, held)).toMatchObject({
+      state: 'succeeded',
+      batch: { id: waiting.batch?.id, state: 'COMPLETED' },
+    });
+    expect(await read(id)).toMatchObject({ state: 'running', batch: { state: 'RUNNING' } });
+    await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'cancelled',
+      error: { detail: 'Cancelled.' },
+    });
+    expect(existsSync(`/proc/${readFileSync(ledger, 'utf8').trim()}`)).toBe(false);
+  });
+
   test.concurrent('what Slurm or someone there ends has failed, in its words', async () => {
     const { id } = await submit({ command: 'sleep 600' });
     const { batch } = await waitUntil(id, job => job.batch?.state === 'RUNNING', 'to run');

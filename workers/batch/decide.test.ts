@@ -158,8 +158,18 @@ describe('cancelling', () => {
     expect(type({ ...its, phase: 'pending' })).toBe('cancel');
     expect(type({ ...its, phase: undefined })).toBe('cancel');
     expect(type({ ...its, phase: 'absent', overFor: 1 })).toBe('cancel');
+    expect(type({ ...its, phase: 'absent', overFor: 2 })).toBe('stopped');
     expect(type({ ...its, phase: 'stopped' })).toBe('stopped');
     expect(type({ ...its, id: null })).toBe('find');
+  });
+
+  test('one that has begun, and that its batch system does not know, is not over: it may run on', () => {
+    const files = { start: 'begun' } as const;
+    const its = { isUnwanted: true, phase: 'absent', overFor: 2, files } as const;
+    expect(type({ ...its, overSeconds: 119 })).toBe('cancel');
+    expect(next({ ...its, overSeconds: 120 })).toEqual({ type: 'fail', why: 'forgotten' });
+    expect(type({ ...its, phase: 'stopped' })).toBe('stopped');
+    expect(type({ ...its, files: { ...files, end: { ...end, code: 143 } } })).toBe('stopped');
   });
 
   test('one whose id was never learnt is looked for no longer than one that is wanted', () => {

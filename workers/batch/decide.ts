@@ -97,16 +97,19 @@ function decideEnd({ id, phase, overFor, endSeconds, isUnwanted }: Known, end: E
   return end.wasToldToEnd ? { type: 'fail', why: 'ended' } : { type: 'finish', end };
 }
 
-function decideUnwanted({ files, id, phase, overFor }: Known): Action {
+function decideUnwanted({ files, id, phase, overFor, overSeconds }: Known): Action {
   if (files.submit === 'open' || files.start === 'open') return { type: 'withdraw' };
   if (files.submit === 'withdrawn') return { type: 'stopped' };
   if (id === null) {
     if (overFor < MAX_SEARCHES) return { type: 'find' };
     return files.start === 'revoked' ? { type: 'stopped' } : { type: 'fail', why: 'forgotten' };
   }
-  const isOver =
-    phase === 'stopped' || phase === 'ended' || (phase === 'absent' && overFor >= SETTLED_ANSWERS);
-  return isOver ? { type: 'stopped' } : { type: 'cancel', id };
+  if (phase === 'stopped' || phase === 'ended') return { type: 'stopped' };
+  if (phase !== 'absent' || overFor < SETTLED_ANSWERS) return { type: 'cancel', id };
+  if (files.start === 'revoked') return { type: 'stopped' };
+  // No proof of its end: it may still run where nobody knows it.
+  if (overSeconds < LATE_SECONDS) return { type: 'cancel', id };
+  return { type: 'fail', why: 'forgotten' };
 }
 
 /** Revoked before it began: the batch system refused the job, ended it while it waited, or does not know it. */

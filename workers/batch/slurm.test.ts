@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { slurm } from './slurm.ts';
 
 const TOKEN = 'windlass-job-1';
@@ -156,7 +160,32 @@ test('no word of a host is long, or holds what no database takes', () => {
 
 test('cancels no job that has another name, nor another user’s', () => {
   expect(slurm.cancel('7', TOKEN)).toMatch(/^\(unset .*; scancel /);
-  expect(slurm.cancel('7', TOKEN)).toContain(`scancel --user="$(id -un)" --name='${TOKEN}' 7)`);
+  expect(slurm.cancel('7', TOKEN)).toContain(`scancel --user="$(id -un)" --name='${TOKEN}' 7\n`);
+});
+
+const directory = makeTempDir('slurm-cancel');
+afterAll(() => directory.remove());
+
+/** The words of each call of scancel, where squeue prints these lines. */
+function cancelAmong(queue: string[]): string[] {
+  const offer = (name: string, does: string) =>
+    writeFileSync(join(directory.path, name), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
+  writeFileSync(join(directory.path, 'calls'), '');
+  offer('squeue', `cat <<'END'\n${queue.join('\n')}\nEND`);
+  offer('scancel', `echo "$*" >>'${directory.path}/calls'`);
+  const env = { PATH: `${directory.path}:/usr/bin:/bin` };
+  execFileSync('/bin/sh', ['-c', slurm.cancel('7', TOKEN)], { env });
+  return readFileSync(join(directory.path, 'calls'), 'utf8').trimEnd().split('\n').slice(1);
+}
+
+test('cancels its job by the id alone where that has another name, and no other job of that id', () => {
+  const own = '/home/a b/.windlass/batch/job-1/job /home/a b/.windlass/batch/job-1';
+  const by = expect.stringMatching(/^--user=\S+ 7$/);
+  expect(cancelAmong([`7|heat-study|${own}`])).toEqual([by]);
+  expect(cancelAmong([`7|a|b c|${own}`])).toEqual([by]);
+  expect(cancelAmong([`7|${TOKEN}|${own}`])).toEqual([]);
+  expect(cancelAmong(['7|heat-study|/home/a b/run.sh', ''])).toEqual([]);
+  expect(cancelAmong(['7|windlass-job-2|/home/a/.windlass/batch/job-2/job'])).toEqual([]);
 });
 
 test('finds by name', () => {

@@ -116,7 +116,20 @@ export const slurm: Engine = {
     ]);
   },
 
-  cancel: (id, token) => `(unset ${UNASKED}; scancel ${OWN} --name=${quoteWord(token)} ${id})`,
+  /** By its name; one that has another name now, by the id of each that has its command. */
+  cancel(id, token) {
+    const which = id === '' ? '' : `--jobs=${id}`;
+    const renamed = [
+      `squeue --noheader ${OWN} ${which} --format='%A|%j|%o'`,
+      `grep -v -F -e ${quoteWord(`|${token}|`)}`,
+      `grep -F -e ${quoteWord(`/.windlass/batch/${submissionOf(token)}`)}`,
+      "cut -d'|' -f1",
+    ].join(' | ');
+    return [
+      `(unset ${UNASKED}; scancel ${OWN} --name=${quoteWord(token)} ${id}`,
+      `for id in $(${renamed}); do scancel ${OWN} "$id"; done)`,
+    ].join('\n');
+  },
 
   /** By what the directory adds to its name, which its command has, too. */
   find(token) {
