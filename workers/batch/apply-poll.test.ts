@@ -56,6 +56,22 @@ test('since when it is over is kept from the first word of it to the last', () =
   expect(applyPoll(wasOver, poll({ statuses: [status] }))?.batch).toEqual(job.batch);
 });
 
+test('how its batch system ended it holds when that forgets it, or has its id for another', () => {
+  for (const phase of ['ended', 'stopped'] as const)
+    for (const statuses of [[], [{ ...status, token: null }]]) {
+      const its = { ...job.batch, phase, state: 'NODE_FAIL', overFor: 1, overSince: 'before' };
+      const forgets = applyPoll({ ...job, batch: its }, poll({ statuses }));
+      expect(forgets).toMatchObject({ batch: { ...its, overFor: 2 }, wakes: true });
+    }
+  // One that it started again is not over.
+  const its = { ...job.batch, phase: 'stopped', overFor: 1, overSince: 'before' } as const;
+  const again = { ...status, state: 'PENDING', phase: 'pending' } as const;
+  expect(applyPoll({ ...job, batch: its }, poll({ statuses: [again] }))?.batch).toMatchObject({
+    phase: 'pending',
+    overFor: 0,
+  });
+});
+
 test('its words are kept as they are, and a state that is not known says nothing', () => {
   const odd = { ...status, state: 'SHINY', reason: 'Why', phase: undefined };
   const { batch, wakes } = applyPoll(job, poll({ statuses: [odd] })) ?? {};

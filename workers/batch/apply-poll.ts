@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
-import type { BatchState } from '../../shared/jobs/payloads/batch.ts';
+import type { BatchPhase, BatchState } from '../../shared/jobs/payloads/batch.ts';
 import { SETTLED_ANSWERS } from './decide.ts';
 import { statusKey, tokenOf } from './engine.ts';
 import type { Poll } from './login-node.ts';
@@ -65,12 +65,15 @@ function withStatus(
   const since = batch.overFor > 0 ? batch.overSince : undefined;
   const over = { overFor, overSince: since ?? now.toISOString() };
   if (!status) {
+    // Its last word is final: absence confirms it.
+    if (isFinal(batch.phase)) return { ...batch, ...over };
     // It may be the job, with another name; it may also be another job, if the batch system lost its state.
     const isUnclear = find(null) !== undefined;
     return isUnclear ? { ...rest, overFor: 0 } : { ...batch, phase: 'absent', ...over };
   }
   const { state, reason, nodes, phase } = status;
-  const isOver = phase === 'ended' || phase === 'stopped';
   const its = { ...rest, state, reason, nodes, ...(phase ? { phase } : {}) };
-  return isOver ? { ...its, ...over } : { ...its, overFor: 0 };
+  return isFinal(phase) ? { ...its, ...over } : { ...its, overFor: 0 };
 }
+
+const isFinal = (phase: BatchPhase | undefined) => phase === 'ended' || phase === 'stopped';
