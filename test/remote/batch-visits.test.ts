@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -169,6 +170,7 @@ async function visitToItsEnd(says: Partial<BatchState>) {
 
 test('one that its batch system forgets each time before it begins is not submitted for ever', async () => {
   offer('sbatch', 'echo 7');
+  offer('squeue', 'exit 0');
   const { end, pauses } = await visitToItsEnd({ phase: 'absent', overFor: 2 });
   expect(end).toMatchObject({
     code: 'batch_ended',
@@ -238,6 +240,34 @@ test('one that a signal ended before its id was known is asked for, and ends', a
   expect(await visit()).toBeInstanceOf(ReleaseJob);
   expect(await visit()).toBeInstanceOf(ReleaseJob);
   expect(await visit()).toMatchObject({ code: 139 });
+});
+
+test.each<[string, string[], boolean]>([
+  ['waits', ['go'], false],
+  ['runs', ['begun'], false],
+  ['was cancelled and waits', ['void'], true],
+  ['was cancelled and runs', ['begun'], true],
+])(
+  'one that %s, of which another id was printed, is found by its name',
+  async (_, files, isCancelled) => {
+    const wrong = { id: '4711', phase: 'absent', overFor: 2, overSince: ago(5) } as const;
+    stand(['asked', 'answer.0', ...files], wrong);
+    writeFileSync(join(folder(), 'answer.0'), '12\n4711\n');
+    offer('squeue', `echo '12|RUNNING|None|n1|windlass-${job.runPlace}|'`);
+    offer('scancel', 'echo "$*" >>"$HOME/cancelled"');
+    expect(await visit({ isCancelled })).toBeInstanceOf(ReleaseJob);
+    expect(batch()).toMatchObject({ id: '12', overFor: 0 });
+    expect(batch().phase).toBeUndefined();
+    expect(existsSync(join(folder(), 'void'))).toBe(files[0] === 'void');
+    if (isCancelled) expect(readFileSync(join(home, 'cancelled'), 'utf8')).toMatch(/ 12\n/);
+  },
+);
+
+test('one whose batch system does not know its id waits until that answers', async () => {
+  offer('squeue', 'echo "Unable to contact slurm controller"; exit 1');
+  stand(['asked', 'go', 'answer.0'], { id: '7', phase: 'absent', overFor: 2, overSince: ago(5) });
+  expect(await visit()).toBeInstanceOf(ReleaseJob);
+  expect(existsSync(join(folder(), 'go'))).toBe(true);
 });
 
 test('one that is found after it was not is followed as any other', async () => {

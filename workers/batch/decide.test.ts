@@ -118,8 +118,24 @@ describe('following', () => {
 
   test('one that its batch system never had is revoked before it begins, then submitted again', () => {
     const its = { phase: 'absent', wasSeen: false, overFor: 2 } as const;
-    expect(type(its)).toBe('revoke');
+    // Its id may be another number that was printed: it is asked for by its name, then revoked.
+    expect(type(its)).toBe('find');
     expect(type({ ...its, files: { start: 'revoked' } })).toBe('again');
+  });
+
+  test('an id that its batch system never knew ends nothing before the job is asked for by its name', () => {
+    const its = { phase: 'absent', wasSeen: false, overFor: 2 } as const;
+    const begun = { ...its, files: { start: 'begun' } } as const;
+    for (const isUnwanted of [false, true]) {
+      expect(type({ ...begun, isUnwanted, overSeconds: 119 })).toBe('find');
+      expect(next({ ...begun, isUnwanted, overSeconds: 120 })).toEqual({
+        type: 'fail',
+        why: 'forgotten',
+      });
+    }
+    expect(type({ ...its, isUnwanted: true, files: { start: 'revoked' } })).toBe('find');
+    const files = { start: 'revoked', submit: 'withdrawn' } as const;
+    expect(type({ ...its, isUnwanted: true, files })).toBe('stopped');
   });
 
   test('one that its batch system had, and no longer knows, may have been cancelled there: it is revoked and over', () => {

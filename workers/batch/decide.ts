@@ -71,6 +71,7 @@ export function decide(known: Known): Action {
     return files.answer === undefined ? { type: 'wait' } : { type: 'find' };
   }
   if (known.overFor < SETTLED_ANSWERS) return { type: 'wait' };
+  if (isDoubtful(known)) return { type: 'find' };
   if (files.start === 'open') return { type: 'revoke' };
   // A job ended from outside normally leaves no record.
   if (known.phase !== 'stopped' && known.overSeconds < LATE_SECONDS) return { type: 'wait' };
@@ -97,7 +98,8 @@ function decideEnd({ id, phase, overFor, endSeconds, isUnwanted }: Known, end: E
   return end.wasToldToEnd ? { type: 'fail', why: 'ended' } : { type: 'finish', end };
 }
 
-function decideUnwanted({ files, id, phase, overFor, overSeconds }: Known): Action {
+function decideUnwanted(known: Known): Action {
+  const { files, id, phase, overFor, overSeconds } = known;
   if (files.submit === 'open' || files.start === 'open') return { type: 'withdraw' };
   if (files.submit === 'withdrawn') return { type: 'stopped' };
   if (id === null) {
@@ -106,11 +108,19 @@ function decideUnwanted({ files, id, phase, overFor, overSeconds }: Known): Acti
   }
   if (phase === 'stopped' || phase === 'ended') return { type: 'stopped' };
   if (phase !== 'absent' || overFor < SETTLED_ANSWERS) return { type: 'cancel', id };
+  if (isDoubtful(known)) return { type: 'find' };
   if (files.start === 'revoked') return { type: 'stopped' };
   // No proof of its end: it may still run where nobody knows it.
   if (overSeconds < LATE_SECONDS) return { type: 'cancel', id };
   return { type: 'fail', why: 'forgotten' };
 }
+
+/**
+ * The batch system has never known the id, which may be another number that the submit command printed: it is asked for
+ * the job's name, for a while if it has begun.
+ */
+const isDoubtful = ({ files, phase, wasSeen, overSeconds }: Known) =>
+  phase === 'absent' && !wasSeen && (files.start !== 'begun' || overSeconds < LATE_SECONDS);
 
 /** Revoked before it began: the batch system refused the job, ended it while it waited, or does not know it. */
 function decideRevoked({ id, phase, files, wasSeen }: Known): Action {

@@ -42,6 +42,8 @@ test.each([
   ['123\n', '123'],
   ['123;cluster\n', '123'],
   ['a module says hello\n42\n', '42'],
+  ['Core hours left:\n4711\n42;cluster\n', '42'],
+  ['42\nuse it well\n', '42'],
   ['', undefined],
   ['Submitted\n', undefined],
 ])('the id in %j is %j', (output, id) => {

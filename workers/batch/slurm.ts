@@ -96,8 +96,8 @@ export const slurm: Engine = {
     return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$windlass_dir/job" "$windlass_dir"`;
   },
 
-  /** `ID`, or `ID;CLUSTER`. */
-  parseId: output => /^(\d{1,20})(;\S+)?$/m.exec(output)?.[1],
+  /** `ID`, or `ID;CLUSTER`. What a site prints before it may be a number, too. */
+  parseId: output => [...output.matchAll(/^(\d{1,20})(;\S+)?$/gm)].at(-1)?.[1],
 
   /**
    * squeue knows jobs that have not ended, or ended within MinJobAge. sacct is asked for the others only, because a

@@ -75,11 +75,11 @@ export class Submitting {
     return id === undefined ? submission : this.#follow(submission, id);
   }
 
-  /** The submit command failed, or its answer was lost: asks the batch system for the job by its name. */
+  /** The submit command failed, or no id in its answer is the job's: asks the batch system for the job by its name. */
   async find(submission: Submission, isUnwanted: boolean): Promise<Submission> {
-    const read = await this.readId(submission);
-    if (read.batch.id !== null) return read;
     const { directory, batch, files } = submission;
+    const read = batch.id === null ? await this.readId(submission) : submission;
+    if (read !== submission) return read;
     const found = await this.#node.find(batch.engine, directory);
     if ('unanswered' in found)
       return this.#goOnUnanswered(submission, { isUnwanted, words: found.unanswered });
@@ -88,6 +88,8 @@ export class Submitting {
     if (files.start === 'open') return this.revoke(submission);
     // It never runs.
     if (files.start === 'revoked') return withdrawn(submission);
+    // How long it has been absent is counted by the polls.
+    if (batch.id !== null) return this.#askAgain(submission);
     const { unanswered: _, ...rest } = batch;
     const absent = { ...rest, phase: 'absent', overFor: batch.overFor + 1 } as const;
     return this.#askAgain(await record(this.#context, submission, absent));
