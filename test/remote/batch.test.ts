@@ -357,6 +357,31 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(String(await readOutput(client, id))).toBe('begun\nsaved\n');
   });
 
+  test.concurrent('one that Slurm ends to start it again has failed, though it exits with 0 and runs nothing then', async () => {
+    const { id } = await submit({
+      script: '#!/bin/bash\ntrap "echo saved; exit 0" TERM\necho begun\nsleep 600 &\nwait\n',
+    });
+    await waitFor(async () => String(await readOutput(client, id)) === 'begun\n', {
+      what: 'its first line',
+      timeoutMs: 60_000,
+    });
+    const there = (await read(id)).batch?.id ?? '';
+    await slurm.ask('scontrol', 'update', `JobId=${there}`, 'Requeue=1');
+    await slurm.ask('scontrol', 'requeue', there);
+    const state = ['--noheader', '--states=all', `--jobs=${there}`, '--format=%T'];
+    await waitFor(async () => (await slurm.ask('squeue', ...state)).trim() === 'PENDING', {
+      what: 'it to wait again',
+      timeoutMs: 60_000,
+    });
+    // It would wait for two minutes.
+    await slurm.ask('scontrol', 'update', `JobId=${there}`, 'StartTime=now');
+    expect(await waitForEnd(client, id)).toMatchObject({
+      state: 'failed',
+      error: { code: 'batch_ended', detail: expect.stringContaining('started it again') },
+    });
+    expect(String(await readOutput(client, id))).toBe('begun\nsaved\n');
+  });
+
   test.concurrent('its files leave the host', async () => {
     const { id } = await submit({ command: 'true' });
     await waitForEnd(client, id);
@@ -396,6 +421,19 @@ describeStack(missing, 'jobs of a Slurm', form => {
     });
     rmSync(purged);
     expect(existsSync(ledger)).toBe(false);
+  });
+
+  test('one is followed by its name where its site prints other numbers around its id', async () => {
+    const print = `echo 4711; ${findProgram('sbatch')} "$@"; echo 4712`;
+    const prints = putFirst('sbatch', print);
+    const { id } = await submit({ command: 'sleep 600' });
+    const running = (job: BatchJob) => job.batch?.state === 'RUNNING';
+    const { batch } = await waitUntil(id, running, 'to be found');
+    rmSync(prints);
+    await client.fetch(`/api/jobs/${id}`, { method: 'DELETE' });
+    expect(await waitForEnd(client, id)).toMatchObject({ state: 'cancelled' });
+    const state = ['--noheader', '--states=all', `--jobs=${batch?.id}`, '--format=%T'];
+    expect((await slurm.ask('squeue', ...state)).trim()).toBe('CANCELLED');
   });
 
   /** Has this program, as the service calls it on the host, wait. */

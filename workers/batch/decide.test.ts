@@ -95,6 +95,26 @@ describe('following', () => {
     }
   });
 
+  test('what its batch system ended and started again has failed, whatever it says of the empty second run', () => {
+    const its = { phase: 'ended', overFor: 2 } as const;
+    const started = (change: Partial<ExitRecord>) =>
+      ({ start: 'begun', wasStartedAgain: true, end: { ...end, ...change } }) as const;
+    for (const change of [
+      { wasToldToEnd: true },
+      { code: 143, wasToldToEnd: true },
+      { code: 137 },
+    ]) {
+      const files = started(change);
+      expect(next({ ...its, files })).toEqual({ type: 'fail', why: 'restarted' });
+      expect(type({ ...its, phase: 'pending', files })).toBe('fail');
+      expect(type({ ...its, id: null, files })).toBe('fail');
+      expect(type({ ...its, files, isUnwanted: true })).toBe('stopped');
+    }
+    // Its batch system had lost its end, and not made it.
+    expect(type({ ...its, files: started({}) })).toBe('finish');
+    expect(type({ ...its, files: started({ code: 'cwd' }) })).toBe('finish');
+  });
+
   test('by a signal, before its id is known, it is asked for by its name', () => {
     const its = { id: null, files: { start: 'begun', end: { ...end, code: 139 } } } as const;
     expect(type(its)).toBe('find');

@@ -38,10 +38,17 @@ export type Unbegun = 'unanswered' | 'forgotten';
 
 /**
  * `gone`: its directory is missing. `ended`: by the batch system or from outside. `unbegun`: over by itself before its
- * fence. `vanished`: the batch system had it, and no longer knows it, before it had begun. `forgotten`: begun, with an
+ * fence. `restarted`: ended by the batch system, which has started it again. `vanished`: the batch system had it, and no longer knows it, before it had begun. `forgotten`: begun, with an
  * unknown end.
  */
-export type Failure = 'gone' | 'ended' | 'unbegun' | 'vanished' | 'forgotten' | 'refused';
+export type Failure =
+  | 'gone'
+  | 'ended'
+  | 'restarted'
+  | 'unbegun'
+  | 'vanished'
+  | 'forgotten'
+  | 'refused';
 
 /** Answers in a row that settle that a job is over: files of a node may show here later than the first. */
 export const SETTLED_ANSWERS = 2;
@@ -82,9 +89,14 @@ export function decide(known: Known): Action {
  * The batch system's word decides whether it ended the job: a script may trap its signal and exit with 0. 128 + n is a
  * signal, which it may have sent.
  */
-function decideEnd({ id, phase, overFor, endSeconds, isUnwanted }: Known, end: ExitRecord): Action {
-  if (typeof end.code === 'string' || phase === 'ended') return { type: 'finish', end };
+function decideEnd(known: Known, end: ExitRecord): Action {
+  const { files, id, phase, overFor, endSeconds, isUnwanted } = known;
+  if (typeof end.code === 'string') return { type: 'finish', end };
   const isByItself = end.code < 128 && !end.wasToldToEnd;
+  // It was ended to be started again, whose empty run is what the batch system may tell of.
+  if (files.wasStartedAgain && !isByItself)
+    return isUnwanted ? { type: 'stopped' } : { type: 'fail', why: 'restarted' };
+  if (phase === 'ended') return { type: 'finish', end };
   if (isUnwanted) return isByItself ? { type: 'finish', end } : { type: 'stopped' };
   if (phase === 'stopped') return { type: 'fail', why: 'ended' };
   if (isByItself) {

@@ -7,6 +7,8 @@ test.each([
   ['unbegun', 'FAILED', 'BadConstraints', 'Ask for less'],
   ['unbegun', 'FAILED', 'JobLaunchFailure', '--input'],
   ['unbegun', 'FAILED', 'NonZeroExitCode', '~/.windlass/batch'],
+  ['vanished', 'PENDING', 'Priority', 'Submit it again if it is wanted'],
+  ['restarted', 'COMPLETED', null, 'submit it again'],
   ['unbegun', 'COMPLETED', null, '~/.windlass/batch'],
   ['ended', 'PREEMPTED', null, 'Submit it again'],
   ['ended', 'NODE_FAIL', null, 'Submit it again'],

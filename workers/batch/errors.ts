@@ -96,6 +96,11 @@ export function describeFailure(
       detail: `The batch system does not know ${ended} any more, which had not begun; nothing ran.`,
       hint: 'Somebody may have cancelled it there, such as by scancel. Submit it again if it is wanted.',
     });
+  if (why === 'restarted')
+    return new WindlassError('batch_ended', {
+      detail: `The batch system ended ${ended} and started it again, when it ran nothing: what has begun is not run twice.`,
+      hint: 'Look at the end of its output, and submit it again.',
+    });
   if (why === 'ended')
     return new WindlassError('batch_ended', {
       detail: `The batch system ended ${ended}; it did not end by itself.`,

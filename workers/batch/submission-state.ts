@@ -6,6 +6,8 @@ export interface SubmissionState {
   submit: 'open' | 'called' | 'withdrawn';
   /** Whether the job has begun to run what it is for. */
   start: 'open' | 'begun' | 'revoked';
+  /** The batch system has started it once more since, when it ran nothing. */
+  wasStartedAgain?: true;
   /** Its own record of its end. */
   end?: ExitRecord;
   /** The submit command's exit status; `overdue` if there is none after a minute or more. */
@@ -27,9 +29,11 @@ const SUBMIT = new Map<string, SubmissionState['submit']>([
   ['asked', 'called'],
   ['withdrawn', 'withdrawn'],
 ]);
+const AGAIN = 'again';
 const START = new Map<string, SubmissionState['start']>([
   ['go', 'open'],
   ['begun', 'begun'],
+  [AGAIN, 'begun'],
   ['void', 'revoked'],
 ]);
 
@@ -44,6 +48,7 @@ export function parseStates(answer: string): Map<string, SubmissionState> {
       isGone: there === 'gone',
       submit: SUBMIT.get(ask) ?? 'called',
       start: START.get(go) ?? 'open',
+      ...(go === AGAIN ? { wasStartedAgain: true } : {}),
       ...toEnd(end),
       ...(code === '-' ? {} : { answer: code === 'overdue' ? code : Number(code) }),
     });

@@ -149,6 +149,29 @@ test('one that never runs has no variables left on the host', async () => {
   expect(read()).toBe('');
 });
 
+test('one that is started again runs nothing, and that is noted', async () => {
+  const home = join(directory.path, 'again');
+  mkdirSync(home);
+  const env = { PATH: `${bin}:${process.env.PATH}`, JOB_SHELL: '/bin/sh' };
+  const host = new LocalExec({ home, shell: '/bin/sh', env });
+  const node = new LoginNode(host, new AbortController().signal);
+  const folder = join(home, '.windlass/batch/job-1');
+  const start = () => execFileSync('/bin/sh', [join(folder, 'job'), folder], { stdio: 'ignore' });
+  await node.prepare('job-1', { command: 'echo ran' }, 'slurm');
+  const first = await node.submit('job-1', { command: 'echo ran' }, 'slurm');
+  expect(first).toMatchObject({ start: 'begun', end: { code: 0 } });
+  expect(first.wasStartedAgain).toBeUndefined();
+  start();
+  expect(await node.look('job-1')).toEqual({ ...first, wasStartedAgain: true });
+  expect(readFileSync(join(folder, 'out'), 'utf8')).toBe('ran\n');
+  // One that was revoked has not begun.
+  await node.prepare('job-2', { command: 'echo ran' }, 'slurm');
+  await node.revoke('job-2');
+  const other = join(home, '.windlass/batch/job-2');
+  execFileSync('/bin/sh', [join(other, 'job'), other]);
+  expect((await node.look('job-2')).wasStartedAgain).toBeUndefined();
+});
+
 test('a home that is away for a moment is no end of the job', async () => {
   const home = join(directory.path, 'away');
   mkdirSync(home);

@@ -53,8 +53,11 @@ run)
 end) windlass_end "$1" "$3" "$4" ;;
 esac
 # The fence (decision 41): whoever comes second, as the job was started again or the submission was withdrawn, runs
-# nothing.
-mv "$1/go" "$1/begun" 2>/dev/null || exit 0
+# nothing. One that was started again leaves a note of that: it was ended from outside, if it had not ended.
+if ! mv "$1/go" "$1/begun" 2>/dev/null; then
+  if [ -e "$1/begun" ]; then true >"$1/again"; fi
+  exit 0
+fi
 # Sets windlass_cwd and defines run. Standard input is the job's: nothing, or what --input names.
 . "$1/request"
 cd "$windlass_cwd" 2>/dev/null || windlass_end "$1" cwd ''

@@ -5,6 +5,7 @@
 # ~/.windlass/batch/NAME/ is one submission (decision 41). A rename decides, in one process, even on a full disk:
 #   ask    becomes `asked` before the only call of the submit command, or `withdrawn`: it is never called
 #   go     becomes `begun` by the job itself before it runs anything, or `void`: it never runs
+#   again  is made by a job that is started and finds `begun`
 #   spare  becomes `end.CODE.OUT.ERR[.t]`: exit status, bytes of both streams, `.t` if it was told to end
 #   answer.CODE, answer.err: what the submit command printed; job, request, variables, script: its input; out, err: output
 
@@ -81,7 +82,7 @@ look() {
   fi
   ask=none go=none end=- answer=-
   for file in ask asked withdrawn; do if [ -e "$windlass_dir/$file" ]; then ask=$file; fi; done
-  for file in go begun void; do if [ -e "$windlass_dir/$file" ]; then go=$file; fi; done
+  for file in go begun again void; do if [ -e "$windlass_dir/$file" ]; then go=$file; fi; done
   for file in "$windlass_dir"/end.*; do if [ -e "$file" ]; then end=${file##*/end.}; fi; done
   for file in "$windlass_dir"/answer.[0-9]*; do if [ -e "$file" ]; then answer=${file##*/answer.}; fi; done
   if [ "$ask$answer" = asked- ] && [ -n "$(find "$windlass_dir/asked" -mmin +1 2>/dev/null)" ]; then answer=overdue; fi
