@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 import windlass
-from windlass import Client, Session
+from windlass import Client
 
 from .http_server import serve
 
@@ -189,7 +189,7 @@ def test_a_redirect_to_the_object_store_takes_no_credentials() -> None:
         record: Answer = (200, {}, json.dumps(ready).encode())
         with server(record, (302, {"Location": f"{store}/bucket/v1?signed"}, b"")) as (url, seen):
             with Client(url, token="t") as client:
-                video = windlass.Video(client._api, Session(client._api, "s1").sid, "v1")
+                video = client.video("v1")
                 assert video.fetch() == b"the video"
     assert seen[1].headers["Authorization"] == "Bearer t"
     assert "Authorization" not in stored[0].headers
@@ -225,12 +225,13 @@ def test_the_rest_of_the_end_of_an_output_is_asked_for_by_its_place() -> None:
 
 
 def test_a_video_is_saved_under_the_longest_name(tmp_path: Path) -> None:
-    record = {"id": "v1", "kind": "video", "state": "succeeded", "created": "2026-01-01T00:00:00Z"}
+    record: Dict[str, Any] = {"id": "v1", "kind": "video", "state": "succeeded", "created": "2026-01-01T00:00:00Z"}
+    record["result"] = {"type": "video/mp4", "bytes": 9}
     ready: Answer = (200, {}, json.dumps(record).encode())
     whole: Answer = (200, {}, b"the video")
     with server(ready, whole, ready, whole) as (url, _seen), Client(url, token="t") as client:
         for name in ("v" * 251 + ".mp4", "\N{CJK UNIFIED IDEOGRAPH-6771}" * 85):
-            assert windlass.Video(client._api, "s1", "v1").save(tmp_path / name).read_bytes() == b"the video"
+            assert client.video("v1").save(tmp_path / name).read_bytes() == b"the video"
             (tmp_path / name).unlink()
     assert list(tmp_path.iterdir()) == []
 

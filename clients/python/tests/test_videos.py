@@ -12,8 +12,7 @@ import pytest
 
 import windlass
 from windlass import Client, Session
-from windlass._core.api import Api
-from windlass._core.video import save_video
+from windlass._core.save import save
 
 from .conftest import Service
 
@@ -83,19 +82,58 @@ def test_a_file_that_is_private_is_never_open_to_others(tmp_path: Path, monkeypa
         modes.append(partial.stat().st_mode & 0o777)
         chmod(partial, mode)
 
-    async def download(_api: object, _path: str, write: Callable[[bytes], object]) -> None:
+    async def fetch(write: Callable[[bytes], object]) -> None:
         write(b"new")
 
     monkeypatch.setattr(Path, "chmod", watch)
-    monkeypatch.setattr("windlass._core.video.download", download)
-    asyncio.run(save_video(Api.__new__(Api), "job", path))
+    asyncio.run(save(path, fetch))
     assert (modes, path.read_bytes()) == ([0o600], b"new")
+
+
+def test_a_video_is_had_again_by_its_job(client: Client, session: Session, frames: List[str], tmp_path: Path) -> None:
+    made = session.video(frames, "video/webm", name="had again").wait()
+    record = next(client.jobs(name="had again"))
+    assert record.id == made.job
+    for job in (made.job, record):
+        video = client.video(job)
+        assert video.status().ready
+        assert video.fetch() == made.fetch()
+        with pytest.raises(ValueError, match=r"video/webm, not \.mp4"):
+            video.save(tmp_path / "again.mp4")
+        assert "data:video/webm" in video._repr_html_()
+    with pytest.raises(windlass.WindlassError, match=f'a video.*client.video."{made.job}"') as raised:
+        client.follow(made.job).wait()
+    assert raised.value.code == "no_command"
+    with pytest.raises(windlass.WindlassError, match="not a video") as raised:
+        client.video(session.run("true")).wait()
+    assert raised.value.code == "no_video"
+
+
+def test_a_video_outlives_its_session(service: Service, client: Client, frames: List[str]) -> None:
+    with service.open(client) as session:
+        video = session.video(frames).wait()
+    assert video.status().ready
+    assert client.video(video).fetch()[4:8] == b"ftyp"
+
+
+def test_what_cannot_be_written_is_told_before_the_wait(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    # Nothing answers there: whatever is asked first fails otherwise.
+    with Client("http://127.0.0.1:9", token="none") as client:
+        for path, kind in (
+            ("missing/run.mp4", FileNotFoundError),
+            ("file/run.mp4", NotADirectoryError),
+            (".", IsADirectoryError),
+        ):
+            with pytest.raises(kind) as raised:
+                client.video("job").save(tmp_path / path)
+            assert raised.value.filename == str(tmp_path / path)
 
 
 def test_a_download_that_is_cut_goes_on(service: Service, proxied: Client, session: Session, frames: List[str]) -> None:
     video = session.video(frames, "video/webm", quality=1).wait()
     whole = video.fetch()
-    follower = windlass.Video(proxied._api, session.sid, video.job).wait()
+    follower = proxied.video(video).wait()
     service.control(f"cut-after?direction=down&bytes={len(whole) // 2}")
     assert follower.fetch() == whole
 

@@ -25,6 +25,7 @@ from ..records import Artifact, Job, Model, Project, SessionInfo, Upload, Upload
 from .run import AsyncRun
 from .session import AsyncSession
 from .table import AsyncTable
+from .video import AsyncVideo
 
 
 class AsyncClient:
@@ -93,6 +94,9 @@ class AsyncClient:
 
     def follow(self, job: JobLike) -> AsyncRun:
         return AsyncRun(self._api, job_id(job))
+
+    def video(self, job: JobLike) -> AsyncVideo:
+        return AsyncVideo(self._api, job_id(job))
 
     async def wait(self, job: JobLike, timeout: Optional[float] = None, *, check: bool = False) -> Job:
         return await jobs.wait_for_job(self._api, job_id(job), timeout=timeout, check=check)

@@ -110,7 +110,7 @@ class AsyncSession:
         if pattern is not None:
             options["pattern"] = await self._paths.resolve(pattern)
         job = await video.start_video(self._api, self.sid, paths, media_type, options)
-        return AsyncVideo(self._api, self.sid, job, media_type)
+        return AsyncVideo(self._api, job, media_type)
 
     async def batch(
         self,

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Optional, Union
 
-from .._core import jobs, video
+from .._core import video
 from .._core.api import Api
 from ..records import VideoStatus
 
@@ -12,9 +12,8 @@ from ..records import VideoStatus
 class AsyncVideo:
     """See `Video`. A notebook cannot wait for it: it is shown there after `show()`."""
 
-    def __init__(self, api: Api, sid: str, job: str, media_type: Optional[str] = None) -> None:
+    def __init__(self, api: Api, job: str, media_type: Optional[str] = None) -> None:
         self._api = api
-        self._sid = sid
         #: The id of its job.
         self.job = job
         self._media_type = media_type
@@ -24,20 +23,17 @@ class AsyncVideo:
         return f"<{type(self).__name__} of job {self.job}>"
 
     async def status(self) -> VideoStatus:
-        return await video.get_status(self._api, self._sid, self.job)
+        return await video.get_status(self._api, self.job)
 
     async def wait(self, timeout: Optional[float] = None) -> AsyncVideo:
-        await jobs.wait_for_job(self._api, self.job, timeout=timeout, check=True)
+        await video.wait_for_video(self._api, self.job, timeout=timeout)
         return self
 
     async def fetch(self) -> bytes:
-        await self.wait()
         return await video.fetch_video(self._api, self.job)
 
     async def save(self, path: Union[str, os.PathLike[str]]) -> Path:
-        video.check_suffix(path, self._media_type)
-        await self.wait()
-        return await video.save_video(self._api, self.job, path)
+        return await video.save_video(self._api, self.job, path, self._media_type)
 
     async def show(self) -> AsyncVideo:
         """Fetches it, so that a notebook shows it; itself."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 import time
 from datetime import datetime, timezone
-from typing import Any, AsyncGenerator, Dict, Mapping, Optional, Tuple
+from typing import Any, AsyncGenerator, Callable, Dict, Mapping, Optional, Tuple
 
 from ..errors import JobFailed, Unreachable, WindlassError
 from ..records import Job, Model, Project, Result
@@ -28,8 +28,18 @@ async def get_job(api: Api, job: str) -> Job:
     return Job.from_json(await api.json("GET", f"/jobs/{escape(job)}"))
 
 
-async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, check: bool = False) -> Job:
-    """The job when it has ended, in whatever state; with `check` it raises `JobFailed` unless it has succeeded."""
+async def wait_for_job(
+    api: Api,
+    job: str,
+    *,
+    timeout: Optional[float] = None,
+    check: bool = False,
+    watch: Optional[Callable[[Job], object]] = None,
+) -> Job:
+    """The job when it has ended, in whatever state; with `check` it raises `JobFailed` unless it has succeeded.
+
+    `watch` is called with each record that comes, and may raise.
+    """
     until = None if timeout is None else time.monotonic() + timeout
     tag = ""
     known = b""
@@ -62,6 +72,8 @@ async def wait_for_job(api: Api, job: str, *, timeout: Optional[float] = None, c
         if is_new:
             known = response.content
             found = Job.from_json(api.read_json(response))
+            if watch is not None:
+                watch(found)
             if found.ended:
                 if check and found.state != "succeeded":
                     raise to_failure(found)
@@ -98,10 +110,24 @@ def to_failure(job: Job) -> JobFailed:
 
 async def wait_for_result(api: Api, job: str, *, timeout: Optional[float] = None) -> Result:
     """How the command of a job ended, and what it printed; raises `JobFailed` where it did not reach its own end."""
-    ended = await wait_for_job(api, job, timeout=timeout, check=True)
+    ended = await wait_for_job(api, job, timeout=timeout, check=True, watch=_require_output)
     output, more_output = await _fetch_begin(api, job, "stdout")
     errors, more_errors = await _fetch_begin(api, job, "stderr")
     return to_result(ended, output, errors, more_output or more_errors)
+
+
+def _require_output(job: Job) -> None:
+    """The result of another job would be an empty one."""
+    if job.kind in ("command", "batch"):
+        return
+    use = "video" if job.kind == "video" else "wait"
+    failure = WindlassError(
+        f"Job {job.id} is a {job.kind}, which prints nothing.",
+        code="no_command",
+        hint=f'Use client.{use}("{job.id}").',
+    )
+    failure.job = job.id
+    raise failure
 
 
 def to_result(ended: Job, output: bytes = b"", errors: bytes = b"", truncated: bool = False) -> Result:

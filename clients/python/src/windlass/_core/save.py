@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -9,12 +10,28 @@ from typing import IO, Any, Awaitable, Callable, Union
 from .download import Sink
 
 
+def check_target(path: Union[str, os.PathLike[str]]) -> None:
+    """Refuses what `save()` could not write, by the name that was given, before anybody waits for the bytes."""
+    given = Path(path).expanduser()
+    target = given.resolve()
+    if target.is_dir():
+        problem = errno.EISDIR
+    elif target.parent.is_dir():
+        if os.access(target.parent, os.W_OK):
+            return
+        problem = errno.EACCES
+    else:
+        problem = errno.ENOTDIR if target.parent.exists() else errno.ENOENT
+    raise OSError(problem, os.strerror(problem), str(given))
+
+
 async def save(path: Union[str, os.PathLike[str]], fetch: Callable[[Sink], Awaitable[Any]]) -> Path:
     """Writes what is fetched beside the file, then renames it: the file is there when it is whole, with the permissions
     that it had.
 
     A link is followed.
     """
+    check_target(path)
     given = Path(path).expanduser()
     target = given.resolve()
     present = target.stat() if target.exists() else None

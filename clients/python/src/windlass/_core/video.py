@@ -8,13 +8,14 @@ from html import escape as escape_html
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
-from ..records import VideoStatus
+from ..errors import WindlassError
+from ..records import Job, VideoStatus
 from .api import Api, escape
 from .download import download
 from .host_paths import HostPath
-from .jobs import start_job, wait_for_job
+from .jobs import get_job, start_job, wait_for_job
 from .links import make_link
-from .save import save
+from .save import check_target, save
 
 #: A notebook keeps what is shown in it: larger videos are linked.
 SHOWN_BYTES = 64 << 20
@@ -57,19 +58,52 @@ async def start_video(
     return await start_job(api, f"/remotes/{escape(sid)}/videos", body)
 
 
-async def get_status(api: Api, sid: str, job: str) -> VideoStatus:
-    data = await api.json("GET", f"/remotes/{escape(sid)}/videos/{escape(job)}/status")
-    return VideoStatus(data["ok"], data.get("ready", False), data["message"], data.get("progress"))
+async def get_status(api: Api, job: str) -> VideoStatus:
+    return to_status(_require_video(await get_job(api, job)))
+
+
+def to_status(job: Job) -> VideoStatus:
+    """Of the job itself: its session may have ended, or another program may have started it."""
+    if job.error is not None or job.state == "cancelled":
+        return VideoStatus(False, False, f"failed: {job.error.detail if job.error else job.state}", job.progress)
+    if job.ended:
+        return VideoStatus(True, True, "ready", 1)
+    return VideoStatus(True, False, job.message or job.state, job.progress or 0)
+
+
+async def wait_for_video(api: Api, job: str, *, timeout: Optional[float] = None) -> Job:
+    """The record of the job, once the video is ready."""
+    return await wait_for_job(api, job, timeout=timeout, check=True, watch=_require_video)
+
+
+def _require_video(job: Job) -> Job:
+    if job.kind != "video":
+        failure = WindlassError(f"Job {job.id} is a {job.kind}, not a video.", code="no_video")
+        failure.job = job.id
+        raise failure
+    return job
 
 
 async def fetch_video(api: Api, job: str) -> bytes:
+    await wait_for_video(api, job)
+    return await _fetch_ready(api, job)
+
+
+async def _fetch_ready(api: Api, job: str) -> bytes:
     content = io.BytesIO()
-    await download(api, f"/jobs/{escape(job)}/result", content.write)
+    await download(api, _result_path(job), content.write)
     return content.getvalue()
 
 
-async def save_video(api: Api, job: str, path: Union[str, os.PathLike[str]]) -> Path:
-    return await save(path, lambda sink: download(api, f"/jobs/{escape(job)}/result", sink))
+async def save_video(api: Api, job: str, path: HostPath, media_type: Optional[str]) -> Path:
+    check_suffix(path, media_type)
+    check_target(path)
+    check_suffix(path, (await wait_for_video(api, job)).result["type"])
+    return await save(path, lambda sink: download(api, _result_path(job), sink))
+
+
+def _result_path(job: str) -> str:
+    return f"/jobs/{escape(job)}/result"
 
 
 async def render(api: Api, job: str) -> str:
@@ -77,11 +111,11 @@ async def render(api: Api, job: str) -> str:
 
     A large one is behind a link, which ends after a day, as the video does.
     """
-    result = (await wait_for_job(api, job, check=True)).result
+    result = (await wait_for_video(api, job)).result
     size = result["bytes"]
     if size > SHOWN_BYTES:
-        return _play(await make_link(api, f"/api/jobs/{escape(job)}/result", LINK_SECONDS))
-    content = base64.b64encode(await fetch_video(api, job)).decode()
+        return _play(await make_link(api, f"/api{_result_path(job)}", LINK_SECONDS))
+    content = base64.b64encode(await _fetch_ready(api, job)).decode()
     return _play(f"data:{result['type']};base64,{content}")
 
 

@@ -25,6 +25,7 @@ from ..records import Artifact, Job, Model, Project, SessionInfo, Upload, Upload
 from .run import Run
 from .session import Session
 from .table import Table
+from .video import Video
 
 
 class Client:
@@ -111,6 +112,10 @@ class Client:
     def follow(self, job: JobLike) -> Run:
         """A job that was started before, whose lines can be iterated from the first one on."""
         return Run(self._api, job_id(job))
+
+    def video(self, job: JobLike) -> Video:
+        """A video that was started before, by its job; nothing is sent. The service keeps videos for 24 hours."""
+        return Video(self._api, job_id(job))
 
     def wait(self, job: JobLike, timeout: Optional[float] = None, *, check: bool = False) -> Job:
         """Waits for a job's end; its record, in whatever state.

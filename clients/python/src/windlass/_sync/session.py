@@ -132,7 +132,7 @@ class Session:
         if pattern is not None:
             options["pattern"] = drive(self._paths.resolve(pattern))
         job = drive(video.start_video(self._api, self.sid, paths, media_type, options))
-        return Video(self._api, self.sid, job, media_type)
+        return Video(self._api, job, media_type)
 
     def batch(
         self,
