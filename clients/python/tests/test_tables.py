@@ -70,6 +70,15 @@ def test_a_file_is_read_by_the_parser_of_its_name(client: Client, table: Table, 
     assert client.request("GET", f"/models/{table.model}/files/kept") == b"a,b\n1,2\n"
 
 
+def test_why_a_column_is_text_is_told(client: Client, table: Table) -> None:
+    lines = "".join(f"{n / 10}\n" for n in range(100))
+    upload = client.upload(io.BytesIO(f"share\n{lines}n/k\n{lines}?\n".encode()), table.model, "odd", parser="csv")
+    (share,) = client.table(table.model, upload.aid).info().columns
+    assert share.type == "text"
+    assert share.nearly == windlass.OddValues(type="number", others=2, first_row=100, first_value="n/k")
+    assert table.info().columns[3].nearly is None
+
+
 def test_what_is_stored_is_found_again(client: Client) -> None:
     name = f"found {time.time_ns()}"
     model = client.create_model(client.create_project(name), "again", "day")

@@ -286,6 +286,23 @@ class Upload:
 
 
 @dataclass(frozen=True)
+class OddValues:
+    """Why a column of a CSV file is text: nearly all values are of `type`, and so many `others` are not.
+
+    The first of these is `first_value`, in row `first_row`, from 0.
+    """
+
+    type: str
+    others: int
+    first_row: int
+    first_value: str
+
+    @classmethod
+    def from_json(cls, data: Dict[str, Any]) -> OddValues:
+        return cls(data["type"], data["others"], data["first"]["row"], data["first"]["value"])
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of a table. `type` is `boolean`, `integer`, `number`, `date`, `time`, `timestamp` or `text`."""
 
@@ -297,9 +314,11 @@ class Column:
     nulls: int
     unit: Optional[str]
     exact: bool
+    nearly: Optional[OddValues] = None
 
     @classmethod
     def from_json(cls, data: Dict[str, Any]) -> Column:
+        nearly = data.get("nearly")
         return cls(
             name=data["name"],
             type=data["type"],
@@ -308,6 +327,7 @@ class Column:
             nulls=data["nulls"],
             unit=data.get("unit"),
             exact=data.get("exact", False),
+            nearly=OddValues.from_json(nearly) if nearly else None,
         )
 
 
