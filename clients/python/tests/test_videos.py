@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import re
 from html import unescape
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,7 @@ from windlass import Client, Session
 from windlass._core.save import save
 
 from .conftest import Service
+from .test_retries import Answer, server
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +149,37 @@ def test_a_video_that_fails(session: Session, frames: List[str]) -> None:
     with pytest.raises(windlass.WindlassError) as refused:
         session.video(frames, "video/avi")
     assert refused.value.code == "unsupported_video_type"
+
+
+def test_a_notebook_tells_how_far_a_video_is(capsys: pytest.CaptureFixture[str]) -> None:
+    known = {"id": "v1", "kind": "video", "created": "2026-01-01T00:00:00Z"}
+    result = {"type": "video/mp4", "bytes": 5 << 20}
+    records: List[Dict[str, Any]] = [
+        {"state": "queued"},
+        {"state": "running", "progress": 0.4, "message": "encoding: frame 100 of 250"},
+        {"state": "running", "progress": 0.99, "message": "storing the video"},
+        {"state": "succeeded", "progress": 1, "result": result},
+    ]
+    answers: List[Answer] = [(200, {}, json.dumps({**known, **record}).encode()) for record in records]
+    link: Answer = (200, {}, b'{"url": "http://service/v1?token=t"}')
+    ready = (answers[-1], answers[-1], link)
+    with server(*answers, link, *ready) as (url, _seen), Client(url, token="t") as client:
+        html = client.video("v1")._repr_html_()
+        told = capsys.readouterr()
+        # What is ready is not waited for.
+        assert client.video("v1")._repr_html_() == html
+        assert capsys.readouterr() == ("", "")
+    # More than a notebook's file should hold.
+    assert 'src="http://service/v1?token=t"' in html
+    assert unescape(html).endswith('<p>A link for a day: client.video("v1").save("video.mp4") keeps the video.</p>')
+    assert told.out == ""
+    assert [line.rstrip() for line in told.err.split("\r")] == [
+        "",
+        "windlass: video v1: 0%, queued",
+        "windlass: video v1: 40%, encoding: frame 100 of 250",
+        "windlass: video v1: 99%, storing the video",
+        "windlass: video v1: 100%, ready",
+    ]
 
 
 def test_large_ones_are_linked(session: Session, frames: List[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,11 @@ import base64
 import io
 import os
 import re
+import sys
+from contextlib import contextmanager
 from html import escape as escape_html
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from ..errors import WindlassError
 from ..records import Job, VideoStatus
@@ -17,8 +19,8 @@ from .jobs import get_job, start_job, wait_for_job
 from .links import make_link
 from .save import check_target, save
 
-#: A notebook keeps what is shown in it: larger videos are linked.
-SHOWN_BYTES = 64 << 20
+#: A notebook's file keeps what is shown in it, at every save: larger videos are linked.
+SHOWN_BYTES = 4 << 20
 LINK_SECONDS = 86_400
 SUFFIXES = {".mp4": "video/mp4", ".webm": "video/webm"}
 
@@ -71,9 +73,11 @@ def to_status(job: Job) -> VideoStatus:
     return VideoStatus(True, False, job.message or job.state, job.progress or 0)
 
 
-async def wait_for_video(api: Api, job: str, *, timeout: Optional[float] = None) -> Job:
+async def wait_for_video(
+    api: Api, job: str, *, timeout: Optional[float] = None, watch: Callable[[Job], object] = lambda _: None
+) -> Job:
     """The record of the job, once the video is ready."""
-    return await wait_for_job(api, job, timeout=timeout, check=True, watch=_require_video)
+    return await wait_for_job(api, job, timeout=timeout, check=True, watch=lambda found: watch(_require_video(found)))
 
 
 def _require_video(job: Job) -> Job:
@@ -111,12 +115,40 @@ async def render(api: Api, job: str) -> str:
 
     A large one is behind a link, which ends after a day, as the video does.
     """
-    result = (await wait_for_video(api, job)).result
-    size = result["bytes"]
-    if size > SHOWN_BYTES:
-        return _play(await make_link(api, f"/api{_result_path(job)}", LINK_SECONDS))
+    with _telling() as tell:
+        # What is ready is not waited for, and a wait would be silent until the next progress.
+        found = _require_video(await get_job(api, job))
+        if not found.ended:
+            tell(found)
+        result = (await wait_for_video(api, job, watch=tell)).result
+    if result["bytes"] > SHOWN_BYTES:
+        link = await make_link(api, f"/api{_result_path(job)}", LINK_SECONDS)
+        name = result["type"].replace("/", ".")
+        return _play(link) + say(f'A link for a day: client.video("{job}").save("{name}") keeps the video.')
     content = base64.b64encode(await _fetch_ready(api, job)).decode()
     return _play(f"data:{result['type']};base64,{content}")
+
+
+@contextmanager
+def _telling() -> Iterator[Callable[[Job], object]]:
+    """Tells in one line of the notebook how far a video is; nothing where its first record is its last."""
+    told = ""
+
+    def tell(job: Job) -> None:
+        nonlocal told
+        if job.ended and not told:
+            return
+        status = to_status(job)
+        text = f"windlass: video {job.id}: {status.progress or 0:.0%}, {status.message}"
+        # Spaces hide the rest of a longer one.
+        print(f"\r{text:<{len(told)}}", end="", file=sys.stderr, flush=True)
+        told = text
+
+    try:
+        yield tell
+    finally:
+        if told:
+            print(file=sys.stderr)
 
 
 def _play(source: str) -> str:
