@@ -125,6 +125,9 @@ async def test_a_table(proxied: AsyncClient) -> None:
     assert (await table.rows(sort=["-a"])).rows == [[2, "y"], [1, "x"]]
     pytest.importorskip("pandas")
     assert (await table.to_pandas(where=["a:eq:2"])).to_dict("list") == {"a": [2], "b": ["y"]}
+    assert (await table.series("a", "a", points=1))["max"].tolist() == [2]
+    assert (await table.groupby("b", "sum:a")).to_dict("list") == {"b": ["x", "y"], "sum:a": [1, 2]}
+    assert (await table.histogram("b"))["count"].tolist() == [1, 1]
 
 
 async def test_a_video(session: AsyncSession) -> None:

@@ -27,7 +27,9 @@ def test_the_examples_run(
     add_host(service, "lab")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "day.csv").write_text(
-        "second,temperature\n" + "".join(f"{n},{n / 100}\n" for n in range(2_000)), "utf-8"
+        "second,temperature,sky\n"
+        + "".join(f"{n},{n / 100},{'rain' if n % 7 == 0 else 'clear'}\n" for n in range(2_000)),
+        "utf-8",
     )
     frames = tmp_path / "frames"
     frames.mkdir()
@@ -57,6 +59,7 @@ def test_the_examples_run(
         "later\n",
         "Linux\n",
         "799.0",
+        "rain    286",
         "invalid_input",
     ):
         assert expected in said, said

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import time
 from datetime import date
+from datetime import time as clock
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,65 @@ def test_to_pandas_keeps_integers_where_some_are_missing(client: Client, table: 
     frame = client.table(table.model, "gaps").to_pandas()
     assert frame["a"].dropna().tolist() == [9007199254740993, 9007199254740995]
     assert (str(frame["a"].dtype), str(frame["b"].dtype)) == ("Int64", "int64")
+
+
+def test_a_series_is_a_frame(table: Table) -> None:
+    pandas = pytest.importorskip("pandas")
+    found = table.series("count", "share", points=5)
+    assert found.columns.tolist() == ["from", "to", "min", "max", "count"]
+    assert found["count"].tolist() == [1_000] * 5
+    assert found["from"].tolist() == [0, 1_000, 2_000, 3_000, 4_000]
+    assert found["max"].tolist() == [n / 7 for n in range(999, 5_000, 1_000)]
+    part = table.series("count", "big", points=1, start=10, end=20, where=["wet:eq:true", "count:ne:12"])
+    assert part.to_dict("list") == {"from": [10], "to": [20], "min": [2**53 + 10], "max": [2**53 + 18], "count": [4]}
+    days = table.series("day", "count", points=28, start=date(2026, 1, 1), end=date(2026, 1, 29))
+    assert days["to"].iloc[-1] == date(2026, 1, 29)
+    assert len(table.series("count", "share", where="count:lt:0", points=7)) == 7
+    assert pandas.isna(table.series("count", "share", where="count:lt:0")["min"]).all()
+
+
+def test_times_of_a_series_can_be_plotted(client: Client, table: Table) -> None:
+    pandas = pytest.importorskip("pandas")
+    lines = "".join(f"2026-01-01T00:00:{n:02}.5,12:00:{n:02}.25,{n}\n" for n in range(10))
+    client.upload(io.BytesIO(f"at,hour,n\n{lines}".encode()), table.model, "times", parser="csv")
+    times = client.table(table.model, "times")
+    whole = times.to_pandas()
+    found = times.series("at", "n", points=3)
+    assert pandas.api.types.is_datetime64_dtype(found["from"])
+    assert found["from"].iloc[0] == whole["at"].iloc[0]
+    zoomed = times.series("at", "hour", start=found["from"].iloc[1], end=found["to"].iloc[1])
+    assert (
+        zoomed["min"].dropna().tolist()
+        == whole["hour"].iloc[4:7].tolist()
+        == [clock(12, 0, n, 250_000) for n in (4, 5, 6)]
+    )
+
+
+def test_groups_are_a_frame(table: Table) -> None:
+    pandas = pytest.importorskip("pandas")
+    assert table.groupby("wet").to_dict("list") == {"wet": [False, True], "count": [2_500, 2_500]}
+    found = table.groupby(["sky", "wet"], ["sum:big", "mean:share", "min:day"], where="count:lt:100")
+    assert found.columns.tolist() == ["sky", "wet", "sum:big", "mean:share", "min:day"]
+    rows = pandas.read_csv(io.StringIO(CSV)).head(100)
+    expected = rows.groupby(["sky", "wet"], dropna=False)
+    assert found["sum:big"].tolist() == expected["big"].sum().tolist()
+    assert found["mean:share"].tolist() == pytest.approx(expected["share"].mean().tolist())
+    assert found["min:day"].tolist() == [date.fromisoformat(day) for day in expected["day"].min()]
+
+
+def test_a_histogram_is_a_frame(table: Table) -> None:
+    pytest.importorskip("pandas")
+    found = table.histogram("share", 2, where="count:lt:3000")
+    assert found.columns.tolist() == ["from", "to", "count"]
+    assert found["count"].tolist() == [2_500, 500]
+    skies = table.histogram("sky")
+    assert dict(zip(skies["value"], skies["count"])) == {sky: 1_000 for sky in SKIES if sky}
+
+
+def test_without_pandas(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(windlass.WindlassError, match=r"windlass\[pandas\]"):
+        table.groupby("wet")
 
 
 def test_to_pandas_of_a_table_whose_place_another_takes(

@@ -3,7 +3,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Optional
 
-from .._core import table
+from .._core import summaries, table
 from .._core.api import Api
 from .._core.table import Texts
 from ..records import Rows, TableInfo
@@ -60,3 +60,23 @@ class AsyncTable:
     ) -> pandas.DataFrame:
         found = await self.to_arrow(columns=columns, sort=sort, where=where, limit=limit)
         return await self._api.transport.call(partial(table.to_frame, found))
+
+    async def series(
+        self,
+        x: str,
+        y: str,
+        *,
+        points: int = 2_000,
+        start: object = None,
+        end: object = None,
+        where: Texts = (),
+    ) -> pandas.DataFrame:
+        return await summaries.read_series(
+            self._api, self._path, x=x, y=y, points=points, start=start, end=end, where=where
+        )
+
+    async def groupby(self, by: Texts, aggregate: Texts = "count", *, where: Texts = ()) -> pandas.DataFrame:
+        return await summaries.read_groups(self._api, self._path, by=by, aggregate=aggregate, where=where)
+
+    async def histogram(self, column: str, bins: int = 20, *, where: Texts = ()) -> pandas.DataFrame:
+        return await summaries.read_histogram(self._api, self._path, column=column, bins=bins, where=where)

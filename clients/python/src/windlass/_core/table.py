@@ -32,7 +32,7 @@ async def get_table(api: Api, path: str) -> TableInfo:
 
 
 async def read_rows(api: Api, path: str, query: Dict[str, Any]) -> Rows:
-    response = await _get_rows(api, path, query, "application/json")
+    response = await get_view(api, f"{path}/rows", query, "application/json")
     return Rows.from_json(api.read_json(response))
 
 
@@ -51,7 +51,7 @@ async def fetch_table(
     while not pages or (pages[-1].num_rows == PAGE_ROWS and (limit is None or offset < limit)):
         most = PAGE_ROWS if limit is None else max(1, min(PAGE_ROWS, limit - offset))
         query = {**to_query(columns, sort, where), "offset": offset, "limit": most}
-        response = await _get_rows(api, path, query, _ARROW, tag)
+        response = await get_view(api, f"{path}/rows", query, _ARROW, tag)
         tag = strong_tag(response)
         pages.append(await api.transport.call(partial(_read_arrow, response.content)))
         offset += PAGE_ROWS
@@ -80,18 +80,18 @@ def _read_arrow(content: bytes) -> pyarrow.Table:
 def to_query(columns: Optional[Texts], sort: Optional[Texts], where: Texts) -> Dict[str, Any]:
     # Each for itself: a name may hold a comma.
     return {
-        "columns": None if columns is None else _listed(columns) or "",
-        "sort": _listed(sort) if sort else None,
-        "filter": _listed(where) or None if where else None,
+        "columns": None if columns is None else listed(columns) or "",
+        "sort": listed(sort) if sort else None,
+        "filter": listed(where) or None if where else None,
     }
 
 
-def _listed(given: Texts) -> List[str]:
+def listed(given: Texts) -> List[str]:
     """A text is one, not a sequence of its letters."""
     return [given] if isinstance(given, str) else list(given)
 
 
-async def _get_rows(
+async def get_view(
     api: Api, path: str, query: Dict[str, Any], accept: str, tag: Optional[str] = None
 ) -> httpx.Response:
     """A view that is made first takes its time: each request waits some of it. `tag` is that of the page before."""
@@ -99,7 +99,7 @@ async def _get_rows(
     while True:
         try:
             response = await api.request(
-                "GET", f"{path}/rows", params=query, headers=headers, timeout=ANSWER_SECONDS + POLL_SECONDS
+                "GET", path, params=query, headers=headers, timeout=ANSWER_SECONDS + POLL_SECONDS
             )
         except WindlassError as error:
             if error.status == 412:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Optional
 
-from .._core import table
+from .._core import summaries, table
 from .._core.api import Api
 from .._core.table import Texts
 from .._core.transport import drive
@@ -63,3 +63,35 @@ class Table:
     ) -> pandas.DataFrame:
         """`to_arrow()` as a DataFrame. Needs pandas and pyarrow: `pip install "windlass[pandas]"`."""
         return table.to_frame(self.to_arrow(columns=columns, sort=sort, where=where, limit=limit))
+
+    def series(
+        self,
+        x: str,
+        y: str,
+        *,
+        points: int = 2_000,
+        start: object = None,
+        end: object = None,
+        where: Texts = (),
+    ) -> pandas.DataFrame:
+        """What a plot of y along x needs, of any number of rows: `points` buckets of equal width of x (at most 10,000).
+
+        Each is a row with the edges `from` and `to`, and `min`, `max` and `count` of the values of y in it. `start` and
+        `end` are values of x: the plot begins with the first, and ends before the other. Needs pandas.
+        """
+        work = summaries.read_series(self._api, self._path, x=x, y=y, points=points, start=start, end=end, where=where)
+        return drive(work)
+
+    def groupby(self, by: Texts, aggregate: Texts = "count", *, where: Texts = ()) -> pandas.DataFrame:
+        """A row for each combination of values in the columns `by` (at most 10,000), and the aggregates.
+
+        These are `count`, or `count:`, `sum:`, `mean:`, `min:` or `max:` and a column. Needs pandas.
+        """
+        return drive(summaries.read_groups(self._api, self._path, by=by, aggregate=aggregate, where=where))
+
+    def histogram(self, column: str, bins: int = 20, *, where: Texts = ()) -> pandas.DataFrame:
+        """Bins of equal width of numbers and times: `from`, `to`, `count`; of others the commonest: `value`, `count`.
+
+        Missing values are in none, nor are NaN and the infinities. Needs pandas.
+        """
+        return drive(summaries.read_histogram(self._api, self._path, column=column, bins=bins, where=where))
