@@ -10,7 +10,7 @@ import uuid
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 import pytest
 
@@ -282,3 +282,28 @@ def test_a_file_that_changes_while_it_is_written_changes_nothing(
         session.write_file(str(path), file)
     assert caught.value.code == "changed"
     assert path.read_bytes() == b"before"
+
+
+def test_hints_are_in_the_words_of_this_client(service: Service, client: Client, session: Session) -> None:
+    def hint_of(work: Callable[[], object]) -> str:
+        with pytest.raises(windlass.WindlassError) as raised:
+            work()
+        hint = raised.value.hint or ""
+        assert hint and hint in str(raised.value)
+        return hint
+
+    folder = service.home / f"missing-{uuid.uuid4()}"
+    assert hint_of(lambda: session.write_file(f"{folder}/a", b"")) == "Check the path, or give parents=True to make it."
+    ended = client.session("01m8mwkawbyhm3sz7bse6e5we3")
+    assert hint_of(lambda: ended.run("true")) == "Open a session with client.open(…)."
+    hosts = hint_of(lambda: client.open("no-such-host"))
+    assert hosts.startswith('client.request("GET", "/hosts") lists the hosts; ')
+    frames = hint_of(lambda: session.video([f"{folder}/a.png"]).wait())
+    assert frames.endswith('on_bad_frame="skip" leaves out those that are not.')
+    # As the record of the job has it.
+    failed = next(client.jobs(kind="video", state="failed", session=session.sid)).error
+    assert failed is not None and failed.hint == frames
+    pattern = hint_of(lambda: session.video(f"{service.home}/no-such-frames-*.png").wait())
+    assert pattern == "Look at the directory with session.browse(path)."
+    with Client(service.url, token="revoked") as other:
+        assert hint_of(other.projects) == "Log in again: windlass login URL, or give another token."

@@ -10,10 +10,10 @@ class WindlassError(Exception):
     """What the service, a job or the way there answered instead of a result.
 
     `status` is the HTTP status, None where there is none. `code` is a stable word that programs can compare, as
-    `docs/errors.md` of the service lists them. `detail` says what happened, `hint` what to do about it. `request_id`
-    is what the service's log has it under. `fields` names each wrong field of a request. `job` is the id of the job
-    that it is about, `upload` that of the upload that `Client.upload(resume=…)` goes on with; None where there is
-    none.
+    `docs/errors.md` of the service lists them. `detail` says what happened, `hint` what to do about it, in words of
+    this client. `request_id` is what the service's log has it under. `fields` names each wrong field of a request.
+    `job` is the id of the job that it is about, `upload` that of the upload that `Client.upload(resume=…)` goes on
+    with; None where there is none.
     """
 
     def __init__(

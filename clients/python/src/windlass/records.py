@@ -7,6 +7,8 @@ from datetime import datetime
 from subprocess import CalledProcessError
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
+from ._core.hints import own_hint
+
 #: The states after which a job does not change.
 ENDED = ("succeeded", "failed", "cancelled")
 
@@ -46,7 +48,7 @@ class Result:
 
 @dataclass(frozen=True)
 class JobError:
-    """Why a job failed. `data` has all members, those of the code included."""
+    """Why a job failed. `data` has all members, those of the code included, as the service gives them."""
 
     code: str
     detail: str
@@ -55,7 +57,7 @@ class JobError:
 
     @classmethod
     def from_json(cls, data: Dict[str, Any]) -> JobError:
-        return cls(data.get("code", "error"), data.get("detail", ""), data.get("hint"), data)
+        return cls(data.get("code", "error"), data.get("detail", ""), own_hint(data.get("hint")), data)
 
 
 @dataclass(frozen=True)

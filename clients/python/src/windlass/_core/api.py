@@ -12,6 +12,7 @@ import httpx
 
 from .._version import __version__
 from ..errors import Unreachable, WindlassError
+from .hints import own_hint
 from .patience import Patience
 from .proxies import find_proxy
 from .transport import Body, Transport
@@ -253,7 +254,9 @@ def to_error(response: httpx.Response) -> WindlassError:
         problem.get("detail") or said or f"{response.status_code} {response.reason_phrase}".rstrip() + ".",
         status=response.status_code,
         code=problem.get("code") or f"http_{response.status_code}",
-        hint=problem.get("hint") or response.headers.get("X-Service-Hint") or (_FOREIGN if is_foreign else None),
+        hint=own_hint(
+            problem.get("hint") or response.headers.get("X-Service-Hint") or (_FOREIGN if is_foreign else None)
+        ),
         request_id=problem.get("requestId") or response.headers.get("X-Request-Id"),
         fields=problem.get("fields"),
     )
