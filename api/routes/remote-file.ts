@@ -98,6 +98,7 @@ export default routes('raw-body', (router, api) => {
       },
       errors: [
         ...HOST_FILE_ERRORS,
+        'conflict',
         'digest_mismatch',
         'idempotency_conflict',
         'precondition_failed',
@@ -150,6 +151,7 @@ export default routes('raw-body', (router, api) => {
       answers: { 204: 'Removed.' },
       errors: [
         ...HOST_FILE_ERRORS,
+        'conflict',
         'idempotency_conflict',
         'precondition_failed',
         'too_many_requests',
@@ -221,9 +223,14 @@ function refuseCaching({ query }: Request): void {
   );
 }
 
-/** Listings show U+FFFD for bytes that are not UTF-8: the file that is meant has another name. */
+/** Listings show U+FFFD for bytes that are not UTF-8: the file that is meant has another name. A slash ends a folder. */
 function writablePath(req: Request): string {
   const path = remotePath(req, 'file');
+  if (path.endsWith('/'))
+    throw invalidInput(
+      [{ field: 'path', problem: 'ends with a slash, as no file does' }],
+      'Give the path of a file; a command makes or removes a folder.',
+    );
   if (!path.includes('\ufffd')) return path;
   throw invalidInput(
     [{ field: 'path', problem: 'holds U+FFFD, which stands for bytes that are not UTF-8' }],

@@ -19,4 +19,6 @@ export const ADVISORY_LOCKS = {
   userStorage: 7_493_231,
   /** Whoever changes which host is reached through which. */
   jumps: 7_493_236,
+  /** With the hash of a host, an account and a path: whoever changes that file if it has the expected state. */
+  files: 7_493_237,
 } as const;

@@ -67,6 +67,39 @@ describeStack(missingPrograms('sshd'), 'requests for files of a host', form => {
     await waitFor(async () => !(await underWay()), { what: 'the end of the readings' });
   });
 
+  test('each of many changes at once is of the state that it names', async () => {
+    const path = join(folder, 'counter');
+    writeFileSync(path, '000000');
+    const changes = 4;
+    const count = async () => {
+      let done = 0;
+      while (done < changes) {
+        const read = await send('GET', path);
+        const condition = { 'If-Match': read.headers.get('ETag') ?? '' };
+        const next = String(Number(await read.text()) + 1).padStart(6, '0');
+        const { status } = await send('PUT', path, condition, next);
+        expect([200, 412]).toContain(status);
+        if (status === 200) done++;
+      }
+    };
+    await Promise.all([count(), count(), count(), count()]);
+    expect(readFileSync(path, 'utf8')).toBe('000016');
+    // Of a change and a removal that name the same state, one is refused.
+    for (let round = 0; round < 5; round++) {
+      writeFileSync(path, 'before');
+      const condition = { 'If-Match': (await send('HEAD', path)).headers.get('ETag') ?? '' };
+      const answers = await Promise.all([
+        send('DELETE', path, condition),
+        send('PUT', path, condition, 'after'),
+      ]);
+      const statuses = answers.map(({ status }) => status);
+      expect([
+        [204, 412],
+        [412, 200],
+      ]).toContainEqual(statuses);
+    }
+  });
+
   test('a name that stands for bytes which are not UTF-8 is neither written nor removed', async () => {
     const path = join(folder, 'M\ufffdller', 'file');
     for (const method of ['PUT', 'DELETE'])

@@ -97,8 +97,27 @@ describeStack(missingPrograms('sshd'), 'files written to a host', form => {
 
   test('a name that the host does not take is an error of the request, with If-Match too', async () => {
     const path = join(folder, 'n'.repeat(300));
-    await expectProblem(await put(path, 'x'), 400, 'invalid_input');
-    await expectProblem(await put(path, 'x', { 'If-Match': '*' }), 400, 'invalid_input');
+    const remove = () => client.fetch(`/api/remotes/${sid}/file${path}`, { method: 'DELETE' });
+    for (const answer of [await put(path, 'x'), await remove()])
+      expect((await expectProblem(answer, 400, 'invalid_input')).detail).toContain(
+        'File name too long',
+      );
+    await expectProblem(await put(path, 'x', { 'If-Match': '*' }), 412, 'precondition_failed');
+    if (!existsSync('/proc/self')) return;
+    expect(
+      (await expectProblem(await put('/proc/zz', 'x'), 400, 'invalid_input')).detail,
+    ).toContain('/proc takes no new files');
+  });
+
+  test('a path that ends with a slash names no file', async () => {
+    writeFileSync(join(folder, 'plain'), 'before');
+    for (const path of [join(folder, 'plain/'), join(folder, 'nothing/'), `${folder}/`]) {
+      const remove = client.fetch(`/api/remotes/${sid}/file${path}`, { method: 'DELETE' });
+      for (const answer of [await put(path, 'x', {}, '?parents=true'), await remove])
+        expect((await expectProblem(answer, 400, 'invalid_input')).detail).toContain('slash');
+    }
+    expect(readFileSync(join(folder, 'plain'), 'utf8')).toBe('before');
+    expect(existsSync(join(folder, 'nothing'))).toBe(false);
   });
 
   test('If-Match holds for the state that was read, of PUT and of DELETE', async () => {

@@ -1,9 +1,8 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { Handler } from '../context.ts';
-import { statFile } from '../remote-files/compare-file.ts';
+import { expectState } from '../remote-files/expect-state.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
-import { removeRemoteFile, toRemoveError } from '../remote-files/remove-file.ts';
-import { requireState } from '../remote-files/require-state.ts';
+import { removeRemoteFile } from '../remote-files/remove-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
 
 /** Removes a file of the session's host. If a retry finds it gone, the first try removed it. */
@@ -14,14 +13,9 @@ const removeFile: Handler<'remove-file'> = async context => {
     await session.requireSftp(signal);
     const { path, ifMatch } = payload;
     const mayBeGone = job.runAt !== null;
-    // SFTP tells the state before the tag is read and at the end, so a change in between is seen.
-    const fail = (error: unknown) => {
-      throw toRemoveError(error, path);
-    };
-    const unchanged = ifMatch && (await statFile(session, path, signal).catch(fail));
-    if (ifMatch) await requireState(session, { path, ifMatch, mayBeGone, signal });
+    const expected = ifMatch && (await expectState(context, session, { path, ifMatch, mayBeGone }));
     try {
-      await removeRemoteFile(session, { ...options, unchanged });
+      await removeRemoteFile(session, { ...options, expected });
     } catch (error) {
       const isGone = error instanceof WindlassError && error.code === 'not_found';
       if (!isGone || !job.runAt) throw error;

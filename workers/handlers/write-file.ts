@@ -2,10 +2,10 @@ import { pipeline } from 'node:stream';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
-import { isWritten, statFile } from '../remote-files/compare-file.ts';
+import { isWritten } from '../remote-files/compare-file.ts';
+import { expectState } from '../remote-files/expect-state.ts';
 import { nameTemporaries } from '../remote-files/name-temporaries.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
-import { requireState } from '../remote-files/require-state.ts';
 import { toWriteError } from '../remote-files/write-errors.ts';
 import { writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -33,9 +33,7 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
   };
   if (ifMatch && mayBeNamed && (await isWritten(session, written).catch(fail)))
     return { created: false };
-  // SFTP tells the state before the tag is read and at the end, so a change in between is seen.
-  const unchanged = ifMatch && (await statFile(session, path, signal).catch(fail));
-  if (ifMatch) await requireState(session, { path, ifMatch, signal });
+  const expected = ifMatch && (await expectState(context, session, { path, ifMatch }));
   const stored = await worker.objects.get(object, { signal });
   const meter = new PartMeter({ limit: size, expected: Buffer.from(digest, 'base64') });
   // Its error reaches whoever reads the meter.
@@ -51,7 +49,7 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
     signal,
     cleanupSignal,
     mayBeNamed,
-    unchanged,
+    expected,
     ...nameTemporaries(job, tries),
     // Another worker may have taken the job over, and have been told of its end.
     confirm: () => recordIntent(context),

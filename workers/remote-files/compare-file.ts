@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import type ssh2 from 'ssh2';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { isOther } from './require-state.ts';
 import { find } from './sftp-paths.ts';
 import {
   CHUNK_BYTES,
@@ -18,29 +16,12 @@ interface Content {
   digest: string;
 }
 
-/** Nothing of a file that is not there. */
-export type FileStat = Partial<Pick<ssh2.Stats, 'size' | 'mtime'>>;
-
-export function statFile(
-  session: RemoteSession,
-  path: string,
-  signal: AbortSignal,
-): Promise<FileStat> {
-  return withSftp(session, signal, async channel => (await find(channel, path)) ?? {});
-}
-
 /** Whether the file has the bytes that an earlier try has written. */
 export function isWritten(
   session: RemoteSession,
   { path, signal, ...bytes }: Content & { path: string; signal: AbortSignal },
 ): Promise<boolean> {
   return withSftp(session, signal, channel => holds(channel, path, bytes));
-}
-
-/** By what SFTP tells: times in seconds. */
-export async function assertUnchanged(channel: Sftp, path: string, before: FileStat) {
-  const now = await find(channel, path);
-  if (now?.size !== before.size || now?.mtime !== before.mtime) throw isOther(path);
 }
 
 /** Whether there is a file with the bytes that are to be written. */

@@ -20,6 +20,9 @@ export const MAX_UNSIZED_BYTES = 1 << 20;
 /** Runs a script from standard input; sh, csh and fish parse it alike. */
 export const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
 
+/** A function of sh that prints the state of the file "$f", through links: inode, size and times, in words. */
+export const STATE = `state() { stat -L -c '%i %s %y %z' "$f" 2>/dev/null || stat -L -f '%i %z %Fm %Fc' "$f" 2>/dev/null; }`;
+
 /**
  * Prints size, state and bytes, then to stderr the status and the new state: processes left by start-up files may hold
  * the channel open, so that no exit status comes. `ls -n` (POSIX) tells the size, `stat` the state, both of the opened
@@ -34,7 +37,7 @@ export function scriptToRead(mark: string, { path, offset = 0, length }: FileRan
   return `LC_ALL=C; export LC_ALL
 f=${quoteWord(path)}
 say() { printf '\\n%s %s\\n' ${mark} "$1"; }
-state() { stat -L -c '%i %s %y %z' "$f" 2>/dev/null || stat -L -f '%i %z %Fm %Fc' "$f" 2>/dev/null; }
+${STATE}
 look() {
   if [ -d "$f" ]; then say directory; exit 0; fi
   if [ ! -e "$f" ]; then say missing; exit 0; fi

@@ -37,6 +37,8 @@ interface RemoteFile {
   size: number;
   /** Identifies the file's state; changes with each change. Undefined if the host's programs do not tell. */
   tag: string | undefined;
+  /** The state itself, as the host's programs tell it. */
+  state: string | undefined;
   /**
    * The requested bytes; destroy to stop. Fails with `remote_connection_failed`, or before the last byte with
    * `conflict` if the bytes are not all of one state.
@@ -95,7 +97,7 @@ export async function openRemoteFile(
       reader.close();
       channel.destroy();
     });
-    return { size, tag: tagOf(before), bytes };
+    return { size, tag: tagOf(before), state: before?.text, bytes };
   } catch (error) {
     reader.close();
     channel.destroy();

@@ -4,7 +4,8 @@ import { openRemoteFile } from './read-file.ts';
 
 /**
  * Throws `precondition_failed` if the file has none of these entity tags (openRemoteFile()'s, quoted); `*` matches any
- * file. `mayBeGone`: an earlier try may have removed it. Otherwise throws openRemoteFile()'s errors.
+ * file. Returns the state of one that a tag names, empty where the file is gone. `mayBeGone`: an earlier try may have
+ * removed it. Otherwise throws openRemoteFile()'s errors.
  */
 export async function requireState(
   session: RemoteSession,
@@ -14,10 +15,12 @@ export async function requireState(
     mayBeGone = false,
     signal,
   }: { path: string; ifMatch: string[]; mayBeGone?: boolean; signal: AbortSignal },
-): Promise<void> {
-  const tag = await readTag(session, path, signal);
-  if (tag === undefined && mayBeGone) return;
-  if (tag !== undefined && (ifMatch.includes('*') || ifMatch.includes(`"${tag}"`))) return;
+): Promise<string | undefined> {
+  const found = await readFound(session, path, signal);
+  if (!found && mayBeGone) return '';
+  if (!found) throw isOther(path);
+  if (ifMatch.includes('*')) return undefined;
+  if (found.tag !== undefined && ifMatch.includes(`"${found.tag}"`)) return found.state;
   throw isOther(path);
 }
 
@@ -27,12 +30,12 @@ export const isOther = (path: string) =>
     hint: 'Read it again and repeat the change, or leave out If-Match.',
   });
 
-/** Undefined where there is no such file; empty where its host tells no state. */
-async function readTag(session: RemoteSession, path: string, signal: AbortSignal) {
+/** Undefined where there is no such file. */
+async function readFound(session: RemoteSession, path: string, signal: AbortSignal) {
   try {
-    const { tag = '', bytes } = await openRemoteFile(session, { path, length: 0, signal });
-    bytes.destroy();
-    return tag;
+    const found = await openRemoteFile(session, { path, length: 0, signal });
+    found.bytes.destroy();
+    return found;
   } catch (error) {
     if (error instanceof WindlassError && error.code === 'not_found') return undefined;
     throw error;

@@ -28,6 +28,18 @@ export async function findPlace(channel: Sftp, given: string) {
 export const pathIn = (directory: string, name: string) =>
   `${directory.replace(/\/$/, '')}/${name}`;
 
+/** The same file without links on the way to it: names of one file are the same. */
+export async function realPath({ sftp, request }: Sftp, path: string): Promise<string> {
+  const directory = posix.dirname(path);
+  const real = await request<string>(done => sftp.realpath(directory, done)).catch(
+    (error: unknown) => {
+      if (statusOf(error) === undefined) throw error;
+      return directory;
+    },
+  );
+  return pathIn(real, posix.basename(path));
+}
+
 /** More than a kernel follows. */
 const MAX_LINKS = 40;
 
@@ -55,7 +67,12 @@ export async function remove({ sftp, act }: Sftp, path: string): Promise<void> {
   });
 }
 
-export async function makeDirectories(channel: Sftp, directory: string): Promise<void> {
+/** Makes a directory and those above it that are missing. Adds to `made` what it makes, from the highest. */
+export async function makeDirectories(
+  channel: Sftp,
+  directory: string,
+  made: string[],
+): Promise<void> {
   const { sftp, act } = channel;
   const present = await find(channel, directory);
   if (present && !isDirectory(present)) throw isNoDirectory(directory);
@@ -63,9 +80,20 @@ export async function makeDirectories(channel: Sftp, directory: string): Promise
   const above = posix.dirname(directory);
   // A host may say so of its root, too, which nothing is above of.
   if (above === directory) throw noDirectory(directory);
-  await makeDirectories(channel, above);
-  await act(done => sftp.mkdir(directory, done)).catch(async (error: unknown) => {
+  await makeDirectories(channel, above, made);
+  try {
+    await act(done => sftp.mkdir(directory, done));
+    made.push(directory);
+  } catch (error) {
     // Another one made it meanwhile.
     if (!(await find(channel, directory))) throw error;
-  });
+  }
+}
+
+/** Removes those directories that are empty, from the lowest. */
+export async function removeDirectories({ sftp, act }: Sftp, made: string[]): Promise<void> {
+  for (const directory of [...made].reverse())
+    await act(done => sftp.rmdir(directory, done)).catch((error: unknown) => {
+      if (statusOf(error) === undefined) throw error;
+    });
 }

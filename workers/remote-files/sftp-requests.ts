@@ -18,6 +18,7 @@ export const STATUS = {
   noSuchFile: 2,
   permissionDenied: 3,
   failure: 4,
+  badMessage: 5,
   unsupported: 8,
 };
 /** POSIX st_mode. */
@@ -138,6 +139,12 @@ export function statusOf(error: unknown): number | undefined {
   const { code } = error as { code?: unknown };
   return typeof code === 'number' ? code : undefined;
 }
+
+/** A refusal whose cause SFTP does not tell: of errors of the kernel it knows but a few, and calls a name too long a bad message. */
+export const isUnexplained = (error: unknown): boolean => {
+  const status = statusOf(error);
+  return status === STATUS.failure || status === STATUS.badMessage;
+};
 
 /** A server without this extension; ssh2 throws an error of its own. */
 export const isUnsupported = (error: unknown) =>

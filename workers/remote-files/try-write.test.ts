@@ -2,11 +2,17 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { meansFull, tryWrite } from './try-write.ts';
 
 const harness = new AgentHarness();
 afterAll(() => harness.clean());
 const patient = new AbortController().signal;
+
+const tryIn = (host: LocalExec, temporary: string, path = 'none') => {
+  const { home } = host.account;
+  return tryWrite(host, { path: join(home, path), temporary: join(home, temporary) }, patient);
+};
 
 /** A host whose dd does this instead. */
 function withDd(script: string) {
@@ -25,7 +31,7 @@ test.each([
   ["dd: error writing 'standard output': File too large", false],
 ])('where the host says `%s`, its disk is full: %s', async (said, isFull) => {
   const host = withDd(`echo "${said}" >&2; exit 1`);
-  const words = await tryWrite(host, join(host.account.home, 'file'), patient);
+  const words = await tryIn(host, 'file');
   expect([words, meansFull(words)]).toEqual([said.split(': ').at(-1), isFull]);
 });
 
@@ -33,15 +39,20 @@ test('a disk with room is not full, also below directories that are missing', as
   const host = harness.makeHost('/bin/sh');
   const path = join(host.account.home, "it's");
   writeFileSync(path, 'a');
-  expect(await tryWrite(host, path, patient)).toBe(undefined);
+  expect(await tryIn(host, "it's")).toBe(undefined);
   expect(readFileSync(path).length).toBe(65_537);
-  expect(await tryWrite(host, join(host.account.home, 'no/folder/x'), patient)).toBe(undefined);
+  expect(await tryIn(host, 'no/folder/x')).toBe(undefined);
   expect(existsSync(join(host.account.home, 'x'))).toBe(false);
+});
+
+test('a name that the host does not take is told of', async () => {
+  const host = harness.makeHost('/bin/sh');
+  expect(await tryIn(host, 'file', 'n'.repeat(300))).toBe('File name too long');
 });
 
 test('a host that says more than anybody would is not listened to', async () => {
   const host = withDd("head -c 40000000 /dev/zero | tr '\\0' x >&2");
-  await expect(tryWrite(host, join(host.account.home, 'file'), patient)).rejects.toMatchObject({
+  await expect(tryIn(host, 'file')).rejects.toMatchObject({
     code: 'remote_connection_failed',
   });
 });

@@ -2,6 +2,7 @@ import { posix } from 'node:path';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
+import { causeIn } from './host-refusal.ts';
 
 /** What C libraries say for ENOSPC and EDQUOT. */
 const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
@@ -10,23 +11,31 @@ const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
 export const meansFull = (words: string | undefined) => words !== undefined && FULL.test(words);
 
 /**
- * Appends 64 KiB to a file by the host's shell and returns the host's words if it refuses: SFTP says only "failure",
- * and the free space reported by a host ignores quotas. The caller removes what was written.
+ * Looks for the file and appends 64 KiB to the temporary one by the host's shell, and returns the host's words if it
+ * refuses: SFTP says only "failure", and the free space reported by a host ignores quotas. The caller removes what was
+ * written.
  */
 export async function tryWrite(
   host: RemoteExec,
-  path: string,
+  names: { path: string; temporary: string },
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const said = (await askHost(host, script(path), signal)).toString('latin1');
-  return /: ([^:\n]{1,100})$/m.exec(said)?.[1];
+  return causeIn((await askHost(host, script(names), signal)).toString('latin1'));
 }
 
 /** A missing directory could not be made: then it tries the nearest existing one, and leaves nothing there. */
-const script = (path: string) => `LC_ALL=C; export LC_ALL
-d=${quoteWord(posix.dirname(path))}
+const script = ({
+  path,
+  temporary,
+}: {
+  path: string;
+  temporary: string;
+}) => `LC_ALL=C; export LC_ALL
+e=$(ls -d ${quoteWord(path)} 2>&1 >/dev/null)
+case $e in '' | *': No such file or directory') ;; *) printf '%s\n' "$e"; exit ;; esac
+d=${quoteWord(posix.dirname(temporary))}
 while [ ! -d "$d" ]; do d=$(dirname "$d"); done
-f="$d"/${quoteWord(posix.basename(path))}
+f="$d"/${quoteWord(posix.basename(temporary))}
 { dd if=/dev/zero bs=65536 count=1 >>"$f"; } 2>&1
-[ "$d" = ${quoteWord(posix.dirname(path))} ] || rm -f "$f"
+[ "$d" = ${quoteWord(posix.dirname(temporary))} ] || rm -f "$f"
 `;

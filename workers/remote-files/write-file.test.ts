@@ -11,6 +11,8 @@ import { waitFor } from '../../test/harness/wait-for.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import type { WriteFileOptions } from './write-file.ts';
 
+const alone = (_: string, work: () => Promise<string | undefined>) => work();
+
 /** An SFTP server that gets no SSH_FXP_WRITE (6 in draft-ietf-secsh-filexfer-02, section 3), and so answers none. */
 const silentServer = () => `#!${process.execPath}
 const { spawn } = require('node:child_process');
@@ -77,10 +79,10 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
       });
     }
     // Of If-Match: read before the earlier try's came.
-    const unchanged = { size: 5, mtime: 1 };
-    expect(await write(path, text, { exclusive: false, unchanged })).toEqual({ created: false });
+    const expected = { state: '1 5 earlier', alone };
+    expect(await write(path, text, { exclusive: false, expected })).toEqual({ created: false });
     writeFileSync(path, 'other');
-    await expect(write(path, text, { exclusive: false, unchanged })).rejects.toMatchObject({
+    await expect(write(path, text, { exclusive: false, expected })).rejects.toMatchObject({
       code: 'precondition_failed',
     });
   });

@@ -1,13 +1,24 @@
+import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
+import { quoteWord } from '../host-agent/shell-quote.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
-import { assertUnchanged, type FileStat, holds } from './compare-file.ts';
+import { changeUnchanged, type Expected } from './change-unchanged.ts';
+import { holds, isWritten } from './compare-file.ts';
 import { giveName } from './give-name.ts';
-import { find, findPlace, makeDirectories, pathIn, remove } from './sftp-paths.ts';
-import { isRegularFile, type Sftp, STATUS, statusOf, withSftp } from './sftp-requests.ts';
-import { meansFull, tryWrite } from './try-write.ts';
-import { diskFull, isThere, noDirectory, noRegularFile, toWriteError } from './write-errors.ts';
+import {
+  find,
+  findPlace,
+  makeDirectories,
+  pathIn,
+  realPath,
+  remove,
+  removeDirectories,
+} from './sftp-paths.ts';
+import { isRegularFile, isUnexplained, type Sftp, statusOf, withSftp } from './sftp-requests.ts';
+import { tryWrite } from './try-write.ts';
+import { isThere, noDirectory, noRegularFile, toRefusal, toWriteError } from './write-errors.ts';
 import { writeTemporary } from './write-temporary.ts';
 
 export interface WriteFileOptions {
@@ -26,8 +37,8 @@ export interface WriteFileOptions {
   exclusive: boolean;
   /** Whether an earlier try may have given the file its name. */
   mayBeNamed: boolean;
-  /** From statFile(): throws `precondition_failed` if the file differs from it at the end. */
-  unchanged?: FileStat;
+  /** Throws `precondition_failed` if the file is another one at the end. */
+  expected?: Expected;
   /** Ends the names of temporary files beside it; those of `stale` are removed. */
   temporary: string;
   stale: string[];
@@ -42,22 +53,38 @@ export interface WriteFileOptions {
 
 const CLEANUP_MS = 10_000;
 
+/** What a write leaves where it fails. */
+interface Remains {
+  temporary: string;
+  /** Directories that it made, from the highest to the lowest. */
+  made: string[];
+}
+
 /**
  * Writes a file beside its place on the session's host and renames it: it is there whole, or as before. Returns whether
  * it is new. Throws `not_found` (a directory), `forbidden`, `invalid_input` (no regular file), `precondition_failed`,
- * `remote_disk_full`, `remote_connection_failed`, or the signal's reason.
+ * `conflict`, `remote_disk_full`, `remote_connection_failed`, or the signal's reason.
  */
 export async function writeRemoteFile(
   session: RemoteSession,
   options: WriteFileOptions,
 ): Promise<{ created: boolean }> {
+  const { path, signal } = options;
+  const remains = { temporary: beside(posix.dirname(path), options.temporary), made: [] };
   try {
-    return await withSftp(session, options.signal, channel => write(channel, options), options);
+    const written = await withSftp(
+      session,
+      signal,
+      channel => write(channel, options, remains),
+      options,
+    );
+    const { created, expected } = written;
+    if (expected) await replaceExpected(session, options, { expected, ...written, remains });
+    return { created };
   } catch (error) {
-    if (options.signal.aborted || isSilence(error))
-      await removeTemporary(session, options).catch(() => {});
-    else if (error instanceof FailedWrite) throw await explain(session, error, options);
-    throw toWriteError(error, options.path);
+    if (signal.aborted || isSilence(error)) await undo(session, remains, options).catch(() => {});
+    else if (isUnexplained(error)) throw await explain(session, error, { options, remains });
+    throw toWriteError(error, path);
   } finally {
     options.bytes.destroy();
   }
@@ -66,80 +93,105 @@ export async function writeRemoteFile(
 /** The server may still answer others, over a channel of their own. */
 const isSilence = (error: unknown) => error instanceof WindlassError && error.code === 'time_limit';
 
-async function write(channel: Sftp, options: WriteFileOptions): Promise<{ created: boolean }> {
-  const { exclusive, mayBeNamed } = options;
+interface Written {
+  created: boolean;
+  /** Of a file that is still to get its name: what it replaces. */
+  expected?: Expected;
+  path: string;
+  /** Without links on the way. */
+  real: string;
+}
+
+async function write(channel: Sftp, options: WriteFileOptions, remains: Remains): Promise<Written> {
+  const { exclusive, mayBeNamed, expected } = options;
   const { present, path, directory } = await findPlace(channel, options.path);
   if (present && exclusive && !mayBeNamed) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
-  const inDirectory = (end: string) => pathIn(directory, temporaryName(end));
-  const temporary = inDirectory(options.temporary);
-  if (options.parents)
-    await makeDirectories(channel, directory).catch(error => {
-      throw isUnexplained(error) ? new FailedWrite(temporary, error) : error;
-    });
-  else if (!(await find(channel, directory))) throw noDirectory(directory);
-  // All at once: each is asked for, though hardly one is there.
-  await Promise.all(options.stale.map(stale => remove(channel, inDirectory(stale))));
-  if (present && exclusive) {
-    if (!(await holds(channel, path, options))) throw isThere(options.path);
-    return { created: true };
-  }
+  const temporary = beside(directory, options.temporary);
+  remains.temporary = temporary;
+  const written = { created: present === undefined, path, real: path };
   try {
+    if (options.parents) await makeDirectories(channel, directory, remains.made);
+    else if (!(await find(channel, directory))) throw noDirectory(directory);
+    // All at once: each is asked for, though hardly one is there.
+    await Promise.all(options.stale.map(stale => remove(channel, beside(directory, stale))));
+    if (present && exclusive) {
+      if (!(await holds(channel, path, options))) throw isThere(options.path);
+      return { ...written, created: true };
+    }
     await writeTemporary(channel, temporary, { ...options, present });
     await options.confirm();
-    // As late as can be: a confirmation may take minutes.
-    if (options.unchanged) await assertUnchanged(channel, options.path, options.unchanged);
+    if (expected) return { created: false, expected, path, real: await realPath(channel, path) };
     await giveName(channel, temporary, { path, exclusive });
   } catch (error) {
     // Whether the disk is full shows only while the file still takes its room.
-    if (isUnexplained(error)) throw new FailedWrite(temporary, error);
-    await remove(channel, temporary).catch(() => {});
+    if (isUnexplained(error)) throw error;
+    await clear(channel, remains).catch(() => {});
     // What an earlier try sent may come late.
-    const isTaken = error instanceof WindlassError && error.code === 'precondition_failed';
-    if (isTaken && mayBeNamed && (await holds(channel, path, options)))
-      return { created: exclusive };
+    if (isTaken(error) && mayBeNamed && (await holds(channel, path, options)))
+      return { ...written, created: exclusive };
     throw error;
   }
-  return { created: present === undefined };
+  return written;
 }
 
-/** A write that the host refused without saying why. */
-class FailedWrite extends Error {
-  readonly temporary: string;
+const isTaken = (error: unknown) =>
+  error instanceof WindlassError && error.code === 'precondition_failed';
 
-  constructor(temporary: string, cause: unknown) {
-    super('the host refused a write', { cause });
-    this.temporary = temporary;
+/** Gives the temporary file its name while the file that it replaces is as expected: as late as can be. */
+async function replaceExpected(
+  session: RemoteSession,
+  options: WriteFileOptions,
+  { expected, path, real, remains }: Required<Written> & { remains: Remains },
+): Promise<void> {
+  const { signal, mayBeNamed } = options;
+  const { state, alone } = expected;
+  const command = `mv -f ${quoteWord(remains.temporary)} "$f"`;
+  try {
+    const words = await alone(real, () =>
+      changeUnchanged(session, { path, state, command, signal }),
+    );
+    if (words !== undefined) throw toRefusal(words, path, 'written');
+  } catch (error) {
+    if (signal.aborted) throw error;
+    await undo(session, remains, options).catch(() => {});
+    if (isTaken(error) && mayBeNamed && (await isWritten(session, { ...options, path }))) return;
+    throw error;
   }
 }
-
-const isUnexplained = (error: unknown) => statusOf(error) === STATUS.failure;
 
 /** Asks the host for the cause, over a new channel, and removes what is left. */
 async function explain(
   session: RemoteSession,
-  { temporary, cause }: FailedWrite,
-  options: WriteFileOptions,
+  cause: unknown,
+  { options, remains }: { options: WriteFileOptions; remains: Remains },
 ): Promise<unknown> {
-  const words = await tryWrite(session, temporary, options.cleanupSignal);
-  await removeTemporary(session, options).catch((error: unknown) => {
+  const { path, cleanupSignal } = options;
+  const words = await tryWrite(session, { path, temporary: remains.temporary }, cleanupSignal);
+  await undo(session, remains, options).catch((error: unknown) => {
     // Where nothing can be written there is nothing to remove; a lost connection is tried again.
     if (statusOf(error) === undefined) throw error;
   });
-  return meansFull(words) ? diskFull(options.path) : toWriteError(cause, options.path, words);
+  return words === undefined ? toWriteError(cause, path) : toRefusal(words, path, 'written');
 }
 
-const temporaryName = (end: string) => `.windlass-${end}`;
+const beside = (directory: string, end: string) => pathIn(directory, `.windlass-${end}`);
 
 /**
- * For a write whose channel was closed: its job was cancelled, which waits for no hanging disk, or the server was
- * silent.
+ * Over a channel of its own, for a write whose channel was closed: its job was cancelled, which waits for no hanging disk,
+ * or the server was silent.
  */
-async function removeTemporary(session: RemoteSession, options: WriteFileOptions): Promise<void> {
-  await limitTime(options.cleanupSignal, CLEANUP_MS, signal =>
-    withSftp(session, signal, async channel => {
-      const { directory } = await findPlace(channel, options.path);
-      await remove(channel, pathIn(directory, temporaryName(options.temporary)));
-    }),
+async function undo(
+  session: RemoteSession,
+  remains: Remains,
+  { cleanupSignal }: WriteFileOptions,
+): Promise<void> {
+  await limitTime(cleanupSignal, CLEANUP_MS, signal =>
+    withSftp(session, signal, channel => clear(channel, remains)),
   );
+}
+
+async function clear(channel: Sftp, { temporary, made }: Remains): Promise<void> {
+  await remove(channel, temporary);
+  await removeDirectories(channel, made);
 }

@@ -1,6 +1,9 @@
+import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
-import { CHUNK_BYTES, isUnsupported, type Sftp, statusOf } from './sftp-requests.ts';
+import { find } from './sftp-paths.ts';
+import { CHUNK_BYTES, isUnsupported, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
+import { takesNoFiles } from './write-errors.ts';
 
 /** Requests in flight: 2 MiB, for links with much delay. */
 const PIPELINED = 64;
@@ -22,7 +25,13 @@ export async function writeTemporary(
   const { sftp, request, act } = channel;
   // Private until it has its mode and group; a new one gets the account's at once.
   const attributes = (mode ?? present?.mode) === undefined ? {} : { mode: 0o600 };
-  const handle = await request<Buffer>(done => sftp.open(path, 'w', attributes, done));
+  const handle = await request<Buffer>(done => sftp.open(path, 'w', attributes, done)).catch(
+    async (error: unknown) => {
+      const directory = posix.dirname(path);
+      if (statusOf(error) !== STATUS.noSuchFile || !(await find(channel, directory))) throw error;
+      throw takesNoFiles(directory);
+    },
+  );
   const under = new Set<Promise<void>>();
   let failed: unknown;
   let written = 0;

@@ -14320,7 +14320,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable. */
+            /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable.; `conflict`: Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14483,7 +14483,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable. */
+            /** @description `idempotency_conflict`: Idempotency-Key used with another request.; `host_changed`: Host changed.; `host_key_changed`: Host key changed.; `cancelled`: Cancelled.; `sftp_unavailable`: SFTP unavailable.; `conflict`: Conflict */
             409: {
                 headers: {
                     [name: string]: unknown;
