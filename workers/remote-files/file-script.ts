@@ -38,14 +38,18 @@ export function scriptToRead(mark: string, { path, offset = 0, length }: FileRan
 f=${quoteWord(path)}
 say() { printf '\\n%s %s\\n' ${mark} "$1"; }
 ${STATE}
+refuse() { if [ -e "$f" ]; then say "$1"; exit 0; fi; } # else it was removed just now: look again
 look() {
   if [ -d "$f" ]; then say directory; exit 0; fi
-  if [ ! -e "$f" ]; then say missing; exit 0; fi
-  if [ ! -f "$f" ]; then say special; exit 0; fi
-  if [ ! -r "$f" ]; then say unreadable; exit 0; fi
+  if [ ! -e "$f" ]; then
+    case $(ls -dL "$f" 2>&1) in *': Permission denied') say closed ;; *) say missing ;; esac
+    exit 0
+  fi
+  if [ ! -f "$f" ]; then refuse special; return 1; fi
+  if [ ! -r "$f" ]; then refuse unreadable; return 1; fi
   s=$(state)
   set -- $(ls -nL "$f" 2>/dev/null)
-  case "$5" in ''|*[!0-9]*) say unreadable; exit 0;; esac
+  case "$5" in ''|*[!0-9]*) refuse unreadable; return 1 ;; esac
   z=$5
   exec 3<"$f"
   set -- $(state)

@@ -1,7 +1,7 @@
 import { conflict, forbidden, invalid, WindlassError } from '../../shared/errors/errors.ts';
 
 /** What the script says of the path instead of a size. */
-const OBSTACLES = ['missing', 'directory', 'special', 'unreadable'] as const;
+const OBSTACLES = ['missing', 'directory', 'special', 'closed', 'unreadable'] as const;
 type Obstacle = (typeof OBSTACLES)[number] | 'broken';
 
 export const toObstacle = (said: string): Obstacle =>
@@ -19,6 +19,11 @@ export function toReadError(path: string, found: Obstacle): WindlassError {
       return invalid(
         `${path} is ${found === 'directory' ? 'a directory' : 'no regular file'}.`,
         'Give the path of a file.',
+      );
+    case 'closed':
+      return forbidden(
+        `the account on the host may not enter a folder on the way to ${path}.`,
+        "Change that folder's permissions, or open a session as another account.",
       );
     case 'unreadable':
       return forbidden(

@@ -1,17 +1,23 @@
 import {
   appendFileSync,
+  chmodSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   renameSync,
+  rmSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
 import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
+import { LocalExec } from '../../test/harness/hosts/local-exec.ts';
 import { openRemoteFile } from './read-file.ts';
 
 const harness = new AgentHarness();
@@ -177,3 +183,32 @@ test('a file of which the host does not tell a size is read up to a mebibyte', a
   appendFileSync(path, 'a');
   await expect(openRemoteFile(host, { path })).rejects.toMatchObject({ code: 'invalid_input' });
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  'a file in a folder that may not be entered is not missing',
+  async () => {
+    const host = harness.makeHost('/bin/sh');
+    // As another account; root may enter all folders.
+    const account = { ...host.account, home: '/', uid: 65_534 };
+    const other = new LocalExec(account);
+    const folder = mkdtempSync(join(tmpdir(), 'windlass-locked-'));
+    try {
+      mkdirSync(join(folder, 'in'));
+      writeFileSync(join(folder, 'in/file'), 'text');
+      symlinkSync(join(folder, 'in/file'), join(folder, 'link'));
+      chmodSync(folder, 0o755);
+      chmodSync(join(folder, 'in'), 0);
+      for (const name of ['in/file', 'in/none', 'in/file/below', 'link'])
+        await expect(openRemoteFile(other, { path: join(folder, name) })).rejects.toMatchObject({
+          code: 'forbidden',
+          message: expect.stringContaining('may not enter'),
+        });
+      for (const name of ['none', 'none/below'])
+        await expect(openRemoteFile(other, { path: join(folder, name) })).rejects.toMatchObject({
+          code: 'not_found',
+        });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
