@@ -12,7 +12,9 @@ import {
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { findProgram } from '../../scripts/programs.ts';
-import { AgentHarness, collect, FAMILY } from '../../test/harness/hosts/agent-harness.ts';
+import { AgentHarness, collect, FAMILY, listRuns } from '../../test/harness/hosts/agent-harness.ts';
+import type { LocalExec } from '../../test/harness/hosts/local-exec.ts';
+import { makeShBash, SHADOWS } from '../../test/harness/hosts/sh-is-bash.ts';
 import { missingPrograms, skipTest } from '../../test/harness/skip.ts';
 import { cksum, loadAgentFile } from './agent-file.ts';
 import { openAgent } from './bootstrap.ts';
@@ -83,6 +85,41 @@ test('an exported bash function reaches commands', async () => {
   const client = await harness.connect(host);
   expect((await harness.run(client, 'module gcc')).stdout.toString()).toBe('loaded gcc\n');
 });
+
+test.each([
+  ['bash', (host: LocalExec) => host],
+  ['bash as /bin/sh', makeShBash],
+])(
+  'functions named as utilities, and as functions of the agent, are for commands alone: %s',
+  async (_, of) => {
+    const host = of(
+      harness.makeHost(BASH, {
+        'BASH_FUNC_main%%': '() { builtin echo "main $1"; }',
+        'BASH_FUNC_with-a-hyphen%%': '() { builtin echo "it\'s"; }',
+        ...SHADOWS,
+      }),
+    );
+    for (const shell of [BASH, '/bin/sh']) {
+      const client = await harness.connect(host, { shell });
+      const long = await harness.run(client, 'seq 200000');
+      expect(long.last).toMatchObject({ type: 'ended', code: 0 });
+      expect(long.stdout.toString()).toBe(
+        execFileSync('seq', ['200000'], { maxBuffer: 2 ** 24 }).toString(),
+      );
+      const { last, stderr } = await harness.run(client, 'sleep 0.1; seq 3 >&2; exit 7');
+      expect([last, stderr.toString()]).toMatchObject([{ type: 'ended', code: 7 }, '1\n2\n3\n']);
+      await client.forget(long.id);
+      expect(await listRuns(client)).toHaveLength(1);
+      await harness.close();
+      rmSync(join(host.account.home, '.windlass'), { recursive: true });
+    }
+    const client = await harness.connect(host);
+    const command = 'builtin echo a | cat; printf b; main c; with-a-hyphen';
+    expect((await harness.run(client, command)).stdout.toString()).toBe(
+      "     1\ta\n<b>\nmain c\nit's\n",
+    );
+  },
+);
 
 test("what bash's start-up files export for an SSH session reaches commands; they are read once", async () => {
   const host = harness.makeHost(BASH, { SSH_CLIENT: '127.0.0.1 1 2' });

@@ -17,9 +17,6 @@ const BLOCK_BYTES = 65_536;
  */
 export const MAX_UNSIZED_BYTES = 1 << 20;
 
-/** Runs a script from standard input; sh, csh and fish parse it alike. */
-export const READ_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
-
 /** A function of sh that prints the state of the file "$f", through links: inode, size and times, in words. */
 export const STATE = `state() { stat -L -c '%i %s %y %z' "$f" 2>/dev/null || stat -L -f '%i %z %Fm %Fc' "$f" 2>/dev/null; }`;
 

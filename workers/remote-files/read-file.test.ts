@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -15,9 +16,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
+import { findProgram } from '../../scripts/programs.ts';
 import { signalProcess } from '../../servers/processes.ts';
 import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
 import { LocalExec } from '../../test/harness/hosts/local-exec.ts';
+import { makeShBash, SHADOWS } from '../../test/harness/hosts/sh-is-bash.ts';
+import { changeUnchanged } from './change-unchanged.ts';
 import { openRemoteFile } from './read-file.ts';
 
 const harness = new AgentHarness();
@@ -212,3 +216,20 @@ test.skipIf(process.getuid?.() !== 0)(
     }
   },
 );
+
+test('where /bin/sh is bash, functions named as utilities change no byte', async () => {
+  const host = makeShBash(harness.makeHost(findProgram('bash') ?? '/bin/bash', SHADOWS));
+  const path = join(host.account.home, 'file');
+  const content = 'a line\n'.repeat(20_000);
+  writeFileSync(path, content);
+  const { size, tag, bytes } = await openRemoteFile(host, { path });
+  expect([size, await text(bytes)]).toEqual([content.length, content]);
+  expect(tag).toMatch(/^[0-9a-f]{32}$/);
+  const part = await openRemoteFile(host, { path, offset: 7, length: 14 });
+  expect(await text(part.bytes)).toBe('a line\na line\n');
+  const state = part.state;
+  const signal = new AbortController().signal;
+  const change = { path, state, signal, command: 'rm -f "$f"' };
+  expect(await changeUnchanged(host, change)).toBe(undefined);
+  expect(existsSync(path)).toBe(false);
+});

@@ -5,13 +5,13 @@ import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { abortable, abortableOpen } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
+import { SCRIPT_COMMAND } from '../host-agent/own-utilities.ts';
 import { ByteReader } from './byte-reader.ts';
 import {
   type FileRange,
   type FileState,
   isChanged,
   MAX_UNSIZED_BYTES,
-  READ_COMMAND,
   readState,
   scriptToRead,
   tagOf,
@@ -70,7 +70,7 @@ export async function openRemoteFile(
 ): Promise<RemoteFile> {
   const { path, signal, silenceMs = SILENCE_MS } = options;
   const mark = randomBytes(16).toString('hex');
-  const opening = session.exec(READ_COMMAND, signal);
+  const opening = session.exec(SCRIPT_COMMAND, signal);
   const channel = signal
     ? await abortableOpen(opening, signal, late => late.destroy())
     : await opening;

@@ -63,7 +63,7 @@ function copyFromHost(
   const { keepFree } = videoLimits(worker.config);
   return withSession(context, async session => {
     await rm(path, { force: true });
-    const channel = await session.exec(`cat ${files.map(quoteWord).join(' ')}`, signal);
+    const channel = await session.exec(`exec cat ${files.map(quoteWord).join(' ')}`, signal);
     dropErrors(channel);
     channel.stdin.end();
     try {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
+import { SCRIPT_COMMAND } from '../host-agent/own-utilities.ts';
 import { quotePath } from './frame-path.ts';
 import type { Frame } from './frame-validator.ts';
 
@@ -10,11 +11,8 @@ export const MAX_FRAME_BYTES = 2 ** 28;
 /** Starts the stream. The mark follows, which precedes everything but frames' bytes. */
 export const STREAM_MAGIC = 'windlass-frames';
 
-/**
- * Runs a script from standard input in a form that sh, csh and fish parse alike. Not `sh -s`, which bash reads byte by
- * byte: 8 s for 100,000 paths.
- */
-export const FRAME_STREAM_COMMAND = `/bin/sh -c 'eval "$(cat)"'`;
+/** Runs a script from standard input. */
+export const FRAME_STREAM_COMMAND = SCRIPT_COMMAND;
 
 /** Unread bytes would fill the memory: in ssh2, reading one stream also makes room for the other. */
 export const dropErrors = ({ stderr }: ExecChannel) => stderr.on('error', () => {}).resume();

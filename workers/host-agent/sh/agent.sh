@@ -15,13 +15,18 @@
 # segment is named BASE + the offset of its first byte: such names sort, and have no leading zero, which means octal.
 #
 # A fork costs milliseconds: there is none between a request and its command, and one at the end of a run with output.
-# shellcheck shell=sh disable=SC2012,SC2013,SC2016,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3044
+# shellcheck shell=sh disable=SC2012,SC2013,SC2016,SC2034,SC2046,SC2086,SC2153,SC2154,SC3013,SC3040,SC3044,SC3045
 # Variables are split on purpose, numbered ones are accessed by eval, and all these shells have -nt.
 
 if [ -n "${ZSH_VERSION:-}" ]; then emulate sh; fi
-# Saved before this script overwrites a variable that the account exports.
-case $1 in serve) environment=$(export -p) ;; esac
+# Saved before this script overwrites a variable that the account exports. Of bash, functions too: one would take the
+# place of a utility or a builtin here. They come back in commands alone, and no other process of the agent has them.
+case $1${BASH_VERSION:+-bash} in
+serve-bash) environment=$(export -p && set +o posix && export -fp) ;;
+serve) environment=$(export -p) ;;
+esac
 set +Cefuvx # BASH_ENV or SHELLOPTS may have set them
+case $1${BASH_VERSION:+-bash} in serve-bash) unset -f $(declare -F) ;; esac
 agent=$0
 base=$HOME/.windlass
 BASE=1000000000000000
