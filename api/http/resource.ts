@@ -1,4 +1,4 @@
-import { type Request, Router } from 'express';
+import { type Request, type RequestHandler, Router } from 'express';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { callOperation, type Operation } from '../openapi/operation.ts';
 
@@ -46,6 +46,7 @@ export function registerResources(router: OperationRouter): void {
 
 function registerResource(router: OperationRouter, path: string, methods: Methods): void {
   const route = router.route(path);
+  if (!path.includes('*')) route.all(skipSlash);
   for (const [method, operation] of Object.entries(methods) as [Method, Operation][])
     route[method]((req, res) => callOperation(operation, req, res));
   const allowed = Object.keys(methods).map(method => method.toUpperCase());
@@ -59,6 +60,13 @@ function registerResource(router: OperationRouter, path: string, methods: Method
     });
   });
 }
+
+/**
+ * Leaves a change whose address ends with a slash to refuseUnknownPath(): clients resolve `/models/1/files/..` to
+ * `/models/1/`, which must not be what holds the file.
+ */
+const skipSlash: RequestHandler = ({ method, path }, _res, next) =>
+  /^(GET|HEAD|OPTIONS)$/.test(method) || !/.\/$/.test(path) ? next() : next('route');
 
 /** Segment by segment: literals, then parameters, then what matches the rest of a path; 0 where both match the same. */
 export function comparePaths(a: string, b: string): number {

@@ -26,7 +26,7 @@ import {
   needRole,
   type RoleRequirement,
 } from '../projects/access.ts';
-import { readArtifactName } from '../projects/artifact-names.ts';
+import { readArtifactName, readNewArtifactName } from '../projects/artifact-names.ts';
 
 const parameterBody = z
   .strictObject({
@@ -46,11 +46,11 @@ const HEAD = {
 /** Parameters of a model: JSON values, kept byte for byte. */
 export default routes('raw-body', (router, api) => {
   const { db } = api.database;
-  const place = ({ req, res }: Exchange, role: RoleRequirement['role'], max?: number) => ({
+  const place = ({ req, res }: Exchange, role: RoleRequirement['role']) => ({
     mid: pathParameter(req, 'mid'),
-    aid: readArtifactName(pathParameter(req, 'aid'), max),
     need: needRole(res, role),
   });
+  const nameIn = (req: Request) => readArtifactName(pathParameter(req, 'aid'));
 
   resource(router, '/models/:mid/parameters/:aid', {
     get: operation({
@@ -65,7 +65,8 @@ export default routes('raw-body', (router, api) => {
       },
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
-        const { mid, aid, need } = place({ req, res }, 'reader');
+        const { mid, need } = place({ req, res }, 'reader');
+        const aid = nameIn(req);
         await findModel(db, mid, need);
         const known = requireParameter(await findArtifact(db, mid, aid), aid);
         const tag = entityTag(known.version);
@@ -103,7 +104,8 @@ export default routes('raw-body', (router, api) => {
       ],
       handle: async ({ req, res }) => {
         const longest = api.config.LIMIT_NAME_LENGTH;
-        const { mid, aid, need } = place({ req, res }, 'writer', longest);
+        const { mid, need } = place({ req, res }, 'writer');
+        const aid = readNewArtifactName(pathParameter(req, 'aid'), longest);
         await findModel(db, mid, need);
         await api.freeSpace.assertFree();
         const { text, input } = await api.rawJson.read({ req, res }, 'parameter');
@@ -144,7 +146,8 @@ export default routes('raw-body', (router, api) => {
       answers: { 204: 'Removed.' },
       errors: ['not_found', 'forbidden', 'conflict'],
       handle: async ({ req, res }) => {
-        const { mid, aid, need } = place({ req, res }, 'writer');
+        const { mid, need } = place({ req, res }, 'writer');
+        const aid = nameIn(req);
         await db.transaction(async tx => {
           await lockModel(tx, mid, need);
           const { version, size } = requireParameter(await findArtifact(tx, mid, aid), aid);

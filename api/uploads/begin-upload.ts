@@ -24,7 +24,7 @@ import type { ApiContext } from '../context.ts';
 import { parseInput } from '../http/validate.ts';
 import { lockUser } from '../identity/lock-user.ts';
 import { lockModel } from '../projects/access.ts';
-import { nameText } from '../projects/text-fields.ts';
+import { artifactName } from '../projects/artifact-names.ts';
 
 /** The most characters of all names: a model's record shows the names of 200 uploads. */
 const MAX_NAMES = 65_536;
@@ -46,7 +46,7 @@ export const newUpload = (longest: number) =>
             'See GET /configuration/parsers; its parameters stand beside it. `slycat-csv-parser` means csv, and so on.',
         }),
       aids: z
-        .array(nameText(longest))
+        .array(artifactName(longest))
         .min(1)
         .max(MAX_FILES)
         .refine(names => new Set(names).size === names.length, 'must all be different')

@@ -1,4 +1,5 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
 import type { Client } from '../../servers/api-client.ts';
@@ -47,6 +48,14 @@ describeStack(undefined, 'parameters and bookmarks', form => {
     `/api/models/${model}/parameters/${encodeURIComponent(aid)}`;
   const put = (client: Client, path: string, body: string | Buffer, headers = {}) =>
     client.fetch(path, { method: 'PUT', body: body as string, headers });
+  /** The status; the path is sent with its dots. */
+  const putAsItIs = async (path: string) => {
+    const headers = { 'Content-Type': 'application/json', Authorization: authorization('writer') };
+    const sending = request(stack.url, { path, method: 'PUT', headers }).end('{"value":1}');
+    const [answer] = (await once(sending, 'response')) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  };
   const post = (client: Client, body: string | Buffer, project = pid) =>
     client.fetch(`/api/projects/${project}/bookmarks`, { method: 'POST', body: body as string });
   const save = async (client: Client, body: string) => {
@@ -113,6 +122,19 @@ describeStack(undefined, 'parameters and bookmarks', form => {
     await tag();
   });
 
+  test('a step in an address is no name, and reaches nothing above', async () => {
+    const { writer } = people;
+    const model = await makeModel(people, pid);
+    const path = `/api/models/${model}/parameters`;
+    // fetch() sends `/api/models/(mid)/` for these.
+    for (const step of ['%2E%2E', '..', '.%2e'])
+      for (const method of ['DELETE', 'PUT'])
+        await expectProblem(await writer.fetch(`${path}/${step}`, { method }), 404, 'not_found');
+    expect((await writer.fetch(`/api/models/${model}`)).status).toBe(200);
+    for (const step of ['..', '.'])
+      expect([step, await putAsItIs(`${path}/${step}`)]).toEqual([step, 400]);
+  });
+
   test('If-None-Match: * makes a parameter, and replaces none', async () => {
     const { writer } = people;
     const path = at('made once');
@@ -144,7 +166,17 @@ describeStack(undefined, 'parameters and bookmarks', form => {
 
   test('names are any text of 1 to 255 characters, decoded once', async () => {
     const { writer } = people;
-    for (const aid of ['a/b', 'a%2Fb', 'ä😀', '..%', ' ', '__proto__', '+', 'x'.repeat(255)]) {
+    for (const aid of [
+      'a/b',
+      'a%2Fb',
+      'ä😀',
+      '..%',
+      ' ',
+      '__proto__',
+      '+',
+      'x'.repeat(255),
+      '😀'.repeat(255),
+    ]) {
       const value = JSON.stringify(aid);
       expect([aid, (await put(writer, at(aid), `{"value":${value}}`)).status]).toEqual([aid, 200]);
       expect(await (await writer.fetch(at(aid))).text()).toBe(value);

@@ -120,6 +120,8 @@ describeStack(undefined, 'uploads', form => {
       [{ ...good, aids: [''] }, 'aids.0'],
       [{ ...good, aids: ['a', 'x'.repeat(256)] }, 'aids.1'],
       [{ ...good, aids: ['a\nb'] }, 'aids.0'],
+      [{ ...good, aids: ['a', '..'] }, 'aids.1'],
+      [{ ...good, aids: ['.'] }, 'aids.0'],
       [{ ...good, aids: Array.from({ length: 1_001 }, (_, i) => `a${i}`) }, 'aids'],
       [{ ...good, aids: Array.from({ length: 300 }, (_, i) => `${i}`.padEnd(255, 'x')) }, 'aids'],
       [{ ...good, parser: 'csv', nulls: ['-', '\ud800'] }, 'nulls.1'],

@@ -43,6 +43,7 @@ BEYOND_SCHEMA = re.compile(
             r"well-formed Unicode",
             r"^must begin with (one slash|https:|#!)",
             r"^must have no (fragment|`link`|\. or \.\.)",
+            r"^must not be \. or \.\.$",
             r"^has #SBATCH lines",
             r"^must not begin with a byte order mark",
             r"^is no path that a GET",
