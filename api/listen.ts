@@ -29,6 +29,8 @@ export async function listen(app: Express, context: ApiContext): Promise<Server>
     },
     listener,
   );
+  // By default Node drops the fields after the 2,000th in silence; their bytes are limited.
+  server.maxHeadersCount = 0;
   answerClientErrors(server, { log, headerBytes: config.LIMIT_HEADER_BYTES });
   handleExpectContinue(server, listener);
   await new Promise<void>((resolve, reject) => {

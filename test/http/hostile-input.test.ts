@@ -72,6 +72,19 @@ const HEADS: Case[] = [
   ['too much', get('/api/jobs', `X-Thing: ${'x'.repeat(40_000)}\r\n`), 431, 'headers_too_large'],
   ['too many', get('/api/jobs', 'a:b\r\n'.repeat(20_000)), 431, 'headers_too_large'],
   ['2,500 of them', get('/api/users/-', 'a:b\r\n'.repeat(2_500)), 200],
+  // Node drops what comes after 2,000, unless it is told not to.
+  [
+    'another Host after 2,500 of them',
+    get('/api/users/-', `${'a:b\r\n'.repeat(2_500)}Host: y\r\n`),
+    400,
+    'bad_request',
+  ],
+  [
+    'a coding after 2,500 of them',
+    post(`${'a:b\r\n'.repeat(2_500)}Transfer-Encoding: gzip, chunked\r\n`, '0\r\n\r\n'),
+    400,
+    'bad_request',
+  ],
   [
     'an Authorization of bytes',
     'GET /api/jobs HTTP/1.1\r\nHost: x\r\nNAMEAuthorization: Basic \xff\xfe\r\n\r\n',
