@@ -34,6 +34,9 @@ export function parseQuery<S extends z.ZodType>(req: Request, schema: S): z.outp
 }
 
 export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.output<S> {
+  const dropped = findDropped(input);
+  if (dropped !== undefined)
+    throw invalidInput([{ field: dropped, problem: 'is not a known field' }], 'Leave it out.');
   const parsed = schema.safeParse(input, { error: sayProblem });
   if (parsed.success) return parsed.data;
   const fields = parsed.error.issues.flatMap(issue => {
@@ -47,6 +50,19 @@ export function parseInput<S extends z.ZodType>(input: unknown, schema: S): z.ou
     return [{ field: path || 'body', problem: issue.message }];
   });
   throw invalidInput(fields, hintAt(fields.map(({ problem }) => problem)));
+}
+
+/** Where a member is named `__proto__`: schemas of any names drop it without a word. */
+function findDropped(input: unknown): string | undefined {
+  const open = [{ path: '', value: input }];
+  for (const { path, value } of open) {
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, member] of Object.entries(value)) {
+      if (name === '__proto__') return `${path}${name}`;
+      if (typeof member === 'object') open.push({ path: `${path}${name}.`, value: member });
+    }
+  }
+  return undefined;
 }
 
 /** An error that names each wrong field. */

@@ -1,10 +1,12 @@
 import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
 import express, { type Request, type RequestHandler } from 'express';
 import type { WindlassError } from '../../shared/errors/errors.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import type { RequestMemory } from '../http/request-memory.ts';
 import { invalidInput } from '../http/validate.ts';
 import { enforceBodyLimit, entityTooLarge } from './enforce-body-limit.ts';
+import { countMembers, measureJson } from './measure-json.ts';
 
 type Limits = Pick<Config, 'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_LIST_ITEMS'>;
 
@@ -22,20 +24,24 @@ export function readJson(limits: Limits, memory?: RequestMemory): RequestHandler
   const limit = Math.min(limits.LIMIT_BODY_BYTES, most);
   const nameSetting = (error: unknown) =>
     limit === limits.LIMIT_BODY_BYTES ? withSetting(error, 'LIMIT_BODY_BYTES') : error;
+  /** As many as the texts of bodies have. */
+  const members = new WeakMap<IncomingMessage, number>();
   const parse = express.json({
     limit,
     inflate: memory !== undefined,
     // A bare string or number is JSON too; the schema refuses it.
     strict: false,
-    verify: (_req, _res, bytes, encoding) => {
+    verify: (req, _res, bytes, encoding) => {
       // body-parser would turn it into an empty object.
       if (bytes.length === 0) throw refusal('entity.parse.failed', 'empty');
       if (encoding !== 'utf-8') throw refusal('charset.unsupported', `charset ${encoding}`);
       // The decoder would replace invalid UTF-8, and other text would be stored than was sent.
       if (!isUtf8(bytes)) throw refusal('body.not_utf8', 'not UTF-8');
+      const text = measureJson(bytes);
       // Later code may walk the value recursively.
-      if (isDeeperThan(bytes, depth))
+      if (text.depth > depth)
         throw Object.assign(refusal('body.too_deep', 'nested too deep'), { limit: depth });
+      members.set(req, text.members);
     },
   });
   const read = enforceBodyLimit(parse, limit);
@@ -49,7 +55,9 @@ export function readJson(limits: Limits, memory?: RequestMemory): RequestHandler
     }
     read(req, res, (error?: unknown) => {
       // Not thrown: nothing catches an error of this callback.
-      next(error ? nameSetting(error) : findLongList(req.body, limits.LIMIT_LIST_ITEMS));
+      if (error) return next(nameSetting(error));
+      const isDoubled = members.has(req) && members.get(req) !== countMembers(req.body);
+      next(isDoubled ? DOUBLED : findLongList(req.body, limits.LIMIT_LIST_ITEMS));
     });
   };
 }
@@ -76,6 +84,12 @@ function refusal(type: string, message: string): Error {
   return Object.assign(new Error(message), { type });
 }
 
+/** JSON.parse keeps the last one, and other programs on the way may have looked at the first. */
+const DOUBLED = invalidInput(
+  [{ field: 'body', problem: 'has a member twice' }],
+  'Give each member of an object once.',
+);
+
 /** The error for a list, at any depth, that has too many items. */
 function findLongList(body: unknown, limit: number): WindlassError | undefined {
   const field = findList(body, limit);
@@ -97,28 +111,4 @@ function findList(value: unknown, limit: number, path = ''): string | undefined 
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-/** Whether a JSON text, valid or not, nests arrays and objects deeper than this. */
-export function isDeeperThan(json: Buffer, limit: number): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < json.length; at++) {
-    switch (json[at]) {
-      case 0x22: // "
-        inString = !inString;
-        break;
-      case 0x5c: // \
-        if (inString) at++;
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        if (!inString && ++depth > limit) return true;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        if (!inString) depth--;
-    }
-  }
-  return false;
 }

@@ -5,7 +5,13 @@ import { jobEvent } from '../jobs/streaming/job-events.ts';
 import { Components } from './components.ts';
 import { EXAMPLES } from './examples/all.ts';
 import type { Json, JsonObject } from './json.ts';
-import { type Answer, HEADER_SCHEMAS, type Operation, REQUEST_HEADERS } from './operation.ts';
+import {
+  type Answer,
+  CHANGES,
+  HEADER_SCHEMAS,
+  type Operation,
+  REQUEST_HEADERS,
+} from './operation.ts';
 import { describeParameter } from './parameters.ts';
 import { problem } from './problem.ts';
 import { TOPIC_NAMES, TOPICS } from './topics.ts';
@@ -175,7 +181,8 @@ function describeAnswers(
   };
   addIf(operation.for !== 'everyone', ...CREDENTIAL_ERRORS);
   addIf(path.includes('{'), 'bad_request');
-  addIf(Boolean(body ?? query) && !isOfAnyNames(query), 'invalid_input');
+  const isChange = CHANGES.has(method.toUpperCase());
+  addIf((isChange || Boolean(body ?? query)) && !isOfAnyNames(query), 'invalid_input');
   addIf(Boolean(body), 'bad_request', 'payload_too_large', 'unsupported_media_type');
   // A read token, and a browser's request from a page of another site, may not write.
   addIf(operation.for === 'administrators' || method !== 'get', 'forbidden');

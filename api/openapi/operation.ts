@@ -142,6 +142,13 @@ export const HEADER_SCHEMAS: Partial<Record<keyof typeof REQUEST_HEADERS, { patt
   'Idempotency-Key': { pattern: '^[\\x21-\\x7e]{1,255}$' },
 };
 
+/**
+ * Methods whose query is refused where an operation takes none: `?dryRun=true` would be passed over, and the change made.
+ * What proxies and browsers append to a GET is harmless.
+ */
+export const CHANGES = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+const NO_QUERY = z.strictObject({});
+
 /** Infers the types of query, body and answers for the handler. */
 export function operation<A extends Answers, Query = undefined, Body = undefined>(
   given: Operation<Query, Body, A>,
@@ -169,6 +176,7 @@ export function callOperation(
   if (callers === 'administrators') requireAdministrator(res);
   // A malformed key is refused by every operation that takes one.
   if (headers?.includes('Idempotency-Key')) parseIdempotencyKey(req);
+  if (!query && CHANGES.has(req.method)) parseQuery(req, NO_QUERY);
   return handle({
     req,
     res,

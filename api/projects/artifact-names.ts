@@ -5,11 +5,12 @@ import { isOneLine, nameText } from './text-fields.ts';
 const MAX_NAME = 255;
 
 /** Browsers and curl take such a segment for a step in the address: DELETE of `..` removed the model. */
-const NO_STEP = /^(?!\.{1,2}$)/;
+const isStep = (name: string) => name === '.' || name === '..';
 const STEP_PROBLEM = 'must not be . or ..';
 
 /** The name of a new artifact, in a body. */
-export const artifactName = (max: number) => nameText(max).regex(NO_STEP, STEP_PROBLEM);
+export const artifactName = (max: number) =>
+  nameText(max).refine(name => !isStep(name), STEP_PROBLEM);
 
 /** Validates the name of an artifact from a decoded path. Throws `invalid_input`. */
 export function readArtifactName(aid: string, max = MAX_NAME): string {
@@ -23,6 +24,6 @@ export function readArtifactName(aid: string, max = MAX_NAME): string {
 
 /** The same for one that may be new: some of before have names that none gets any more. */
 export function readNewArtifactName(aid: string, max: number): string {
-  if (NO_STEP.test(aid)) return readArtifactName(aid, max);
+  if (!isStep(aid)) return readArtifactName(aid, max);
   throw invalidInput([{ field: 'aid', problem: STEP_PROBLEM }], 'Choose another name.');
 }

@@ -89,6 +89,48 @@ describeStack(missingPrograms('sshd'), 'what clients send', form => {
     if (sneaky.ok) expect(await sneaky.json()).toMatchObject({ administrator: false });
   });
 
+  test('a query that a change does not look at is refused, and not passed over', async () => {
+    const { id } = await client.post<{ id: string }>('/api/projects', { name: 'kept' });
+    const command = { sid, command: 'true' };
+    for (const [method, path, body] of [
+      ['DELETE', `/api/projects/${id}?dryRun=true`],
+      ['PUT', `/api/projects/${id}?dryRun=true`, { name: 'other' }],
+      ['POST', '/api/remotes/launch?dryRun=true', command],
+      ['PUT', `/api/models/none/parameters/a?dryRun=true`, { value: 1 }],
+    ] as const) {
+      const answer = await send(method, path, body);
+      const problem = await expectProblem(answer, 400, 'invalid_input');
+      expect([path, fieldsOf(problem)]).toEqual([path, ['dryRun']]);
+    }
+    expect(await client.get(`/api/projects/${id}`)).toMatchObject({ name: 'kept' });
+  });
+
+  const launch = (text: string) =>
+    client.fetch('/api/remotes/launch', { method: 'POST', body: text });
+
+  test('a body that has a member twice is refused', async () => {
+    for (const text of [
+      `{"sid":"${sid}","command":"true","command":"false"}`,
+      `{"sid":"${sid}","command":"true","env":{"A":"1","\\u0041":"2"}}`,
+    ]) {
+      const problem = await expectProblem(await launch(text), 400, 'invalid_input');
+      expect([text, problem.detail]).toEqual([text, expect.stringContaining('member twice')]);
+    }
+    const once = `{"sid":"${sid}","command":"echo $A","env":{"A":"a:\\"b\\":","B":""}}`;
+    expect(await (await launch(once)).json()).toMatchObject({ output: 'a:"b":\n' });
+  });
+
+  test('a name that no record can hold is refused, and not dropped', async () => {
+    const variables = `{"sid":"${sid}","command":"true","env":{"__proto__":"1"}}`;
+    const problem = await expectProblem(await launch(variables), 400, 'invalid_input');
+    expect(fieldsOf(problem)).toEqual(['env.__proto__']);
+    const types = `{"mid":"none","input":false,"parser":"csv","aids":["a"],"types":{"__proto__":"text"}}`;
+    const upload = await client.fetch('/api/uploads', { method: 'POST', body: types });
+    expect(fieldsOf(await expectProblem(upload, 400, 'invalid_input'))).toEqual([
+      'types.__proto__',
+    ]);
+  });
+
   test('in a query only digits are a number', async () => {
     for (const path of ['/api/jobs?limit=', '/api/projects?limit='])
       for (const value of ['', '%20', '0x10', '1e2', '1.0', '%2B5', '5%20', 'NaN']) {

@@ -4618,7 +4618,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6112,7 +6112,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6506,7 +6506,7 @@ export interface operations {
                     "application/json": components["schemas"]["Identifier"];
                 };
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7234,7 +7234,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8194,6 +8194,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description `invalid_input`: Invalid parameters */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description `unauthorized`: Credentials required. */
             401: {
                 headers: {
@@ -8583,7 +8592,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8853,7 +8862,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9437,7 +9446,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -9874,7 +9883,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -10017,7 +10026,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -11736,7 +11745,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -12419,7 +12428,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -13472,7 +13481,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16196,7 +16205,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17048,7 +17057,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18160,7 +18169,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18861,7 +18870,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19363,7 +19372,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description `bad_request`: Bad request */
+            /** @description `bad_request`: Bad request; `invalid_input`: Invalid parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
