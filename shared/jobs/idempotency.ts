@@ -56,10 +56,10 @@ export async function findEarlierRequest(
     );
   if (!found) return {};
   const isSame = [given.body, given.bodyBefore].includes(found.body);
-  if (found.job && found.wasAbandoned) return { runAt: (isSame && found.job.runAt) || undefined };
   if (!isSame) {
     throw new WindlassError('idempotency_conflict', { hint: 'Use a new key for a new request.' });
   }
+  if (found.job && found.wasAbandoned) return { runAt: found.job.runAt ?? undefined };
   // Its client knows that it was done, and it must not be done twice.
   if (!found.job) {
     throw new WindlassError('idempotency_conflict', {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { beforeAll, expect, test } from 'vitest';
 import { newId } from '../../shared/ids.ts';
-import type { Problem } from '../harness/clients/problem.ts';
+import { expectProblem, type Problem } from '../harness/clients/problem.ts';
 import { stackDatabaseUrl } from '../harness/databases/database.ts';
 import { type Job, openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -87,6 +87,9 @@ describeStack(missingPrograms('sshd'), 'a request whose client left before the a
     const body = JSON.stringify({ hostname: 'host', username, privateKey });
     const open = (signal?: AbortSignal) => client.fetch('/api/remotes', { ...init, body, signal });
     await leave('connect', open);
+    const other = JSON.stringify({ hostname: 'host', username, privateKey, agent: false });
+    const mixedUp = await client.fetch('/api/remotes', { ...init, body: other });
+    await expectProblem(mixedUp, 409, 'idempotency_conflict');
     const opened = await open();
     expect(opened.status).toBe(200);
     expect(await (await open()).json()).toEqual(await opened.json());
