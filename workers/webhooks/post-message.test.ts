@@ -68,6 +68,14 @@ test('the address that was checked is the one that is connected to, whatever the
   expect([questions, first.asked.length, other.asked]).toEqual([1, 1, []]);
 });
 
+test('where the first address takes no connection, the next one is tried', async () => {
+  const { port, asked } = await receive((_req, res) => res.end(), '127.0.0.2');
+  // Nobody listens at the first; the second is nobody's (RFC 5737).
+  const lookup = async () => ['127.0.0.1', '192.0.2.1', '127.0.0.2'];
+  expect(await post(`http://several.example:${port}/`, { lookup, timeoutMs: 6_000 })).toBe(200);
+  expect(asked.map(({ headers }) => headers.host)).toEqual([`several.example:${port}`]);
+});
+
 test('a private address is sent nothing, by whatever name, and a name that turns to one neither', async () => {
   const { port, asked } = await receive((_req, res) => res.end());
   const isPrivateAllowed = false;
@@ -84,6 +92,10 @@ test('a private address is sent nothing, by whatever name, and a name that turns
   const turning = { lookup: async () => [answers.shift() ?? ''], timeoutMs: 300 };
   await expect(
     post(`http://turning.example:${port}/`, { isPrivateAllowed, ...turning }),
+  ).rejects.toThrow(/^No answer came|could not be reached/);
+  const several = { lookup: async () => ['192.0.2.1', '127.0.0.1'], timeoutMs: 300 };
+  await expect(
+    post(`http://several.example:${port}/`, { isPrivateAllowed, ...several }),
   ).rejects.toThrow(/^No answer came|could not be reached/);
   expect(asked).toEqual([]);
 });

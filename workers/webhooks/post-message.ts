@@ -22,15 +22,15 @@ export interface PostOptions {
   lookup?: (name: string) => Promise<string[]>;
 }
 
-/** Posts a body to the checked address of a URL and returns the status. Follows no redirect. Throws ReceiverProblem. */
+/** Posts a body to the checked addresses of a URL, each until one takes the connection, and returns the status. Follows no redirect. Throws ReceiverProblem. */
 export async function postMessage(url: string, options: PostOptions): Promise<number> {
   const { timeoutMs = ATTEMPT_MS } = options;
   const timeout = AbortSignal.timeout(timeoutMs);
   const signal = AbortSignal.any([timeout, options.signal]);
   try {
     const to = new URL(url);
-    const address = await abortable(resolveReceiver(to.hostname, options), signal);
-    return await send(to, address, { ...options, signal });
+    const addresses = await abortable(resolveReceiver(to.hostname, options), signal);
+    return await send(to, addresses, { ...options, signal, timeoutMs });
   } catch (error) {
     if (timeout.aborted) throw new ReceiverProblem(`No answer came within ${timeoutMs / 1_000} s.`);
     if (error instanceof ReceiverProblem || options.signal.aborted) throw error;
@@ -40,13 +40,25 @@ export async function postMessage(url: string, options: PostOptions): Promise<nu
 
 async function send(
   to: URL,
-  address: string,
-  { headers, body, signal }: PostOptions,
+  addresses: string[],
+  { headers, body, signal, timeoutMs }: PostOptions & { timeoutMs: number },
 ): Promise<number> {
+  // Passed on to net.connect(); no type of a request knows it.
+  const connecting = {
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: Math.ceil(timeoutMs / (addresses.length + 1)),
+  };
   const isTls = to.protocol === 'https:';
   const name = to.hostname.replace(/^\[|\]$/g, '');
   const request = (isTls ? requestHttps : requestHttp)({
-    host: address,
+    host: name,
+    // Not asked where the name is an address itself.
+    lookup: (_name, _options, callback) =>
+      callback(
+        null,
+        addresses.map(address => ({ address, family: isIP(address) })),
+      ),
+    ...connecting,
     port: to.port || (isTls ? 443 : 80),
     path: to.pathname + to.search,
     method: 'POST',

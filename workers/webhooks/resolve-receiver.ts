@@ -8,21 +8,22 @@ export class ReceiverProblem extends Error {}
 type Lookup = (name: string) => Promise<string[]>;
 
 /**
- * The receiver's address, resolved and checked once: the connection uses it, whatever the name resolves to later.
- * Throws ReceiverProblem for a private address unless these are allowed.
+ * The receiver's addresses, resolved and checked once: the connection uses them, whatever the name resolves to later.
+ * Unless private ones are allowed they are left out; throws ReceiverProblem where none is left.
  */
 export async function resolveReceiver(
   hostname: string,
   { isPrivateAllowed, lookup = askNameServers }: { isPrivateAllowed: boolean; lookup?: Lookup },
-): Promise<string> {
+): Promise<string[]> {
   const name = hostname.replace(/^\[|\]$/g, '');
-  const [address] = isIP(name) ? [name] : await lookup(name);
-  if (address === undefined) throw new ReceiverProblem(`The name ${name} could not be resolved.`);
-  if (!isPrivateAllowed && isPrivateAddress(address))
+  const found = isIP(name) ? [name] : await lookup(name);
+  if (found.length === 0) throw new ReceiverProblem(`The name ${name} could not be resolved.`);
+  const allowed = found.filter(address => isPrivateAllowed || !isPrivateAddress(address));
+  if (allowed.length === 0)
     throw new ReceiverProblem(
       `Not allowed: ${name} is a loopback, link-local or private address, or leads to one.`,
     );
-  return address;
+  return allowed;
 }
 
 /**
