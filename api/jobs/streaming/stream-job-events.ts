@@ -36,18 +36,21 @@ export function streamJobEvents(
   feeds.add(stream, row);
 }
 
-/** Throws `invalid_input` for an id that no event of this job had: a client that resumed there would miss events. */
+/** Throws `invalid_input` for an id of another job, as far as the offsets tell: who resumed there would miss events. */
 function readLastEventId(
   req: Request,
-  { stdoutBytes, stderrBytes, finished }: JobSummary,
+  { stdoutBytes, stderrBytes, outputStreamed, finished }: JobSummary,
 ): { at: OutputOffsets; isEnd: boolean } {
   const given = req.get('Last-Event-ID');
   if (given === undefined || given === '') return { at: { stdout: 0, stderr: 0 }, isEnd: false };
   const [, stdout, stderr, end] = /^(\d{1,15})-(\d{1,15})(-end)?$/.exec(given) ?? [];
   const at = { stdout: Number(stdout), stderr: Number(stderr) };
   const isEnd = end !== undefined;
-  // Streamed output of a finished job is removed after an hour, but the id of its end stays valid.
-  const isOfJob = isEnd ? finished !== null : at.stdout <= stdoutBytes && at.stderr <= stderrBytes;
+  // Streamed output of a finished job is removed after an hour, and its length with it: the id of its end stays valid.
+  const isForgotten = outputStreamed && stdoutBytes === 0;
+  const isOfJob = isEnd
+    ? finished !== null && (isForgotten || at.stdout === stdoutBytes) && at.stderr === stderrBytes
+    : at.stdout <= stdoutBytes && at.stderr <= stderrBytes;
   if (stdout === undefined || !isOfJob) {
     throw invalidInput(
       [{ field: 'Last-Event-ID', problem: 'must be the id of an event of this job' }],
