@@ -15,8 +15,8 @@ export interface EndedAccess {
 export const NOTHING_ENDED: EndedAccess = { jobs: [], sessions: [] };
 
 /**
- * Ends all that lets a user in but the password, the remote sessions, and the webhooks. The user's row must be locked:
- * whatever is created for a user locks it too.
+ * Ends all that lets a user in but the password, and the remote sessions. The user's row must be locked: whatever is
+ * created for a user locks it too.
  */
 export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Promise<EndedAccess> {
   await tx.delete(logins).where(eq(logins.username, username));
@@ -24,15 +24,19 @@ export async function endAccess(tx: Tx, username: string, audit: WriteAudit): Pr
     .delete(tokens)
     .where(eq(tokens.username, username))
     .returning({ id: tokens.id, isOver: sql<boolean>`coalesce(${tokens.expires} < now(), false)` });
-  const endedWebhooks = await tx
-    .delete(webhooks)
-    .where(eq(webhooks.owner, username))
-    .returning({ id: webhooks.id });
   for (const { id, isOver } of endedTokens) if (!isOver) await audit(tx, 'token.delete', id);
-  for (const { id } of endedWebhooks) await audit(tx, 'webhook.delete', id);
   const ended = await endSessions(tx, and(eq(sessions.owner, username), isNull(sessions.ended)));
   for (const session of ended.opened) await audit(tx, 'session.close', sessionTarget(session));
   return ended;
+}
+
+/** Those of a disabled user are kept, and sent nothing. */
+export async function removeWebhooks(tx: Tx, username: string, audit: WriteAudit): Promise<void> {
+  const removed = await tx
+    .delete(webhooks)
+    .where(eq(webhooks.owner, username))
+    .returning({ id: webhooks.id });
+  for (const { id } of removed) await audit(tx, 'webhook.delete', id);
 }
 
 /** Notifies workers, streams and caches of all processes. */

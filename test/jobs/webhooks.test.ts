@@ -213,7 +213,7 @@ describeStack(missingPrograms('sshd'), 'webhooks', form => {
     await client.post('/api/users', { username, password: 'a long password' });
     const user = new Client(stack.url, username, 'a long password');
     const mine = await receive();
-    await receive(undefined, {}, user);
+    const theirs = await receive(undefined, {}, user);
     for (const path of [`/api/webhooks/${mine.id}`, `/api/webhooks/${mine.id}/deliveries`])
       await expectProblem(await user.fetch(path), 404, 'not_found');
     const method = 'DELETE';
@@ -226,9 +226,17 @@ describeStack(missingPrograms('sshd'), 'webhooks', form => {
       );
     expect(await left()).toBe(1);
     await change({ disabled: true });
-    expect(await left()).toBe(0);
+    // A job of theirs that ends meanwhile.
+    const job = newId();
+    await database`insert into jobs (id, kind, queue, owner, payload)
+      values (${job}, 'command', 'remote', ${username}, '{}')`;
+    await database`update jobs set state = 'cancelled', finished = now() where id = ${job}`;
+    await arrival(mine, (await run()).id);
+    const [waiting] =
+      await database`select state, attempts from webhook_deliveries where job = ${job}`;
+    expect([theirs.received, waiting]).toEqual([[], { state: 'pending', attempts: 0 }]);
     await change({ disabled: false });
-    await receive(undefined, {}, user);
+    await arrival(theirs, job);
     await change({ password: 'another long password' });
     expect(await left()).toBe(0);
     const again = new Client(stack.url, username, 'another long password');

@@ -1,8 +1,9 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { Db, Tx } from '../../shared/database/connect.ts';
 import {
   jobs,
+  users,
   type WebhookRow,
   webhookDeliveries,
   webhooks,
@@ -37,10 +38,13 @@ export interface Attempted {
 }
 
 const isDue = sql`state = 'pending' and due <= now()`;
+/** The webhooks of a disabled user wait. */
+const mayBeSent = sql`${webhooks.disabled} is null
+  and not exists (select from ${users} where ${users.username} = ${webhooks.owner} and ${users.disabled})`;
 
 /** Takes webhooks with due deliveries that no other worker holds, longest waiting first. */
 export async function takeWebhooks(db: Db, worker: string, most: number): Promise<WebhookRow[]> {
-  const free = sql`select id from ${webhooks} where disabled is null
+  const free = sql`select id from ${webhooks} where ${mayBeSent}
     and (taken_until is null or taken_until < now()) and (not_before is null or not_before <= now())
     and exists (select from ${webhookDeliveries} d where d.webhook = ${webhooks.id} and ${isDue})
     order by served nulls first, id limit ${most} for update skip locked`;
@@ -62,7 +66,7 @@ export async function returnWebhook(db: Db, worker: string, id: string): Promise
     .where(and(eq(webhooks.id, id), eq(webhooks.takenBy, worker)));
 }
 
-/** The deliveries that have been due for longest; none once the webhook is deleted or disabled. */
+/** The deliveries that have been due for longest; none once the webhook is deleted, or it or its user disabled. */
 export async function findDue(db: Db, webhook: string, most: number): Promise<DueDelivery[]> {
   const rows = await db
     .select({
@@ -73,7 +77,7 @@ export async function findDue(db: Db, webhook: string, most: number): Promise<Du
       now: sql<number>`floor(extract(epoch from now()))::float8`,
     })
     .from(webhookDeliveries)
-    .innerJoin(webhooks, and(eq(webhooks.id, webhookDeliveries.webhook), isNull(webhooks.disabled)))
+    .innerJoin(webhooks, and(eq(webhooks.id, webhookDeliveries.webhook), mayBeSent))
     .leftJoin(jobs, eq(jobs.id, webhookDeliveries.job))
     .where(
       and(
