@@ -14,12 +14,12 @@ import { isOpenByOwner } from '../../shared/jobs/job-conditions.ts';
 import type { WriteAudit } from './audit.ts';
 import { disownJobs, nobodyAfter } from './disown-jobs.ts';
 import { disownUploads } from './disown-uploads.ts';
-import { type EndedAccess, endAccess } from './end-access.ts';
+import { type EndedAccess, endAccess, removeWebhooks } from './end-access.ts';
 
 /**
  * Removes a user: ends the sessions and cancels the open jobs (both are returned), and gives what remains an owner that
- * nobody is, so that a later user of the same name inherits nothing (decision 17). Projects that would be left without members
- * are the heir's, whose row must be locked, and deleted where there is none. Lock order everywhere: users, hosts,
+ * nobody is, so that a later user of the same name inherits nothing (decision 17). Projects that would be left without
+ * an administrator are the heir's, whose row must be locked; where there is none, those without members are deleted. Lock order everywhere: users, hosts,
  * sessions, projects, uploads, jobs.
  */
 export async function removeUser(
@@ -39,6 +39,7 @@ export async function removeUser(
     .returning({ name: hosts.name });
   for (const { name } of listed) await audit(tx, 'host.update', name);
   const ended = await endAccess(tx, username, audit);
+  await removeWebhooks(tx, username, audit);
   const emptied = await leaveProjects(tx, { username, heir, audit });
   await disownUploads(tx, { username, nobody });
   const cancelled = await cancelJobs(
@@ -56,7 +57,8 @@ export async function removeUser(
 
 /**
  * Removes the user's memberships. A project without an administrator makes its writers administrators; one without
- * members is given to the heir, or is deleted and returned here. A project of readers only stays as it is.
+ * these is given to the heir. Where there is none, a project of readers only stays as it is, and one without members is
+ * deleted and returned here.
  */
 async function leaveProjects(
   tx: Tx,
@@ -97,25 +99,23 @@ async function leaveProjects(
         notInArray(members.project, ruled),
       ),
     );
+  const areOpen = and(isAmong(projects.pid, pids), isNull(projects.deleted));
+  if (heir !== undefined) {
+    await tx.execute(sql`
+      insert into ${members} (project, username, role)
+      select pid, ${heir}, 'administrator' from ${projects}
+      where ${and(areOpen, notInArray(projects.pid, ruled))}
+      on conflict (project, username) do update set role = excluded.role`);
+    return [];
+  }
   const peopled = tx
     .select({ pid: members.project })
     .from(members)
     .where(isAmong(members.project, pids));
-  const areLeft = and(
-    isAmong(projects.pid, pids),
-    isNull(projects.deleted),
-    notInArray(projects.pid, peopled),
-  );
-  if (heir !== undefined) {
-    await tx.execute(sql`
-      insert into ${members} (project, username, role)
-      select pid, ${heir}, 'administrator' from ${projects} where ${areLeft}`);
-    return [];
-  }
   const emptied = await tx
     .update(projects)
     .set({ deleted: sql`now()` })
-    .where(areLeft)
+    .where(and(areOpen, notInArray(projects.pid, peopled)))
     .returning({ pid: projects.pid });
   for (const { pid } of emptied) await audit(tx, 'project.delete', pid);
   return emptied.map(row => row.pid);

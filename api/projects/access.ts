@@ -11,6 +11,7 @@ import {
 } from '../../shared/database/schema.ts';
 import { forbidden, notFound, type WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
+import { withArticle } from '../../shared/uploads/parsers.ts';
 import { currentUser } from '../identity/current-user.ts';
 
 /** Each role includes the rights of lower ranks. */
@@ -123,7 +124,7 @@ function requireRole<T extends ProjectAccess>(
   if (!found) throw unknown();
   if (RANK[found.role] >= RANK[role]) return found;
   throw forbidden(
-    `you are a ${found.role} of this project, and this needs a ${role}.`,
+    `you are a ${found.role} of this project, and this needs ${withArticle(role)}.`,
     'Ask one of the administrators of the project.',
   );
 }

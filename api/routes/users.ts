@@ -50,7 +50,7 @@ const userDetails = userRecord
     soleProjects: z
       .number()
       .int()
-      .describe('Projects that nobody else is in: the removal of the user deletes them.'),
+      .describe('Projects in which nobody else may write: the removal of the user deletes them, or leaves them to their readers alone.'),
   })
   .meta({ id: 'UserDetails' });
 
@@ -145,7 +145,7 @@ export default routes('json-body', (router, api) => {
       topic: 'accounts',
       summary: "Change a user's password or rights, or disable the user",
       details:
-        "Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions.",
+        "Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions; a reset deletes their webhooks, which wait while the user is disabled.",
       body: changes,
       headers: ['If-Match', 'If-None-Match'],
       refusesTokens: true,
@@ -163,7 +163,7 @@ export default routes('json-body', (router, api) => {
       summary:
         'Remove a user, with their logins, tokens and sessions, and the projects that nobody else is in',
       details:
-        'GET tells the number of these projects, `soleProjects`. They are deleted with all that they hold, unless `projectsTo` names who gets them.',
+        'Those are deleted with all that they hold, and projects with readers only stay as they are, unless `projectsTo` names who gets both. GET tells their number, `soleProjects`.',
       query: removal,
       headers: ['If-Match'],
       for: 'administrators',

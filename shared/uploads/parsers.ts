@@ -19,7 +19,7 @@ export type Encoding = (typeof ENCODINGS)[number];
 /** Artifacts with bytes: those of a file, a table as Parquet, an array as a NumPy file. */
 export const ARTIFACT_KINDS = ['file', 'table', 'array'] as const;
 export type ArtifactKind = (typeof ARTIFACT_KINDS)[number];
-export const withArticle = (kind: string) => (kind === 'array' ? 'an array' : `a ${kind}`);
+export const withArticle = (noun: string) => (/^[aeiou]/.test(noun) ? `an ${noun}` : `a ${noun}`);
 
 interface ParserDefinition {
   meaning: string;

@@ -165,7 +165,7 @@ interface FateFieldsProps {
   onChange: (fate: Fate) => void;
 }
 
-/** What becomes of the projects that nobody else is in. */
+/** What becomes of the projects in which nobody else may write. */
 function FateFields({ username, count, fate, onChange }: FateFieldsProps) {
   const { heir, isDeletion } = fate;
   const list = useUsers();
@@ -191,7 +191,7 @@ function FateFields({ username, count, fate, onChange }: FateFieldsProps) {
           checked={isDeletion}
           onChange={event => onChange({ heir, isDeletion: event.currentTarget.checked })}
         />
-        <span>Give them to nobody: they are deleted with all data</span>
+        <span>Give them to nobody: they are deleted with all data where they have no readers</span>
       </label>
     </>
   );
