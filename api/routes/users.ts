@@ -50,7 +50,9 @@ const userDetails = userRecord
     soleProjects: z
       .number()
       .int()
-      .describe('Projects in which nobody else may write: the removal of the user deletes them, or leaves them to their readers alone.'),
+      .describe(
+        'Projects in which nobody else may write: the removal of the user deletes them, or leaves them to their readers alone.',
+      ),
   })
   .meta({ id: 'UserDetails' });
 

@@ -1501,13 +1501,13 @@ export interface paths {
         get: operations["getUser"];
         /**
          * Change a user's password or rights, or disable the user
-         * @description Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions.
+         * @description Everyone may change their own password, with the one until now as `current`: logins by cookie end, API tokens live on. An administrator's reset of another's password and `disabled: true` end that user's logins, tokens and remote sessions; a reset deletes their webhooks, which wait while the user is disabled.
          */
         put: operations["changeUser"];
         post?: never;
         /**
          * Remove a user, with their logins, tokens and sessions, and the projects that nobody else is in
-         * @description GET tells the number of these projects, `soleProjects`. They are deleted with all that they hold, unless `projectsTo` names who gets them.
+         * @description Those are deleted with all that they hold, and projects with readers only stay as they are, unless `projectsTo` names who gets both. GET tells their number, `soleProjects`.
          */
         delete: operations["removeUser"];
         options?: never;
@@ -3900,7 +3900,7 @@ export interface components {
             /** Format: date-time */
             created: string;
             storage: components["schemas"]["Storage"];
-            /** @description Projects that nobody else is in: the removal of the user deletes them. */
+            /** @description Projects in which nobody else may write: the removal of the user deletes them, or leaves them to their readers alone. */
             soleProjects: number;
         };
         /**
