@@ -18,10 +18,10 @@ export class LeakyBuckets {
     this.#seconds = seconds;
   }
 
-  /** Counts one more. 0, or in how many whole seconds there is room, where it is one too many: then it is not counted. */
-  add(party: string): number {
+  /** Counts so many more. 0, or in how many whole seconds there is room, where it is too many: then none is counted. */
+  add(party: string, count = 1): number {
     const now = performance.now() / 1_000;
-    const empty = Math.max(now, this.#empty.get(party) ?? 0) + this.#seconds;
+    const empty = Math.max(now, this.#empty.get(party) ?? 0) + count * this.#seconds;
     const wait = empty - now - this.#atOnce * this.#seconds;
     if (wait > 0) return Math.ceil(wait);
     this.#empty.set(party, empty);

@@ -1,7 +1,6 @@
 import type { Request, RequestHandler } from 'express';
-import { type Logger, pino } from 'pino';
 import { z } from 'zod';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { unavailable, WindlassError } from '../../shared/errors/errors.ts';
 import type { ApiContext } from '../context.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { RoutedOperation } from '../http/resource.ts';
@@ -9,6 +8,8 @@ import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
 import { withoutLinks } from '../identity/link-text.ts';
+import { createEventLog } from '../monitoring/event-log.ts';
+import { EventRates } from '../monitoring/event-rates.ts';
 import { operation } from '../openapi/operation.ts';
 
 /** The raw request target, perhaps in absolute form (RFC 9112, 3.2.2); clients choose what follows `/events`. */
@@ -42,7 +43,8 @@ export default routes('raw-body', (router, api) => {
  * POST /events/(event): writes one log line. A middleware, because a route would refuse a path that cannot be decoded.
  */
 function recordEvents(api: ApiContext): RequestHandler {
-  const log = createEventLog(api);
+  const write = createEventLog(api);
+  const rates = new EventRates(api.config.LIMIT_EVENT_BYTES);
   const limit = api.config.LIMIT_VALUE_BYTES;
   return (req, res, next) => {
     const match = TARGET.exec(req.originalUrl);
@@ -55,7 +57,8 @@ function recordEvents(api: ApiContext): RequestHandler {
       // The access log has no line for this request.
       res.locals.logged = true;
       const { username } = currentUser(res);
-      log.info({
+      rates.count(username, path.length + query.length);
+      const isWritten = write({
         event: {
           user: username,
           path: withoutLinks(asAscii(path)),
@@ -63,6 +66,8 @@ function recordEvents(api: ApiContext): RequestHandler {
         },
         requestId: res.locals.requestId,
       });
+      if (!isWritten)
+        throw unavailable('the log takes no more lines.', 'Send the event again later.', 10);
       res.status(204).end();
     };
     dropBody({ req, res }, limit, error => {
@@ -91,21 +96,6 @@ function dropBody(
   // A request whose client left emits no `end` any more, although its body has arrived.
   if (req.destroyed && req.complete) end();
   else req.on('data', count).once('end', end);
-}
-
-/** A log of its own on stdout: every LOG_LEVEL but `silent` writes events. */
-function createEventLog({ config, log }: ApiContext): Logger {
-  const output = pino.destination({ fd: 1, sync: true });
-  // EPIPE and the like must not end the service.
-  output.on('error', (error: unknown) => log.warn({ err: error }, 'an event was lost'));
-  return pino(
-    {
-      level: config.LOG_LEVEL === 'silent' ? 'silent' : 'info',
-      base: undefined,
-      timestamp: pino.stdTimeFunctions.isoTime,
-    },
-    output,
-  );
 }
 
 /** Escapes all but visible ASCII as in RFC 3986; valid targets have nothing else. */

@@ -50,7 +50,7 @@ export default routes('raw-body', (router, api) => {
     mid: pathParameter(req, 'mid'),
     need: needRole(res, role),
   });
-  const nameIn = (req: Request) => readArtifactName(pathParameter(req, 'aid'));
+  const nameIn = ({ req }: Exchange) => readArtifactName(pathParameter(req, 'aid'));
 
   resource(router, '/models/:mid/parameters/:aid', {
     get: operation({
@@ -66,7 +66,7 @@ export default routes('raw-body', (router, api) => {
       errors: ['not_found', 'conflict'],
       handle: async ({ req, res }) => {
         const { mid, need } = place({ req, res }, 'reader');
-        const aid = nameIn(req);
+        const aid = nameIn({ req, res });
         await findModel(db, mid, need);
         const known = requireParameter(await findArtifact(db, mid, aid), aid);
         const tag = entityTag(known.version);
@@ -147,7 +147,7 @@ export default routes('raw-body', (router, api) => {
       errors: ['not_found', 'forbidden', 'conflict'],
       handle: async ({ req, res }) => {
         const { mid, need } = place({ req, res }, 'writer');
-        const aid = nameIn(req);
+        const aid = nameIn({ req, res });
         await db.transaction(async tx => {
           await lockModel(tx, mid, need);
           const { version, size } = requireParameter(await findArtifact(tx, mid, aid), aid);

@@ -156,6 +156,12 @@ export const LIMITS = {
     default: '500',
     meaning: 'requests per second of one user in each API process; 0: no limit',
   },
+  LIMIT_EVENT_BYTES: {
+    schema: whole(0),
+    default: String(1 << 20),
+    meaning:
+      'bytes of client events (POST /events) of one user in a minute in each API process; 0: no limit',
+  },
   LIMIT_FAILED_LOGINS: {
     schema: whole(0),
     default: '10',
