@@ -5,6 +5,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import { readLocalFrames } from '../../test/harness/files/draw-frames.ts';
+import { makeExr } from '../../test/harness/files/make-exr.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { AMPLE } from '../../test/harness/files/video-limits.ts';
 import { giveToDecoder } from '../sandbox/scratch-dir.ts';
@@ -149,5 +150,46 @@ describe('the colours of a video', () => {
     );
     for (const ffmpeg of ['ffmpeg', await findBundledFfmpeg()])
       expect(compare(await pictureOf(exr, { ffmpeg }), expected), ffmpeg).toBeGreaterThan(36);
+  });
+
+  const PIXELS = SIZE.width * SIZE.height;
+  const plane = (valueAt: (x: number) => number) =>
+    Array.from({ length: PIXELS }, (_, i) => valueAt(i % SIZE.width));
+  const encoded = (v: number) => (v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055);
+
+  it('of grey EXR are those of a coloured one', async () => {
+    const light = plane(x => (x / 63) * 1.2);
+    const expected = Buffer.from(
+      light.flatMap(v => Array(3).fill(Math.round(255 * encoded(Math.min(1, v))))),
+    );
+    for (const ffmpeg of ['ffmpeg', await findBundledFfmpeg()])
+      for (const channels of [{ Y: light }, { R: light, G: light, B: light }])
+        expect(
+          compare(await pictureOf(makeExr(SIZE, channels), { ffmpeg }), expected),
+          `${Object.keys(channels)} by ${ffmpeg}`,
+        ).toBeGreaterThan(36);
+  });
+
+  it('of EXR are laid on the background where it is transparent', async () => {
+    // Premultiplied: a half of red light, a transparent part, and an opaque one.
+    const alpha = plane(x => (x < 20 ? 0 : x < 40 ? 0.5 : 1));
+    const dark = plane(() => 0);
+    const exr = makeExr(SIZE, { R: alpha, G: dark, B: dark, A: alpha });
+    for (const [background, behind] of [
+      ['#000000', [0, 0, 0]],
+      ['#2040c0', [32, 64, 192]],
+    ] as const) {
+      const expected = Buffer.from(
+        alpha.flatMap(a => {
+          const over = [255 * encoded(a), 0, 0];
+          return behind.map((v, i) => Math.round(Math.min(255, (over[i] ?? 0) + (1 - a) * v)));
+        }),
+      );
+      for (const ffmpeg of ['ffmpeg', await findBundledFfmpeg()])
+        expect(
+          compare(await pictureOf(exr, { background, ffmpeg }), expected),
+          `${background} by ${ffmpeg}`,
+        ).toBeGreaterThan(25);
+    }
   });
 });

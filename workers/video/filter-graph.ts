@@ -65,26 +65,33 @@ function filterChain(pictures: Pictures, size: Size, background = '#000000'): st
   const even = makeEven(size);
   const isOdd = even.width !== size.width || even.height !== size.height;
   const repeatEdges = `fillborders=right=${even.width - size.width}:bottom=${even.height - size.height}:mode=smear`;
+  // Blended ones are of whole numbers already.
+  const isLight = pictures.kind === 'exr' && !pictures.alpha;
   const isSame = pictures.width === size.width && pictures.height === size.height;
   return [
     ...toPlainColours(pictures, background),
-    `scale=${isSame ? '' : `w=${size.width}:h=${size.height}:flags=bicubic:`}out_color_matrix=bt709:out_range=tv`,
+    `scale=${isSame ? '' : `w=${size.width}:h=${size.height}:flags=bicubic:`}${isLight ? `${FULL_RANGE}:` : ''}out_color_matrix=bt709:out_range=tv`,
     ...(isOdd ? ['format=yuv444p', `pad=${even.width}:${even.height}`, repeatEdges] : []),
     'format=yuv420p',
   ].join(',');
 }
 
+/** ffmpeg takes grey floats, as of EXR, for a range with footroom and headroom. */
+const FULL_RANGE = 'in_range=pc';
+
 /**
  * Lays transparent pictures on a background made from a copy of each, because a source has a clock of its own and
  * `drawbox` crashes ffmpeg 5.1. Palettes are resolved before `scale`, which would round their colours to subsampled
- * ones.
+ * ones. The colours of EXR are multiplied by their alpha already.
  */
-function toPlainColours({ alpha, palette }: Pictures, background: string): string[] {
+function toPlainColours({ kind, alpha, palette }: Pictures, background: string): string[] {
   if (!alpha) return palette ? ['format=rgb24'] : [];
   const [r, g, b] = [1, 3, 5].map(at => Number.parseInt(background.slice(at, at + 2), 16));
+  const isExr = kind === 'exr';
   return [
+    ...(isExr ? [`scale=${FULL_RANGE}`] : []),
     'format=rgba',
-    `split[over][copy];[copy]lutrgb=r=${r}:g=${g}:b=${b}:a=255[under];[under][over]overlay=format=rgb`,
+    `split[over][copy];[copy]lutrgb=r=${r}:g=${g}:b=${b}:a=255[under];[under][over]overlay=format=rgb${isExr ? ':alpha=premultiplied' : ''}`,
     'format=rgb24',
   ];
 }

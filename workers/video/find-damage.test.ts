@@ -14,6 +14,7 @@ const window = [0, 0, 0, 0, 0, 0, 0, 0, 63, 0, 0, 0, 63, 0, 0, 0];
 test('a picture whose window of data is cut short is damaged', () => {
   const bytes = Buffer.concat([
     Buffer.from([0x76, 0x2f, 0x31, 0x01, 2, 0, 0, 0]),
+    attribute('channels', 'chlist', [...Buffer.from('Y\0'), ...Array(16).fill(0), 0]),
     attribute('displayWindow', 'box2i', window),
     attribute('compression', 'compression', [0]),
     attribute('lineOrder', 'lineOrder', [0]),

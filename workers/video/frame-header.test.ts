@@ -1,6 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { drawFrame } from '../../test/harness/files/draw-frames.ts';
+import { makeExr } from '../../test/harness/files/make-exr.ts';
 import { MAX_SIDE, parseFrameHeader, TAKEN_KINDS } from './frame-header.ts';
 
 describe('parseFrameHeader', () => {
@@ -53,6 +54,24 @@ describe('parseFrameHeader', () => {
     const several = Buffer.concat([jpeg.subarray(0, 2), index, jpeg.subarray(2), jpeg]);
     expect(parseFrameHeader(several)).toEqual({ kind: 'other', format: 'jpeg' });
     expect(parseFrameHeader(several.subarray(0, 8))).toMatchObject({ more: true });
+  });
+
+  it('refuses an EXR without the channels of a picture, and names those it has', () => {
+    const size = { width: 2, height: 1 };
+    const parse = (...names: string[]) =>
+      parseFrameHeader(makeExr(size, Object.fromEntries(names.map(name => [name, [0, 1]]))));
+    for (const channels of [['R', 'G', 'B'], ['Y'], ['A', 'B', 'G', 'R', 'Z', 'depth.R']])
+      expect(parse(...channels)).toMatchObject({ kind: 'exr', ...size });
+    for (const [channels, named] of [
+      [['Z'], 'Z'],
+      [['R', 'G'], 'G, R'],
+      [['beauty.R', 'beauty.G', 'beauty.B'], 'beauty.B, beauty.G, beauty.R'],
+      [['Y', 'RY', 'BY'], 'BY, RY, Y'],
+      [Array.from({ length: 9 }, (_, i) => `p.${i}`), 'p.0, p.1, p.2, p.3, p.4, p.5 …'],
+    ] as const)
+      expect(parse(...channels)).toEqual({
+        problem: `has the channels ${named}, and not R, G and B, or Y`,
+      });
   });
 
   it('refuses files that are not pictures', () => {

@@ -1,5 +1,6 @@
+import { parseExr } from './frame-header-exr.ts';
 import { parseJpeg } from './frame-header-jpeg.ts';
-import { parseBmp, parseExr, parsePnm } from './frame-header-other.ts';
+import { parseBmp, parsePnm } from './frame-header-other.ts';
 import type { ParsedHeader } from './frame-info.ts';
 
 /** Pictures larger than this are refused: 8192 × 8192 pixels, 256 MiB as RGBA. */
