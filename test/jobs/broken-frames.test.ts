@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../harness/clients/problem.ts';
-import { drawFrame, drawFrames } from '../harness/files/draw-frames.ts';
+import { drawBusyJpeg, drawFrame, drawFrames } from '../harness/files/draw-frames.ts';
 import { makePng } from '../harness/files/make-png.ts';
 import { openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -135,6 +135,21 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
     }
     const { error } = await make({ images: [junk, junk], 'on-bad-frame': 'skip' });
     expect(error).toMatchObject({ code: 'bad_frames', count: 2 });
+  });
+
+  test('a JPEG that has lost data is named too, and none is made of what is left', async () => {
+    const bytes = await drawBusyJpeg();
+    const [whole, lost] = [at('whole.jpg'), at('lost.jpg')];
+    writeFileSync(whole, bytes);
+    writeFileSync(lost, bytes.fill(0, bytes.length >> 2, bytes.length >> 1));
+    const images = [whole, whole, whole, lost];
+    const named = [{ index: 3, path: lost, reason: expect.stringContaining('are damaged') }];
+    for (const place of [{ encode: 'host' }, { encode: 'worker' }, {}]) {
+      const { error } = await make({ images, ...place });
+      expect(error).toMatchObject({ code: 'bad_frames', frames: named });
+    }
+    const { job } = await make({ images, 'on-bad-frame': 'skip' });
+    expect(job.result).toMatchObject({ frames: 3, skipped: named });
   });
 
   test('where most differ from the first, leaving them out is no answer', async () => {

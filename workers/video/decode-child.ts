@@ -21,6 +21,14 @@ const LOADERS = ['Jpeg', 'Png', 'Tiff', 'Webp', 'Nsgif', 'Heif'];
 const [, , background = '#000000'] = process.argv;
 /** Limit of seconds for one frame. */
 const TIMEOUT_SECONDS = 60;
+/** A space of 16 bits whose colours have signs. */
+const LAB16 = 'labs';
+/**
+ * What libjpeg says of lost data. Some cameras write a few bytes more before a marker, and those before a header are of no
+ * picture.
+ */
+const LOST =
+  /Corrupt JPEG data: (?:premature end|bad |found marker|\d{2,} extraneous bytes before marker 0x(?:d[0-9a]|c4))/;
 
 process.title = 'windlass-child-decode';
 raiseOomScore();
@@ -45,14 +53,32 @@ async function answerRequests(): Promise<void> {
   }
 }
 
-async function decode({ frame, format, pixels }: DecodeRequest): Promise<Decoded> {
-  const options = { limitInputPixels: MAX_PIXELS, failOn: 'truncated', pages: 1 } as const;
-  const image = sharp(frame, options).timeout({ seconds: TIMEOUT_SECONDS });
-  const { width, height } = await image.metadata();
+/** libjpeg goes on where data are lost, with a warning; but it also warns of oddities of whole pictures. */
+async function decode(request: DecodeRequest): Promise<Decoded> {
+  if (request.frame[0] !== 0xff) return decodeOnce(request, 'truncated');
+  try {
+    return await decodeOnce(request, 'warning');
+  } catch (error) {
+    if (LOST.test(messageOf(error))) throw error;
+    return decodeOnce(request, 'truncated');
+  }
+}
+
+async function decodeOnce(
+  { frame, format, pixels }: DecodeRequest,
+  failOn: 'truncated' | 'warning',
+): Promise<Decoded> {
+  const options = { limitInputPixels: MAX_PIXELS, failOn, pages: 1 } as const;
+  const { width, height, depth, space } = await sharp(frame, options).metadata();
   const problem = findSizeProblem(width ?? 0, height ?? 0);
   if (problem) return { problem };
+  if (!(depth === 'uchar' || depth === 'ushort' || space === LAB16))
+    return { problem: `has samples of the type ${depth}; taken are unsigned ones of 8 or 16 bits` };
   const withoutBytes = { width, height, bytes: Buffer.alloc(0) };
   if (width * height > pixels) return withoutBytes;
+  // ffmpeg ignores profiles too. Without one, CMYK would have no meaning.
+  const ignoreIcc = space !== 'cmyk';
+  const image = sharp(frame, { ...options, ignoreIcc }).timeout({ seconds: TIMEOUT_SECONDS });
   const picture = image.toColourspace('srgb').flatten({ background }).removeAlpha();
   const encoded = encode(picture, format);
   const { data, info } = await encoded.toBuffer({ resolveWithObject: true });
@@ -75,14 +101,23 @@ function tripleChannel(grey: Buffer): Buffer {
 }
 
 function describeFailure(error: unknown): Decoded {
-  const message = error instanceof Error ? error.message : String(error);
-  return { problem: `cannot be decoded: ${inPlainWords(message)}` };
+  return { problem: `cannot be decoded: ${inPlainWords(messageOf(error))}` };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** libvips names the failed function, and then what the format's library said. */
 function inPlainWords(message: string): string {
   const line = message.split('\n', 1)[0] ?? '';
-  if (/premature end|truncated|unexpected end|end of file|short read|not enough data/i.test(line))
+  if (/samples out of range|unsupported tiff image type|not a whole number of bytes/i.test(line))
+    return 'its samples are of a type that is not taken';
+  if (
+    /premature end(?! of data segment)|truncated|unexpected end|end of file|short read|not enough data/i.test(
+      line,
+    )
+  )
     return 'its data end too early';
   if (/unsupported image format|no known loader/i.test(line)) return 'its kind is not taken';
   if (/timeout/i.test(line)) return `it took more than ${TIMEOUT_SECONDS} s`;

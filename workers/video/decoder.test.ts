@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../shared/process/package-root.ts';
-import { drawFrame } from '../../test/harness/files/draw-frames.ts';
+import { drawBusyJpeg, drawFrame } from '../../test/harness/files/draw-frames.ts';
+import { makeTiff } from '../../test/harness/files/make-tiff.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { Decoder } from './decoder.ts';
 
@@ -53,6 +54,64 @@ describe('Decoder', () => {
     ]) {
       const decoded = await decoder.decode(await picture.toBuffer(), 'raw');
       expect(decoded).toEqual({ width: 3, height: 2, bytes: Buffer.alloc(18, 77) });
+    }
+  });
+
+  it('refuses samples of other types than 8 or 16 bits, and names the type', async () => {
+    const size = { width: 4, height: 2 };
+    const decode = (format: 'unsigned' | 'signed' | 'float', bits: number) =>
+      decoder.decode(makeTiff(size, { format, bits }, Buffer.alloc(bits, 0x3f)), 'raw');
+    for (const bits of [8, 16])
+      expect(await decode('unsigned', bits)).toMatchObject({ bytes: Buffer.alloc(24, 0x3f) });
+    for (const [format, bits, name] of [
+      ['float', 32, 'float'],
+      ['unsigned', 32, 'uint'],
+      ['signed', 16, 'short'],
+      ['signed', 8, 'char'],
+    ] as const)
+      expect(await decode(format, bits), name).toEqual({
+        problem: `has samples of the type ${name}; taken are unsigned ones of 8 or 16 bits`,
+      });
+    expect(await decode('float', 64)).toEqual({
+      problem: 'cannot be decoded: its samples are of a type that is not taken',
+    });
+  });
+
+  it('refuses a JPEG that has lost data, and no whole one that is odd', async () => {
+    const whole = await drawBusyJpeg();
+    const third = Math.floor(whole.length / 3);
+    const zeroed = Buffer.from(whole).fill(0, third, 2 * third);
+    const lost = Buffer.concat([whole.subarray(0, third), whole.subarray(2 * third)]);
+    for (const format of ['raw', 'none'] as const)
+      for (const frame of [zeroed, lost])
+        expect(await decoder.decode(frame, format)).toMatchObject({
+          problem: expect.stringContaining('its data are damaged'),
+        });
+    const inserted = (at: number, bytes: Buffer) =>
+      Buffer.concat([whole.subarray(0, at), bytes, whole.subarray(at)]);
+    const scan = Buffer.from(whole);
+    // The last spectral coefficient, of which progressive ones alone may have fewer.
+    const start = scan.indexOf(Buffer.from([0xff, 0xda]));
+    scan[start + scan.readUInt16BE(start + 2)] = 1;
+    for (const [what, frame] of Object.entries({
+      whole,
+      'with bytes after its end': inserted(whole.length, Buffer.alloc(700)),
+      'with bytes between its headers': inserted(20, Buffer.alloc(3)),
+      'with odd parameters': scan,
+    }))
+      expect(await decoder.decode(frame, 'none'), what).toMatchObject({ width: 256 });
+  });
+
+  it('takes colours as they are stored, whatever profile a picture embeds, as ffmpeg does', async () => {
+    const size = { width: 16, height: 8 };
+    const create = { ...size, channels: 3, background: '#c03020' } as const;
+    const drawn = sharp({ create }).withIccProfile('p3');
+    for (const picture of [drawn.clone().tiff({ compression: 'lzw' }), drawn.clone().png()]) {
+      const frame = await picture.toBuffer();
+      expect((await sharp(frame).metadata()).icc).toBeDefined();
+      const bytes = await sharp(frame, { ignoreIcc: true }).raw().toBuffer();
+      expect(bytes.subarray(0, 3)).not.toEqual(Buffer.from([0xc0, 0x30, 0x20]));
+      expect(await decoder.decode(frame, 'raw')).toEqual({ ...size, bytes });
     }
   });
 

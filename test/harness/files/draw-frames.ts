@@ -38,6 +38,13 @@ export function drawFrame(options: {
   return sharp(Buffer.from(svg)).toFormat(kind).toBuffer();
 }
 
+/** A JPEG of slopes and noise, of which a lost part leaves codes that cannot be. */
+export function drawBusyJpeg(): Promise<Buffer> {
+  const raw = { width: 256, height: 256, channels: 3 } as const;
+  const slopes = Array.from({ length: 3 * 256 * 256 }, (_, i) => (i >> 10) + ((i * i) % 23));
+  return sharp(Buffer.from(slopes), { raw }).jpeg({ quality: 85 }).toBuffer();
+}
+
 /** Paths as frames of a list. */
 export const placesOf = (paths: readonly string[]) => paths.map((path, index) => ({ index, path }));
 
