@@ -39,14 +39,19 @@ export function sendRecord<Shape>(
 }
 
 /**
- * If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when the record has changed. `select` takes from the
- * given tags what the write depends on.
+ * If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when the record has changed, which none of several tags
+ * says. `select` takes from the given tags what the write depends on.
  */
-export function checkIfMatch(req: Request, tag: string, select = (tags: string) => tags): void {
+export function checkIfMatch(
+  req: Request,
+  tag: string | readonly string[],
+  select = (tags: string) => tags,
+): void {
   const header = req.get('If-Match');
   const given = header && select(header);
   // A strong comparison: a weak tag never matches.
-  if (given === undefined || matchesEntityTag(given.replace(/W\/"[^"]*"/g, ''), tag)) return;
+  const strong = given?.replace(/W\/"[^"]*"/g, '');
+  if (strong === undefined || [tag].flat().some(each => matchesEntityTag(strong, each))) return;
   throw hasChanged();
 }
 

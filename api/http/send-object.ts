@@ -47,12 +47,13 @@ export async function sendObject(
     'X-Content-Type-Options': 'nosniff',
     ...(download !== undefined && { 'Content-Disposition': attachment(download) }),
   };
-  checkIfMatch(req, tag);
+  const tags = tagsOf(key, object);
+  checkIfMatch(req, tags);
   checkIfUnmodifiedSince(req, object.modified);
   if (isNotModified(req, { tag, modified: object.modified }))
     return void res.set(headers).status(304).end();
 
-  const range = placeRange(req, { size: object.size, tags: [tag, object.tag] });
+  const range = placeRange(req, { size: object.size, tags });
   if (range === 'unsatisfiable') {
     throw new WindlassError('range_not_satisfiable', {
       detail: `there are ${object.size} bytes.`,
@@ -60,7 +61,7 @@ export async function sendObject(
       headers: { 'Content-Range': `bytes */${object.size}` },
     });
   }
-  if (mayRedirect && mayFollow(req, [tag, object.tag])) {
+  if (mayRedirect && mayFollow(req, tags)) {
     const disposition = headers['Content-Disposition'] ?? 'inline';
     const told = { type, disposition, seconds: ADDRESS_SECONDS };
     const address = await api.objects.addressOf?.(key, told);
@@ -102,7 +103,7 @@ const ADDRESS_SECONDS = 3_600;
  * tags: it would refuse If-Match, and might send a range of another object than If-Range names. To If-Modified-Since it
  * would answer 304 for any later date, also that of another object.
  */
-function mayFollow(req: Request, tags: (string | undefined)[]): boolean {
+function mayFollow(req: Request, tags: string[]): boolean {
   const condition = req.get('If-Range');
   const isKnown = condition === undefined || tags.includes(condition);
   const isOurs = ['If-Match', 'If-Modified-Since', 'If-Unmodified-Since'].some(
@@ -111,15 +112,19 @@ function mayFollow(req: Request, tags: (string | undefined)[]): boolean {
   return req.method === 'GET' && isKnown && !isOurs;
 }
 
+/** Our tag, and the store's own, which who follows an address gets. */
+const tagsOf = (key: string, object: { tag?: string } | undefined): string[] =>
+  [entityTag({ key }), object?.tag].filter(tag => tag !== undefined);
+
 /** The conditions of a change to what sendObject() sends under this key. */
 export async function checkObject(
   { objects }: Pick<ApiContext, 'objects'>,
   req: Request,
   key: string,
 ): Promise<void> {
-  checkIfMatch(req, entityTag({ key }));
-  if (req.get('If-Unmodified-Since') === undefined) return;
+  if (!['If-Match', 'If-Unmodified-Since'].some(name => req.get(name) !== undefined)) return;
   const object = await objects.stat(key);
+  checkIfMatch(req, tagsOf(key, object));
   if (object) checkIfUnmodifiedSince(req, object.modified);
 }
 
@@ -148,7 +153,7 @@ function isNotModified(req: Request, { tag, modified }: { tag: string; modified:
 /** The requested range in bytes; undefined also when If-Range names another object. */
 function placeRange(
   req: Request,
-  { size, tags }: { size: number; tags: (string | undefined)[] },
+  { size, tags }: { size: number; tags: string[] },
 ): ByteRange | 'unsatisfiable' | undefined {
   const range = readRange(req);
   if (!range) return undefined;

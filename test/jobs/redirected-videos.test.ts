@@ -100,6 +100,26 @@ describeUnless(missing, 'videos that the object store sends', () => {
     await expectProblem(beyond, 416, 'range_not_satisfiable');
   });
 
+  test('the tag of what was followed is one to insist on, for reading and for removing', async () => {
+    const { id: pid } = await client.post<{ id: string }>('/api/projects', { name: 'p' });
+    const query = new URLSearchParams({ cache: 'project', project: pid, key: 'k' });
+    await addressOf(`${at}?${query}`);
+    const entry = `/api/projects/${pid}/cache/k`;
+    const followed = await fetch(await addressOf(entry));
+    const tag = followed.headers.get('ETag') ?? '';
+    expect(tag).toMatch(/^".+"$/);
+    const bytes = (await followed.arrayBuffer()).byteLength;
+    const read = await ask(entry, { 'If-Match': tag });
+    expect([read.status, (await read.arrayBuffer()).byteLength]).toEqual([200, bytes]);
+    for (const method of ['GET', 'DELETE'])
+      await expectProblem(
+        await ask(entry, { 'If-Match': '"another"' }, method),
+        412,
+        'precondition_failed',
+      );
+    expect((await ask(entry, { 'If-Match': tag }, 'DELETE')).status).toBe(204);
+  });
+
   test('HEAD and conditions are answered here', async () => {
     const head = await ask(at, {}, 'HEAD');
     expect([head.status, head.headers.get('Content-Type')]).toEqual([200, 'video/mp4']);
