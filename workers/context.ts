@@ -60,10 +60,13 @@ export interface JobContext<K extends JobKind = JobKind> {
 
 export type SessionContext = JobContext<KindWithSession>;
 
-/** A handler's outcome. `promote` runs in the transaction that ends the job, `after` after its commit. */
+/**
+ * A handler's outcome. `promote` runs in the transaction that ends the job, and returns what it adds to the result; `after` runs
+ * after its commit.
+ */
 export interface Outcome<K extends JobKind> {
   result: Result<K>;
-  promote?: (tx: Tx) => Promise<void>;
+  promote?: (tx: Tx) => Promise<Partial<Result<K>> | void>;
   /** Objects that it stored and nothing refers to yet: removed at once if the end is refused. */
   stored?: (string | undefined)[];
   after?: () => Promise<void>;

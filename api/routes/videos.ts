@@ -4,6 +4,7 @@ import { conflict, type ErrorCode, notFound, WindlassError } from '../../shared/
 import { isId } from '../../shared/ids.ts';
 import type { Result } from '../../shared/jobs/catalog.ts';
 import type { JobSummary } from '../../shared/jobs/job-view.ts';
+import { assertCacheRoom } from '../../shared/projects/cache-entry.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { sendRecord } from '../http/conditional-requests.ts';
@@ -135,6 +136,7 @@ export default routes('json-body', (router, api) => {
           // Nobody waits for a video that cannot be stored.
           const limit = api.config.LIMIT_USER_BYTES;
           await assertUserStorage(tx, { user: currentUser(res).username, added: 1, limit });
+          if (cache) await assertCacheRoom(tx, cache, api.config);
           return { kind: 'video', payload, session: sid, project: cache?.project, name };
         });
         if (session) await touchSession(api.database.db, session);

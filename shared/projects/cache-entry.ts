@@ -2,6 +2,7 @@ import { and, eq, sql } from 'drizzle-orm';
 import type { Tx } from '../database/connect.ts';
 import { cacheEntries } from '../database/schema.ts';
 import { WindlassError } from '../errors/errors.ts';
+import { assertProjectQuota } from '../quotas/project-quota.ts';
 import {
   chargeStorage,
   growthOf,
@@ -33,7 +34,7 @@ export function checkNewCacheKey(key: string, max?: number): string | undefined 
   return checkCacheKey(key, max);
 }
 
-interface CacheReference {
+export interface CacheReference {
   project: string;
   key: string;
   object: string;
@@ -50,6 +51,19 @@ export function checkCacheSize(
 ): string | undefined {
   if (limit === 0 || size <= limit) return undefined;
   return `the video has ${size} bytes, more than the whole cache of a project, ${limit}.`;
+}
+
+/** Throws `insufficient_storage` where the project is full, but for what the key has now. A check without locks. */
+export async function assertCacheRoom(
+  db: Tx,
+  { project, key }: Pick<CacheReference, 'project' | 'key'>,
+  { LIMIT_PROJECT_BYTES: limit }: StorageLimits,
+): Promise<void> {
+  const [present] = await db
+    .select({ size: cacheEntries.size })
+    .from(cacheEntries)
+    .where(and(eq(cacheEntries.project, project), eq(cacheEntries.key, key)));
+  await assertProjectQuota(db, { project, added: 1 - (present?.size ?? 0), limit });
 }
 
 /**

@@ -314,8 +314,19 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
       const body = { 'content-type': 'video/mp4', images };
       const path = `/api/remotes/${sid}/videos`;
       const cached = await client.post<{ vsid: string }>(path, { ...body, project: pid, key: 'k' });
-      const failed = await waitForEnd(client, cached.vsid);
-      expect([failed.state, failed.error?.code]).toEqual(['failed', FULL[1]]);
+      // It is kept for a day, as one without a project.
+      const made = await waitForEnd(client, cached.vsid);
+      expect(made).toMatchObject({
+        state: 'succeeded',
+        result: { uncached: expect.stringContaining(`more than ${PROJECT_BYTES} bytes`) },
+      });
+      expect((await client.fetch(`${path}/${cached.vsid}`)).status).toBe(200);
+      expect(await client.get(`${path}/${cached.vsid}/status`)).toMatchObject({
+        uncached: made.result?.uncached,
+      });
+      expect((await client.fetch(`/api/projects/${pid}/cache/k`)).status).toBe(404);
+      const full = await makeAlmostFull(0);
+      await expectFull(await send('POST', path, { ...body, project: full.pid, key: 'k' }));
       const { vsid } = await client.post<{ vsid: string }>(path, body);
       expect((await waitForEnd(client, vsid)).error).toBeNull();
       await expectFull(await client.fetch(`${path}/${vsid}?cache=project&project=${pid}&key=k`));

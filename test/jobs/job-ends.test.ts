@@ -84,7 +84,7 @@ test('a project that is deleted while a job for it ends: the job is asked to end
   const { db } = database;
   const pid = await makeProject();
   const claim = await makeHeld({ project: pid });
-  let ending: Promise<void> | undefined;
+  let ending: Promise<unknown> | undefined;
   await db.transaction(async deletion => {
     await deletion.select().from(projects).where(eq(projects.pid, pid)).for('update');
     ending = finishJob(db, claim, { state: 'succeeded' }, tx => lockAlive(tx, pid));

@@ -162,10 +162,11 @@ export class Attempt {
     const { database, groups, notifications } = this.#worker;
     this.#progress.close();
     this.#claim.isEnding = true;
+    let written = ending;
     await retry(async tries => {
       this.#isEndUncertain = tries > 0;
       try {
-        if (promote) await finishJob(database.db, this.#claim, ending, promote);
+        if (promote) written = await finishJob(database.db, this.#claim, ending, promote);
         else this.#isEndTold = await groups.end({ claim: this.#claim, ending });
       } catch (error) {
         const isRefused = error instanceof LeaseLost || error instanceof WindlassError;
@@ -173,7 +174,7 @@ export class Attempt {
         throw error;
       }
     }, DATABASE);
-    this.#worker.claims.rememberEnd(this.context.job, ending);
+    this.#worker.claims.rememberEnd(this.context.job, written);
     // The commit has told of it: what was to be published soon is outdated.
     if (this.#isEndTold) notifications.withdraw('job', this.#claim.id);
     this.#publishEnd();

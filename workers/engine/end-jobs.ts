@@ -72,16 +72,17 @@ export async function finishJob(
   db: Db,
   claim: Claim,
   ending: JobEnd,
-  promote: (tx: Tx) => Promise<void>,
-): Promise<void> {
+  promote: (tx: Tx) => Promise<object | void>,
+): Promise<JobEnd> {
   const onlyWanted = ending.state === 'succeeded';
-  await db.transaction(async tx => {
+  return db.transaction(async tx => {
     await throwIfNotLeased(tx, claim);
     // Locks what the job works for before the job's row, as a deletion of that does, to avoid deadlocks.
-    await promote(tx);
+    const added = await promote(tx);
+    const whole = added ? { ...ending, result: Object.assign({}, ending.result, added) } : ending;
     // Checked after the promotion has its locks: a client whose cancel was accepted may have changed the same rows since.
-    const [hasEnded] = await endJobs(tx, [{ claim, ending }], { onlyWanted });
-    if (hasEnded) return;
+    const [hasEnded] = await endJobs(tx, [{ claim, ending: whole }], { onlyWanted });
+    if (hasEnded) return whole;
     await throwIfNotLeased(tx, claim);
     throw new WindlassError('cancelled');
   });

@@ -5,8 +5,13 @@ import { projects } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { assertWriter } from '../../shared/projects/assert-writer.ts';
-import { checkCacheSize, putCacheEntry } from '../../shared/projects/cache-entry.ts';
+import {
+  type CacheReference,
+  checkCacheSize,
+  putCacheEntry,
+} from '../../shared/projects/cache-entry.ts';
 import { chargeUserStorage } from '../../shared/quotas/user-storage.ts';
+import type { Config } from '../../shared/settings/config.ts';
 import type { Handler } from '../context.ts';
 import { makeVideo } from '../video/make-video.ts';
 
@@ -16,21 +21,16 @@ const video: Handler<'video'> = async context => {
   const object = newObjectKey('videos', job.id);
   const made = await makeVideo(context, object);
   const { cache, type } = payload;
-  // It is kept for a day nevertheless: work of hours is not thrown away.
-  const uncached = cache && checkCacheSize(made.bytes, worker.config);
   return {
-    result: { object, type, ...made, ...(uncached !== undefined && { uncached }) },
+    result: { object, type, ...made },
     promote: async tx => {
       const { owner: user } = job;
-      if (cache && uncached === undefined) {
-        await lockProject(tx, cache.project);
-        await assertWriter(tx, { project: cache.project, username: user });
-        const { bytes: size, frames } = made;
-        const entry = { ...cache, object, type, size, frames, storedBy: user };
-        await putCacheEntry(tx, entry, worker.config);
-      }
+      const { bytes: size, frames } = made;
+      const entry = cache && { ...cache, object, type, size, frames, storedBy: user };
+      const uncached = entry && (await fillCache(tx, entry, worker.config));
       const limit = worker.config.LIMIT_USER_BYTES;
       await chargeUserStorage(tx, { user, added: made.stored, limit });
+      return { uncached };
     },
     stored: [object, made.poster, made.sprite],
     after: async () => context.worker.finishedRuns.removeSoon(context.job),
@@ -38,6 +38,30 @@ const video: Handler<'video'> = async context => {
 };
 
 export default video;
+
+/**
+ * Why there is no room for it in the project's cache; undefined where there is. It is kept for a day nevertheless: work of
+ * hours is not thrown away.
+ */
+async function fillCache(
+  tx: Tx,
+  entry: CacheReference,
+  config: Config,
+): Promise<string | undefined> {
+  const tooLarge = checkCacheSize(entry.size, config);
+  if (tooLarge !== undefined) return tooLarge;
+  await lockProject(tx, entry.project);
+  await assertWriter(tx, { project: entry.project, username: entry.storedBy });
+  try {
+    // What was written before it is refused is rolled back.
+    await tx.transaction(part => putCacheEntry(part, entry, config));
+    return undefined;
+  } catch (error) {
+    if (error instanceof WindlassError && error.code === 'insufficient_storage')
+      return error.message;
+    throw error;
+  }
+}
 
 /** Locks the project, so that it is not deleted before the transaction ends. */
 async function lockProject(tx: Tx, pid: string): Promise<void> {
