@@ -152,6 +152,23 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
     expect(job.result).toMatchObject({ frames: 3, skipped: named });
   });
 
+  test('the frame that keeps the host from encoding is named where no other place may', async () => {
+    const [png = ''] = good;
+    const [jpeg = ''] = await drawFrames({ folder: at('jpegs'), count: 1, kind: 'jpeg' });
+    const [gif = ''] = await drawFrames({ folder: at('gifs'), count: 1, kind: 'gif' });
+    for (const [images, reason] of [
+      [[jpeg, jpeg, png], `${png} is of another kind: PNG, the first is JPEG`],
+      [[gif, png], `${gif} is GIF, and a host takes JPEG and PNG`],
+    ] as const) {
+      const { error } = await make({ images, encode: 'host' });
+      expect(error).toMatchObject({
+        code: 'video_failed',
+        detail: expect.stringContaining(reason),
+      });
+      expect((await make({ images })).job.result).toMatchObject({ encoded: 'worker' });
+    }
+  });
+
   test('where most differ from the first, leaving them out is no answer', async () => {
     const odd = at('odd.png');
     writeFileSync(odd, await drawFrame({ width: 66, height: 48, kind: 'png' }));

@@ -115,6 +115,21 @@ describe('Decoder', () => {
     }
   });
 
+  it('shows pixels as they are stored, whatever orientation Exif data state', async () => {
+    const pixels = Buffer.concat([Buffer.alloc(24 * 4, 255), Buffer.alloc(24 * 4)]);
+    const drawn = sharp(pixels, { raw: { width: 8, height: 8, channels: 3 } });
+    const turned = drawn.withMetadata({ orientation: 3 });
+    for (const picture of [
+      turned.clone().png(),
+      turned.clone().webp({ lossless: true }),
+      turned.clone().tiff({ compression: 'lzw' }),
+    ]) {
+      const frame = await picture.toBuffer();
+      expect((await sharp(frame).metadata()).orientation).toBe(3);
+      expect(await decoder.decode(frame, 'raw')).toEqual({ width: 8, height: 8, bytes: pixels });
+    }
+  });
+
   it('opens only pictures, and none that is too large', async () => {
     const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
     expect(await decoder.decode(Buffer.from(svg), 'raw')).toMatchObject({

@@ -13,7 +13,7 @@ import { planLabels } from './frame-labels.ts';
 import type { Frame, FrameValidator } from './frame-validator.ts';
 import { HOST_STILLS, HOST_VIDEO, type HostKind, hostEncodeScript } from './host-encode-script.ts';
 import { HostOutput, MAX_STDERR_BYTES } from './host-output.ts';
-import { inspectFrames } from './inspect-frames.ts';
+import { inspectFrames, type NeedsWorker } from './inspect-frames.ts';
 import { limitInspection } from './limit-inspection.ts';
 import type { StoredVideo } from './store-video.ts';
 import { tooSlow, videoLimits } from './video-limits.ts';
@@ -51,12 +51,12 @@ interface HostVideo extends HostEncoder {
 
 /**
  * Encodes the video on the host exactly once, validates all frames meanwhile, and stores it under the key `object`.
- * Undefined if frames are of several kinds: then a worker must encode it.
+ * Where frames differ in a way that ffmpeg does not take, a worker must encode it.
  */
 export async function encodeOnHost(
   context: VideoContext,
   video: HostVideo,
-): Promise<StoredVideo | undefined> {
+): Promise<StoredVideo | NeedsWorker> {
   const { object, frames } = video;
   // Before anything begins that would have to be ended: it throws for what cannot be encoded.
   const { script, size, seconds } = planHostEncode(context, video);
@@ -81,7 +81,8 @@ export async function encodeOnHost(
   clearTimeout(overdue);
   const validator = await judge(context, frames, { validated, ran, unusable: unusable.signal });
   validator.assertUsable();
-  if (validator.needsDecode) return undefined;
+  const { needsWorker } = validator;
+  if (needsWorker !== undefined) return { needsWorker };
   if (ran.status === 'rejected') throw ran.reason;
   const failure = output.failureOf(ran.value);
   if (failure) throw failure;
@@ -143,8 +144,8 @@ async function judge(
 
 function findProblem(validator: FrameValidator): WindlassError | undefined {
   if (!validator.ok) return validator.toError();
-  if (!validator.needsDecode) return undefined;
-  return new WindlassError('bad_frames', { detail: 'The frames are of several kinds.' });
+  if (validator.needsWorker === undefined) return undefined;
+  return new WindlassError('bad_frames', { detail: `${validator.needsWorker}.` });
 }
 
 /**

@@ -190,7 +190,7 @@ describe('validateFrames', () => {
     const gone = join(temp.path, 'no\nsuch');
     const { validator } = await validate([first, other, second, temp.path, jpeg, playlist, gone]);
     expect(validator.first).toEqual({ kind: 'png', width: 64, height: 48, alpha: true });
-    expect(validator.needsDecode).toBe(true);
+    expect(validator.needsWorker).toContain('the first is');
     expect(validator.problems).toEqual([
       { index: 1, path: other, reason: 'is of another size: 66×48 pixels, the first is 64×48' },
       { index: 3, path: temp.path, reason: 'is a directory' },

@@ -22,7 +22,8 @@ describe('FrameValidator', () => {
       { kind: 'other', format: 'tiff' },
     );
     expect(validator.first).toEqual(png);
-    expect(validator).toMatchObject({ checked: 5, bad: 3, ok: false, needsDecode: true });
+    expect(validator).toMatchObject({ checked: 5, bad: 3, ok: false });
+    expect(validator.needsWorker).toBe('/4 is TIFF, and a host takes JPEG and PNG');
     expect(validator.problems).toEqual([
       { index: 0, path: '/0', reason: 'is missing' },
       { index: 2, path: '/2', reason: 'is of another size: 5×2 pixels, the first is 4×2' },
@@ -30,11 +31,36 @@ describe('FrameValidator', () => {
     ]);
   });
 
-  it('finds what must be decoded because its colours need more than the first', () => {
-    expect(check(png, { ...png, alpha: true }).needsDecode).toBe(true);
-    expect(check(png, { ...png, palette: true }).needsDecode).toBe(true);
-    expect(check({ ...png, alpha: true }, png, { ...png, palette: true }).needsDecode).toBe(false);
-    expect(check(png, { ...png, kind: 'jpeg' })).toMatchObject({ ok: true, needsDecode: true });
+  it('says which frame a host cannot take, and why', () => {
+    const needs = (...infos: FrameInfo[]) => check(...infos).needsWorker;
+    const alpha = { ...png, alpha: true } as const;
+    expect(needs(png, png)).toBeUndefined();
+    expect(needs(alpha, png, { ...png, palette: true })).toBeUndefined();
+    expect(check(png, { ...png, kind: 'jpeg' }).ok).toBe(true);
+    for (const [infos, reason] of [
+      [[png, { ...png, palette: true }], '/1 has a palette, the first has none'],
+      [[png, png, alpha, { ...png, palette: true }], '/2 may be transparent, the first is not'],
+      [[png, { ...png, kind: 'jpeg' }], '/1 is of another kind: JPEG, the first is PNG'],
+      [[{ kind: 'other', format: 'jpeg' }], '/0 is a JPEG of CMYK colours or another unusual form'],
+      [[png, { kind: 'other', format: 'tiff' }], '/1 is TIFF, and a host takes JPEG and PNG'],
+      [[{ ...png, kind: 'exr' }], '/0 is EXR, and a host takes JPEG and PNG'],
+      [
+        [{ ...alpha, width: 5_000, height: 5_000 }],
+        '/0 may be transparent, with more than 4096×4096 pixels',
+      ],
+    ] as const)
+      expect(needs(...infos)).toBe(reason);
+  });
+
+  it('tells another size from another kind', () => {
+    const exr = { ...png, kind: 'exr' } as const;
+    const large = { kind: 'exr', width: 5_000, height: 5_000 } as const;
+    expect(check(large, { ...exr, alpha: true }).problems).toMatchObject([
+      { reason: 'is of another size: 4×2 pixels, the first is 5000×5000' },
+    ]);
+    expect(check({ ...png, kind: 'bmp' }, { ...png, kind: 'bmp', alpha: true }).problems).toEqual([
+      { index: 1, path: '/1', reason: 'may be transparent, the first is not' },
+    ]);
   });
 
   it('checks the size of what was decoded later, and says one reason a frame', () => {

@@ -1,6 +1,7 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
+import { describeDifference, describeUnfit } from './describe-kind.ts';
 import { MAX_PIXELS } from './frame-header.ts';
-import type { FrameInfo, FrameKind, Size } from './frame-info.ts';
+import type { FrameInfo, Size } from './frame-info.ts';
 import { showPath } from './frame-path.ts';
 
 /** How many frames with problems the error lists. */
@@ -25,8 +26,8 @@ export class FrameValidator {
   first: FrameInfo | undefined;
   /** How many frames were checked. */
   checked = 0;
-  /** Whether a worker must decode frames: they differ in kind, or ffmpeg does not read their kind. */
-  needsDecode = false;
+  /** The first frame that a host cannot take as one of these, and why. */
+  needsWorker: string | undefined;
   /** Whether their pixels are stored in several ways: see pixel-format.ts. */
   varies = false;
   #stored: string | undefined;
@@ -73,9 +74,13 @@ export class FrameValidator {
     if ('problem' in info) return this.addProblem(frame, info.problem);
     this.first ??= info;
     const fits = fitsTogether(info, this.first);
-    if (!fits && !(isDecoded(info) && isDecoded(this.first)))
-      return this.#addDiffering(frame, describeKind(info, this.first));
-    if (info.kind === 'other' || !fits) this.needsDecode = true;
+    if (!fits && !(isDecoded(info) && isDecoded(this.first))) {
+      const isOfKind = info.kind !== 'other' && info.kind === this.first.kind;
+      if (isOfKind && !this.addSize(frame, info)) return false;
+      return this.#addDiffering(frame, describeDifference(info, this.first));
+    }
+    const reason = describeUnfit(info) ?? (fits ? undefined : describeDifference(info, this.first));
+    if (reason !== undefined) this.needsWorker ??= `${showPath(frame.path)} ${reason}`;
     return info.kind === 'other' || this.addSize(frame, info);
   }
 
@@ -161,17 +166,3 @@ function fitsTogether(info: FrameInfo, first: FrameInfo): boolean {
 /** Whether the worker's decoder reads the kind. */
 export const isDecoded = ({ kind }: FrameInfo) =>
   kind === 'other' || kind === 'png' || kind === 'jpeg';
-
-const KIND_NAMES: Record<FrameKind, string> = {
-  png: 'PNG',
-  jpeg: 'JPEG',
-  bmp: 'BMP',
-  pnm: 'PPM or PGM',
-  exr: 'EXR',
-};
-
-function describeKind(info: FrameInfo, first: FrameInfo): string {
-  const name = (each: FrameInfo) =>
-    each.kind === 'other' ? each.format.toUpperCase() : KIND_NAMES[each.kind];
-  return `is of another kind: ${name(info)}, the first is ${name(first)}`;
-}

@@ -2,7 +2,7 @@ import type { JobContext } from '../context.ts';
 import { withSession } from '../ssh/reconnect.ts';
 import { decodeAhead } from './decode-ahead.ts';
 import { DecoderPool, picturesAtOnce } from './decoder-pool.ts';
-import { isLarge, type Pictures } from './frame-info.ts';
+import type { Pictures } from './frame-info.ts';
 import { frameStreamScript, openFrameStream } from './frame-stream.ts';
 import { type Frame, FrameValidator, isDecoded } from './frame-validator.ts';
 import type { HostKind } from './host-encode-script.ts';
@@ -12,17 +12,22 @@ import { validateFrames } from './validate-frames.ts';
 
 type VideoContext = JobContext<'video'>;
 
-/** The first frame's kind and size; undefined if a worker must read it. Throws `bad_frames` if it is unusable. */
+/** Why a worker must encode: the path of a frame, and what is said of it. */
+export interface NeedsWorker {
+  needsWorker: string;
+}
+
+/** The first frame's kind and size, or why a worker must read it. Throws `bad_frames` if it is unusable. */
 export async function inspectFirstFrame(
   context: VideoContext,
   frames: readonly Frame[],
-): Promise<(Pictures & { kind: HostKind }) | undefined> {
+): Promise<(Pictures & { kind: HostKind }) | NeedsWorker> {
   const validator = await inspectFrames(context, frames.slice(0, 1));
   validator.assertUsable();
-  const { first } = validator;
-  if (first?.kind !== 'png' && first?.kind !== 'jpeg') return undefined;
-  if (first.alpha && isLarge(first)) return undefined;
-  return { ...first, kind: first.kind };
+  const { first, needsWorker } = validator;
+  if (needsWorker !== undefined) return { needsWorker };
+  if (first?.kind === 'png' || first?.kind === 'jpeg') return { ...first, kind: first.kind };
+  throw new Error('a frame of no kind');
 }
 
 /** Validates all these frames on the host by their first bytes. */

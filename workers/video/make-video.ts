@@ -77,20 +77,21 @@ async function followOnHost(context: VideoContext, video: Frames): ReturnType<Wa
 }
 
 async function onHost(context: VideoContext, video: Frames): ReturnType<Way> {
-  const [pictures, encoder] = await limitInspection(context, limited =>
+  const [first, encoder] = await limitInspection(context, limited =>
     Promise.all([inspectFirstFrame(limited, video.frames), findHostEncoder(limited)]),
   );
-  const stored =
-    pictures && encoder && (await encodeOnHost(context, { ...video, pictures, ...encoder }));
-  if (stored) return { ...stored, encoded: 'host' };
+  const made =
+    'needsWorker' in first
+      ? first
+      : encoder && (await encodeOnHost(context, { ...video, pictures: first, ...encoder }));
+  if (made && !('needsWorker' in made)) return { ...made, encoded: 'host' };
   if (context.payload.encode !== 'host') return undefined;
-  const isLacking = pictures && !encoder;
   throw new WindlassError('video_failed', {
-    detail: isLacking
-      ? `the host has no ffmpeg with ${nameEncoders(context.payload)}.`
-      : 'the host takes frames that are all JPEG or all PNG, and these are not.',
-    hint: isLacking
-      ? 'Leave "encode" out, or install an ffmpeg with the encoder on the host.'
-      : 'Leave "encode" out.',
+    detail: made
+      ? `the host does not encode these frames: ${made.needsWorker}.`
+      : `the host has no ffmpeg with ${nameEncoders(context.payload)}.`,
+    hint: made
+      ? 'Leave "encode" out.'
+      : 'Leave "encode" out, or install an ffmpeg with the encoder on the host.',
   });
 }
