@@ -202,6 +202,23 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
     const read = await gather(session.readFile(`${above}/beside`));
     expect(Buffer.concat(read).toString()).toBe('of the real folder');
   });
+
+  test('a relative path is in the home, as a command reads it', async () => {
+    const { username, privateKey, home } = sshd;
+    const session = await connectWindlass(stack).open('host', { username, privateKey });
+    const written = await session.writeFile('./study/notes.txt', 'text', { parents: true });
+    expect(written.path).toBe(`${home}/./study/notes.txt`);
+    expect(readFileSync(join(home, 'study/notes.txt'), 'utf8')).toBe('text');
+    for (const path of ['study/notes.txt', '~/study/notes.txt', './study/notes.txt'])
+      expect(Buffer.concat(await gather(session.readFile(path))).toString()).toBe('text');
+    for (const path of ['study', '~//study', './study'])
+      expect((await session.browse(path)).names).toEqual(['notes.txt']);
+    expect(await session.browse('~')).toMatchObject({
+      path: home,
+      names: expect.arrayContaining(['study']),
+    });
+    await expect(session.browse('')).rejects.toMatchObject({ code: 'invalid_input' });
+  });
 });
 
 describeStack(missingPrograms('sshd', 'ffmpeg'), '@windlass/client and videos', form => {

@@ -1,6 +1,7 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { escapeId, escapePath } from './escape-path.ts';
+import { resolvePath } from './host-paths.ts';
 import { isPassing } from './http.ts';
 import type { Bytes } from './lines.ts';
 import { Losses } from './losses.ts';
@@ -42,12 +43,19 @@ const PIECE_BYTES = 8 << 20;
 /** Each piece is a job: a file that would have more begins with larger pieces. */
 const FIRST_PIECES = 1_000;
 
+interface PathOnHost {
+  session: ScriptSession;
+  path: string;
+}
+
 /** The entries of a directory on the host. */
-export function listDirectory(
+export async function listDirectory(
   { api }: Connection,
-  { sid, path }: { sid: string; path: string },
+  given: PathOnHost,
   { signal }: { signal?: AbortSignal } = {},
 ): Promise<DirectoryListing> {
+  const { sid } = given.session;
+  const path = await resolvePath(given.session, given.path, signal);
   return unwrap(
     api.POST('/api/remotes/{sid}/browse/{path}', {
       params: { path: { sid, path } },
@@ -80,11 +88,13 @@ export interface ReadOptions {
 /** Bytes of a file on the host, as they come; where the connection is lost, the rest is asked for. */
 export async function* readFile(
   { http }: Connection,
-  { sid, path }: { sid: string; path: string },
+  given: PathOnHost,
   { start = 0, length, ...options }: ReadOptions = {},
 ): AsyncGenerator<Bytes> {
   // There is no range of no bytes: the service would send all of them.
   if (length === 0) return;
+  const { sid } = given.session;
+  const path = await resolvePath(given.session, given.path, options.signal);
   const last = length === undefined ? '' : start + length - 1;
   const ask = (at: number) => ({
     path: filePath(sid, path),
@@ -99,17 +109,14 @@ export async function* readFile(
  */
 export async function writeFile(
   connection: Connection,
-  {
-    session,
-    path,
-    bytes,
-  }: { session: ScriptSession; path: string; bytes: Source | Uint8Array | string },
+  { session, path: given, bytes }: PathOnHost & { bytes: Source | Uint8Array | string },
   options: WriteOptions = {},
 ): Promise<WrittenFile> {
   const { http } = connection;
   const { mode, parents, exclusive, attempts = 10, resume, onProgress, signal } = options;
   const source = typeof bytes === 'string' || bytes instanceof Uint8Array ? blobOf(bytes) : bytes;
   const { sid } = session;
+  const path = await resolvePath(session, given, signal);
   const { size } = source;
   const large = Math.max(PIECE_BYTES, Math.ceil(size / FIRST_PIECES));
   const sendInPieces = (length: number) =>

@@ -208,7 +208,7 @@ test('what is no id is refused, and asked of nobody', async () => {
       () =>
         api.GET('/api/models/{mid}/tables/{aid}/rows', { params: { path: { mid: 'm', aid: id } } }),
       () => new Follow(http, Promise.resolve(id), {}).chunks().next(),
-      () => listDirectory(connection, { sid: id, path: '/' }),
+      () => listDirectory(connection, { session: { sid: id } as never, path: '/' }),
       async () => filePath(id, '/tmp/a'),
     ])
       await expect(ask()).rejects.toMatchObject({ code: 'no_id', detail: `"${id}" is no id.` });

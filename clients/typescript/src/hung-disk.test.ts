@@ -27,7 +27,10 @@ test('a host that sends nothing is waited for until the service says so', async 
   try {
     const { port } = server.address() as AddressInfo;
     const http = new Http({ url: `http://127.0.0.1:${port}`, token: 'x' });
-    const reading = readFile({ http } as Connection, { sid: 's', path: '/file' }).next();
+    const reading = readFile({ http } as Connection, {
+      session: { sid: 's' } as never,
+      path: '/file',
+    }).next();
     const refused = expect(reading).rejects.toMatchObject({ code: 'time_limit' });
     await once(server, 'request');
     await vi.advanceTimersByTimeAsync((LIMIT + 1) * 1_000);

@@ -78,16 +78,16 @@ export class Session {
     return startVideo(this.#connection, this.sid, options);
   }
 
-  /** The entries of a directory on the host, as arrays side by side. */
+  /** The entries of a directory on the host, as arrays side by side. A relative path, or `~/…`, is in the home, here and below. */
   async browse(path: string, options?: { signal?: AbortSignal }): Promise<DirectoryListing> {
     const { listDirectory } = await import('./host-files.ts');
-    return listDirectory(this.#connection, { sid: this.sid, path }, options);
+    return listDirectory(this.#connection, { session: this, path }, options);
   }
 
   /** The bytes of a file on the host, as they come, over any number of connections. */
   async *readFile(path: string, options?: ReadOptions): AsyncGenerator<Bytes> {
     const { readFile } = await import('./host-files.ts');
-    yield* readFile(this.#connection, { sid: this.sid, path }, options);
+    yield* readFile(this.#connection, { session: this, path }, options);
   }
 
   /** Writes a file on the host, which is there whole then, or as before. */
