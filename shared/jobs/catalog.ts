@@ -42,7 +42,7 @@ interface Definition {
   version?: number;
   /** The lowest version that a payload needs, where workers of before understand most: the previous release does them, too. */
   versionOf?(payload: unknown): number;
-  result: z.ZodType;
+  result: z.ZodObject;
   /**
    * The job needs a session: it `uses` the session's connection, so it goes to the worker that has one, or `opens` the
    * first. The workers of its queue open credentials.
@@ -252,23 +252,29 @@ export const JOBS = {
     result: z.object({
       /** The first 1,000. */
       artifacts: z.array(
-        z.object({ aid: z.string(), kind: z.enum(ARTIFACT_KINDS), size: z.number().int() }),
+        z
+          .object({ aid: z.string(), kind: z.enum(ARTIFACT_KINDS), size: z.number().int() })
+          .meta({ id: 'ParsedArtifact' }),
       ),
       /** Of all artifacts. */
       count: z.number().int(),
       /** What was sent. */
       files: z.array(
-        z.object({
-          size: z.number().int(),
-          parts: z
-            .object({
-              /** So many parts of so many bytes follow one another. */
-              sizes: z.array(z.tuple([z.number().int(), z.number().int()])),
-              /** SHA-256 of the parts' SHA-256s, in base64. */
-              digest: z.string(),
-            })
-            .optional(),
-        }),
+        z
+          .object({
+            size: z.number().int(),
+            parts: z
+              .object({
+                // No tuple: openapi-python-client cannot read one.
+                sizes: z
+                  .array(z.array(z.number().int()).length(2))
+                  .describe('[bytes, parts]: so many parts of so many bytes follow one another.'),
+                digest: z.string().describe("SHA-256 of the parts' SHA-256s, in base64."),
+              })
+              .meta({ id: 'SentParts' })
+              .optional(),
+          })
+          .meta({ id: 'SentFile' }),
       ),
     }),
   },

@@ -1,6 +1,7 @@
 import { getTableColumns } from 'drizzle-orm';
 import { z } from 'zod';
 import { type JobRow, jobs } from '../database/schema.ts';
+import { jobResult } from './job-result.ts';
 import { JOB_STATES } from './job-states.ts';
 import { batchView } from './payloads/batch.ts';
 import { OBJECT_MEMBERS } from './result-objects.ts';
@@ -38,7 +39,7 @@ export const jobRecord = z
     created: z.date(),
     started: z.date().nullable(),
     finished: z.date().nullable(),
-    result: z.unknown(),
+    result: jobResult.nullable().describe('What came of it.'),
     error: jobErrorRecord.nullable(),
     retryOf: z.string().nullable(),
     requestId: z
@@ -103,7 +104,7 @@ function publicBatch({ batch, finished }: JobSummary): z.output<typeof batchView
 }
 
 /** Object keys are internal. */
-function publicResult({ result }: JobSummary): unknown {
-  if (result === null || typeof result !== 'object') return result;
+function publicResult({ result }: JobSummary): z.output<typeof jobResult> | null {
+  if (result === null || typeof result !== 'object') return null;
   return Object.fromEntries(Object.entries(result).filter(([name]) => !OBJECT_MEMBERS.has(name)));
 }

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { STARTS_WORK } from '../../clients/typescript/src/http.ts';
+import { guide } from '../harness/files/guide.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { addHost } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -145,6 +146,26 @@ export const send = async (path: string) =>
     expect(said[n]).toMatch(wanted);
   expect(said).toHaveLength(5);
   expect(await checkTypes('program.ts', [...node, '--skipLibCheck'])).toBe('');
+});
+
+test("the guide's script compiles, and what it reads of a result has a type", async () => {
+  const [, script = ''] = /```js\n(import .*client';\n[\s\S]*?)```/.exec(guide) ?? [];
+  expect(script).toContain('windlass.wait(job)');
+  writeFileSync(
+    join(folder.path, 'guided.ts'),
+    `${script}
+declare const job: string;
+const status: number | undefined = result?.returncode;
+const aids: string[] | undefined = result?.artifacts?.map(({ aid }) => aid);
+const wrong: string | undefined = result?.returncode;
+console.log(status, aids, wrong);
+`,
+  );
+  const options = ['--lib', 'es2022,dom,dom.iterable', '--types', '', '--module', 'esnext'];
+  const said = await checkTypes('guided.ts', [...options, '--moduleResolution', 'bundler']);
+  expect(said.match(/^guided\.ts.*/gm)).toEqual([
+    expect.stringMatching(/'number \| undefined' is not .*'string \| undefined'/),
+  ]);
 });
 
 test('what the service takes an Idempotency-Key for is repeated under one, and nothing else', async () => {

@@ -49,8 +49,8 @@ export class Run extends Follow {
       readOutput(http, { job, stream: 'stdout', signal }),
       readOutput(http, { job, stream: 'stderr', signal }),
     ]);
-    const { returncode = 0 } = (result ?? {}) as { returncode?: number };
     const truncated = output.truncated || errors.truncated;
+    const returncode = result?.returncode ?? 0;
     return { returncode, output: output.text, errors: errors.text, truncated, job };
   }
 

@@ -2301,7 +2301,8 @@ export interface components {
             created: string;
             started: string | null;
             finished: string | null;
-            result: unknown;
+            /** @description What came of it. */
+            result: components["schemas"]["JobResult"] | null;
             error: components["schemas"]["JobError"] | null;
             retryOf: string | null;
             /** @description Of the request that started it, as in the log and the audit. */
@@ -2517,6 +2518,62 @@ export interface components {
             id: string;
             data: components["schemas"]["JobProgress"];
         };
+        JobResult: {
+            /** @description Of connect, answer. */
+            challenge?: components["schemas"]["LoginQuestions"];
+            /** @description Of connect, answer. */
+            banner?: string;
+            /** @description Of connect, answer. */
+            home?: string;
+            /** @description Of scan-host. */
+            keys?: string[];
+            /** @description Of command, batch. */
+            returncode?: number;
+            /**
+             * @description Of video.
+             * @enum {string}
+             */
+            type?: "video/mp4" | "video/webm";
+            /** @description Of video, file. */
+            bytes?: number;
+            /** @description Of video. */
+            stored?: number;
+            /** @description Of video. */
+            frames?: number;
+            /**
+             * @description Of video.
+             * @enum {string}
+             */
+            encoded?: "host" | "worker";
+            /** @description Of video. */
+            skipped?: components["schemas"]["SkippedFrame"][];
+            /** @description Of video. */
+            skippedCount?: number;
+            /** @description Of video. */
+            gap?: components["schemas"]["FrameGap"];
+            /** @description Of video. */
+            uncached?: string;
+            /** @description Of video. */
+            tiles?: components["schemas"]["SpriteTiles"];
+            /** @description Of browse. */
+            entries?: number;
+            /** @description Of write-file. */
+            created?: boolean;
+            /** @description Of copy, view. */
+            size?: number;
+            /** @description Of copy. */
+            digest?: string;
+            /** @description Of parse. */
+            artifacts?: components["schemas"]["ParsedArtifact"][];
+            /** @description Of parse. */
+            count?: number;
+            /** @description Of parse. */
+            files?: components["schemas"]["SentFile"][];
+            /** @description Of view. */
+            rows?: number;
+        } & {
+            [key: string]: unknown;
+        };
         JobStateChange: {
             /** @enum {string} */
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
@@ -2702,6 +2759,13 @@ export interface components {
         LoginPrompt: {
             text: string;
             echo: boolean;
+        };
+        LoginQuestions: {
+            challenge: string;
+            instruction: string;
+            prompts: components["schemas"]["LoginPrompt"][];
+            /** Format: date-time */
+            expires: string;
         };
         /**
          * @example {
@@ -3182,6 +3246,12 @@ export interface components {
             message: string;
             errors: unknown[];
         };
+        ParsedArtifact: {
+            aid: string;
+            /** @enum {string} */
+            kind: "file" | "table" | "array";
+            size: number;
+        };
         Parser: {
             name: string;
             meaning: string;
@@ -3432,6 +3502,16 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        SentFile: {
+            size: number;
+            parts?: components["schemas"]["SentParts"];
+        };
+        SentParts: {
+            /** @description [bytes, parts]: so many parts of so many bytes follow one another. */
+            sizes: number[][];
+            /** @description SHA-256 of the parts' SHA-256s, in base64. */
+            digest: string;
+        };
         SeriesBuckets: {
             from: (string | number)[];
             to: (string | number)[];
@@ -3566,6 +3646,16 @@ export interface components {
         SkippedRows: {
             count: number;
             errors: components["schemas"]["RowError"][];
+        };
+        SpriteTiles: {
+            count: number;
+            columns: number;
+            width: number;
+            height: number;
+            /** @description Seconds from one to the next. */
+            every: number;
+            /** @description Seconds of the whole video. */
+            duration: number;
         };
         /**
          * @example {

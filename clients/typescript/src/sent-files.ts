@@ -7,13 +7,8 @@ import type { components } from './schema.ts';
 import { digestOf, type Source } from './send-parts.ts';
 
 type Upload = components['schemas']['Upload'];
-
-/** What is known of a file that was sent. */
-interface SentFile {
-  size: number;
-  /** So many parts of so many bytes, one after the other, and the SHA-256 of their SHA-256s. */
-  parts?: { sizes: [number, number][]; digest: string };
-}
+/** What is known of a file that was sent: its parts too, where they have digests. */
+type SentFile = components['schemas']['SentFile'];
 
 /** Throws `other_files` where these are not those that the upload was begun with, as far as that can be told. */
 export async function checkFiles(
@@ -93,7 +88,7 @@ async function listSent(
     const params = { path: { id: job } };
     const sending = { params, signal, timeoutMs: ANSWER_MS };
     const { result } = (await unwrap(api.GET('/api/jobs/{id}', sending))) as Job;
-    return (result as { files?: SentFile[] } | null)?.files ?? [];
+    return result?.files ?? [];
   } catch (error) {
     // Its record was removed.
     if (error instanceof WindlassError && error.code === 'not_found') return [];
@@ -104,19 +99,19 @@ async function listSent(
 async function describeParts(parts: Upload['parts']): Promise<SentFile> {
   const size = parts.reduce((sum, part) => sum + part.size, 0);
   const digest = await digestOf(joinDigests(parts.map(part => part.digest)));
-  const sizes = parts.map(part => [part.size, 1] as [number, number]);
+  const sizes = parts.map(part => [part.size, 1]);
   return { size, parts: digest === undefined ? undefined : { sizes, digest } };
 }
 
 /** Undefined where no digest can be computed. */
 async function digestOfParts(
   file: Source,
-  sizes: [number, number][],
+  sizes: number[][],
   signal?: AbortSignal,
 ): Promise<string | undefined> {
   const digests: string[] = [];
   let start = 0;
-  for (const [size, count] of sizes)
+  for (const [size = 0, count = 0] of sizes)
     for (let n = 0; n < count; n++) {
       signal?.throwIfAborted();
       const digest = await digestOf(await file.slice(start, start + size).arrayBuffer());

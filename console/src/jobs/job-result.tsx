@@ -4,7 +4,7 @@ import { isEnded, type Job } from '../service/jobs.ts';
 export function JobResult({ job }: { job: Job }) {
   const { result, state } = job;
   if (!isEnded(job) || state !== 'succeeded') return null;
-  const members = Object.entries((result ?? {}) as Record<string, unknown>);
+  const members = Object.entries(result ?? {});
   return (
     <section class="card" aria-label="Result">
       <div class="card-head">

@@ -34,7 +34,7 @@ export const useHome = (sid: string) =>
       const query = { session: sid, kind: ['connect' as const, 'answer' as const], limit: 10 };
       const asking = windlass.api.GET('/api/jobs', { params: { query }, signal });
       const homes = (await unwrap(asking)).items.map(job =>
-        'result' in job ? (job.result as { home?: string } | null)?.home : undefined,
+        'result' in job ? job.result?.home : undefined,
       );
       return homes.find(home => home !== undefined) ?? null;
     },

@@ -25,11 +25,8 @@ export const isEnded = ({ finished }: Pick<Job, 'finished'>): boolean => finishe
 export const isOwn = (job: ListedJob): job is Job => 'label' in job;
 
 /** Of a command that came to its own end: 0 is success. */
-export function exitStatus(job: ListedJob): number | undefined {
-  if (!isOwn(job) || typeof job.result !== 'object' || job.result === null) return undefined;
-  const { returncode } = job.result as { returncode?: unknown };
-  return typeof returncode === 'number' ? returncode : undefined;
-}
+export const exitStatus = (job: ListedJob): number | undefined =>
+  isOwn(job) ? job.result?.returncode : undefined;
 
 /** Pages of jobs that match, the latest first. They are asked for again while the page is looked at. */
 export const useJobs = (filter: JobFilter) =>

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 
 /** What the host asks the user at a login (RFC 4256), to be answered in time. */
-export const loginChallenge = z.object({
-  challenge: z.string(),
-  instruction: z.string(),
-  prompts: z.array(z.object({ text: z.string(), echo: z.boolean() }).meta({ id: 'LoginPrompt' })),
-  expires: z.iso.datetime(),
-});
+export const loginChallenge = z
+  .object({
+    challenge: z.string(),
+    instruction: z.string(),
+    prompts: z.array(z.object({ text: z.string(), echo: z.boolean() }).meta({ id: 'LoginPrompt' })),
+    expires: z.iso.datetime(),
+  })
+  .meta({ id: 'LoginQuestions' });
 
 /** A login stops where the host asks something, or it is done. */
 export const loginResult = z.object({

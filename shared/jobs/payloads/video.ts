@@ -14,15 +14,16 @@ const framePattern = absolutePath.refine(
 const framePosition = z.number().int().min(0).max(1e15);
 
 /** How the small pictures of a video lie in its sprite, row by row. */
-const spriteTiles = z.object({
-  count: z.number().int(),
-  columns: z.number().int(),
-  width: z.number().int(),
-  height: z.number().int(),
-  /** Seconds from one to the next, and of the whole video. */
-  every: z.number(),
-  duration: z.number(),
-});
+const spriteTiles = z
+  .object({
+    count: z.number().int(),
+    columns: z.number().int(),
+    width: z.number().int(),
+    height: z.number().int(),
+    every: z.number().describe('Seconds from one to the next.'),
+    duration: z.number().describe('Seconds of the whole video.'),
+  })
+  .meta({ id: 'SpriteTiles' });
 export type SpriteTiles = z.infer<typeof spriteTiles>;
 
 /** A frame that was left out. */
