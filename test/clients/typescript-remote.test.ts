@@ -250,6 +250,24 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), '@windlass/client and videos', 
     expect(error).toBeInstanceOf(WindlassError);
     expect(error).toMatchObject({ code: 'bad_frames', job: broken.job });
   });
+
+  test('a video outlives its session, for who knows its job', async () => {
+    const windlass = connectWindlass(stack);
+    const { username, privateKey } = sshd;
+    const session = await windlass.open('host', { username, privateKey });
+    const images = await drawFrames({ folder: join(sshd.home, 'few'), count: 2 });
+    const made = await session.video({ images, contentType: 'video/webm' });
+    const whole = Buffer.from(await (await made.blob()).arrayBuffer());
+    await session.close();
+    const found = await windlass.video(made.job);
+    expect(found.url).toBe(made.url);
+    const answer = await stack.api(new URL(found.url).pathname);
+    expect(answer.status).toBe(200);
+    expect(Buffer.from(await answer.arrayBuffer()).equals(whole)).toBe(true);
+    const blob = await found.blob();
+    expect(blob.type).toBe('video/webm');
+    expect(Buffer.from(await blob.arrayBuffer()).equals(whole)).toBe(true);
+  });
 });
 
 const slurm = missingPrograms('sshd', 'slurmctld', 'slurmd', 'sbatch', 'munged');

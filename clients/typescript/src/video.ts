@@ -1,5 +1,6 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
+import { escapeId } from './escape-path.ts';
 import { ANSWER_MS } from './http.ts';
 import { cancelJob, errorOfJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
 import type { Bytes } from './lines.ts';
@@ -33,25 +34,28 @@ export async function startVideo(
       timeoutMs: ANSWER_MS,
     }),
   );
-  return new Video(connection, { job, sid, contentType });
+  return new Video(connection, job, contentType);
 }
 
 /** A video that is being made, or was. */
 export class Video {
   /** The id of its job, which is also that of the video: `vsid`. */
   readonly job: string;
-  /** Where a `<video>` of a page whose user is logged in gets it from, once it is ready. */
+  /**
+   * Where a `<video>` of a page whose user is logged in gets it from, once it is ready and until 24 hours later, also
+   * after the end of its session.
+   */
   readonly url: string;
-  readonly contentType: VideoType;
+  /** What was asked for; undefined where its job alone is known, whose result has it as `type`. */
+  readonly contentType: VideoType | undefined;
   readonly #connection: Connection;
+  readonly #path: string;
 
-  constructor(
-    connection: Connection,
-    { job, sid, contentType }: { job: string; sid: string; contentType: VideoType },
-  ) {
+  constructor(connection: Connection, job: string, contentType?: VideoType) {
     this.#connection = connection;
+    this.#path = `/api/jobs/${escapeId(job)}/result`;
     this.job = job;
-    this.url = `${connection.http.base}/api/remotes/${sid}/videos/${job}`;
+    this.url = `${connection.http.base}${this.#path}`;
     this.contentType = contentType;
   }
 
@@ -64,17 +68,17 @@ export class Video {
 
   /** Its bytes as they come, once it is ready. */
   chunks(options?: { signal?: AbortSignal }): AsyncGenerator<Bytes> {
-    const path = `/api/jobs/${this.job}/result`;
+    const path = this.#path;
     const ask = (at: number) => ({ path, headers: at > 0 ? { Range: `bytes=${at}-` } : undefined });
     return readBytes(this.#connection.http, ask, options);
   }
 
   /** All of it, when it is ready. */
   async blob(options?: { signal?: AbortSignal }): Promise<Blob> {
-    await this.wait(options);
+    const { result } = await this.wait(options);
     const pieces: Bytes[] = [];
     for await (const bytes of this.chunks(options)) pieces.push(bytes);
-    return new Blob(pieces, { type: this.contentType });
+    return new Blob(pieces, { type: result?.type });
   }
 
   /** Asks for its end; false where it had ended before. */

@@ -10,6 +10,7 @@ import { Run } from './run.ts';
 import type { components, operations } from './schema.ts';
 import { Session } from './session.ts';
 import type { Files, UploadOptions } from './upload.ts';
+import type { Video } from './video.ts';
 
 type Schemas = components['schemas'];
 export type OpenOptions = Omit<Schemas['NewSession'], 'hostname'> & LoginOptions;
@@ -84,6 +85,12 @@ export class Windlass {
   /** A job that was started before, here or elsewhere. */
   follow(job: string, options?: FollowOptions): Run {
     return new Run(this.#connection, async () => job, options);
+  }
+
+  /** A video that was asked for before, here or elsewhere, by the id of its job. Nothing is asked of the service. */
+  async video(job: string): Promise<Video> {
+    const { Video } = await import('./video.ts');
+    return new Video(this.#connection, job);
   }
 
   /** The job when it has ended, in whatever state. */
