@@ -50,6 +50,7 @@ export async function uploadFiles(paths: string[], options: UploadOptions): Prom
         ? {
             ...readParameters(options.set),
             ...target,
+            input: true,
             ...sending,
             ...(aids ? { aids } : {}),
             onBegin: id => {

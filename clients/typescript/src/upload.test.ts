@@ -36,6 +36,20 @@ test("a page's FileList is taken", async () => {
   expect(asked).toEqual(['POST /api/uploads a,b']);
 });
 
+test('unless it is said otherwise, files are no inputs of the model, and have their names', async () => {
+  const bodies: unknown[] = [];
+  const fetch: typeof globalThis.fetch = async (...given) => {
+    bodies.push(await new Request(...given).json());
+    return Response.json({ code: 'forbidden', detail: 'No.' }, { status: 403 });
+  };
+  const client = new Windlass({ url: 'http://127.0.0.1', token: 'x', fetch });
+  const to = { mid: 'm', parser: 'blob' };
+  for (const options of [to, { ...to, input: undefined, aids: undefined }, { ...to, input: true }])
+    await expect(client.upload(new File(['a'], 'a'), options)).rejects.toThrow('No.');
+  const body = { ...to, input: false, aids: ['a'] };
+  expect(bodies).toEqual([body, body, { ...body, input: true }]);
+});
+
 test('an upload that there is not to be resumed is a new one', async () => {
   const { asked, client } = connect();
   for (const resume of [undefined, null])

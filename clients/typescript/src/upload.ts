@@ -14,28 +14,29 @@ type Schemas = components['schemas'];
 export type { Source };
 
 interface UploadEvents extends SendOptions {
+  /** Told the job of a resumed upload whose bytes had all been sent before: nothing is sent now. */
+  onSentBefore?: ((job: string) => void) | undefined;
   /** Told the job that parses the files, once the service has all of them: nobody has to send anything any more. */
-  onSent?: (job: string) => void;
+  onSent?: ((job: string) => void) | undefined;
 }
 
 /** Where files go, and how they are parsed: parameters of the parser stand beside it. */
 export interface NewUpload extends UploadEvents, ParserParameters {
   mid: string;
   parser: string;
-  /** Inputs of the model, unless it is false. */
-  input?: boolean;
+  /** Whether they are inputs of the model. */
+  input?: boolean | undefined;
   /** The artifacts, one for each file: the names of the files, unless given. */
-  aids?: string[];
+  aids?: string[] | undefined;
   /** Told the id of the upload, by which another page or program can resume it. */
-  onBegin?: (upload: string) => void;
-  resume?: null | undefined;
+  onBegin?: ((upload: string) => void) | undefined;
+  /** Continues this upload instead, which was begun with all of that. */
+  resume?: string | null | undefined;
 }
 
 /** An upload that was begun before, and is continued with the same files and parts. */
 export interface ResumedUpload extends UploadEvents {
   resume: string;
-  /** Told the job of an upload whose bytes had all been sent before: nothing is sent now. */
-  onSentBefore?: (job: string) => void;
 }
 
 export type UploadOptions = NewUpload | ResumedUpload;
@@ -113,16 +114,18 @@ async function begin(
     if (job !== undefined) onSentBefore?.(job);
     return { id, stored: parts, job };
   }
-  const { partSize, parallel, onProgress, onBegin, onSent, resume, ...others } = options;
-  const { signal: _, ...given } = others;
-  const aids = files.map(({ name }, fid) => name ?? `file ${fid}`);
-  const body = { input: true, aids, ...given };
+  const { partSize, parallel, onProgress, onBegin, onSent, onSentBefore, resume, ...others } =
+    options;
+  const { signal: _, input = false, aids = files.map(nameOf), ...given } = others;
+  const body = { input, aids, ...given };
   const { id } = await unwrap(api.POST('/api/uploads', { body, signal, timeoutMs: ANSWER_MS }));
   onBegin?.(id);
   return { id, stored: [] };
 }
 
-const isResumed = (options: UploadOptions): options is ResumedUpload =>
+const nameOf = ({ name }: Source, fid: number): string => name ?? `file ${fid}`;
+
+const isResumed = (options: UploadOptions): options is UploadOptions & ResumedUpload =>
   options.resume !== undefined && options.resume !== null;
 
 /** Sends what is not stored; the job that parses all of it. */
