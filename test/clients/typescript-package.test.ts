@@ -168,6 +168,44 @@ console.log(status, aids, wrong);
   ]);
 });
 
+test('options are passed on as undefined, where that is no missing member either', async () => {
+  writeFileSync(
+    join(folder.path, 'passed.ts'),
+    `import { type UploadOptions, Windlass } from '@windlass/client';
+declare const text: string | undefined;
+declare const count: number | undefined;
+declare const yes: boolean | undefined;
+declare const signal: AbortSignal | undefined;
+const windlass = new Windlass({ url: '/', token: text, user: text, password: text, patience: count, onRetry: undefined, fetch: undefined });
+export async function use(file: Blob, resume: string | undefined): Promise<void> {
+  const session = await windlass.open('lab', { username: 'ada', password: text, name: text, answer: undefined, signal });
+  session.run('make', { cwd: text, env: undefined, stdin: text, timeout: count, name: text, idempotencyKey: text, silence: count, from: { stdout: count }, signal });
+  session.batch({ command: text, cwd: text, nodes: count, signal });
+  await session.video({ pattern: text, images: undefined, contentType: undefined, fps: count, 'on-bad-frame': undefined, signal });
+  await session.browse('~', { signal });
+  session.readFile('a', { start: count, length: count, tag: text, onBegin: undefined, signal });
+  await session.writeFile('a', file, { mode: count, parents: yes, exclusive: yes, attempts: count, resume: undefined, onProgress: undefined, signal });
+  await session.info({ signal });
+  await session.login({ password: text, answer: undefined, signal });
+  await session.close({ signal });
+  const run = windlass.follow('job', { from: undefined, silence: count, signal });
+  await windlass.wait(await run.job, { onChange: undefined, signal });
+  await windlass.cancel('job', { signal });
+  windlass.jobs({ state: undefined, kind: undefined, name: text, limit: count, signal });
+  windlass.rows('mid', 'aid', { sort: text, filter: undefined, columns: undefined, limit: count, signal });
+  await windlass.rowsPage('mid', 'aid', { sort: text, tag: text, signal });
+  const options: UploadOptions = { mid: 'mid', parser: 'csv', delimiter: text, header: yes, resume, aids: undefined, input: yes, partSize: count, onSent: undefined, signal };
+  await windlass.upload(file, options);
+  await windlass.upload(file, { mid: 'mid', parser: 'csv', resume: resume ?? null });
+  await windlass.upload(file, resume ? { resume, signal } : { mid: 'mid', parser: 'csv' });
+}
+`,
+  );
+  const options = ['--lib', 'es2022,dom,dom.iterable', '--types', '', '--module', 'esnext'];
+  const exact = ['--moduleResolution', 'bundler', '--exactOptionalPropertyTypes'];
+  expect(await checkTypes('passed.ts', [...options, ...exact])).toBe('');
+});
+
 test('what the service takes an Idempotency-Key for is repeated under one, and nothing else', async () => {
   const { paths } = await readDocument();
   const posts = Object.entries(paths).flatMap(([path, { post }]) => (post ? [{ path, post }] : []));

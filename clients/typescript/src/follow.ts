@@ -4,6 +4,7 @@ import { BrokenStream, readEvents } from './event-stream.ts';
 import { foreignAnswer } from './foreign-answer.ts';
 import { type Http, unreachable } from './http.ts';
 import { type Bytes, type Chunk, type Line, type OutputStream, toLines } from './lines.ts';
+import type { Options } from './options.ts';
 import type { components } from './schema.ts';
 
 export type Offsets = Record<OutputStream, number>;
@@ -23,11 +24,11 @@ export type JobEvent =
 
 export interface FollowOptions {
   /** Ends it, with the signal's reason as error. The job goes on. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** How much of each stream is known already, in bytes. */
-  from?: Partial<Offsets>;
+  from?: Options<Partial<Offsets>> | undefined;
   /** A silent stream is opened again after so many seconds: the service sends something every 15. */
-  silence?: number;
+  silence?: number | undefined;
 }
 
 /**

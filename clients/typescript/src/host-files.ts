@@ -17,22 +17,22 @@ export type { WrittenFile };
 
 export interface WriteOptions {
   /** Permissions, such as 0o644; else those of the file that is replaced. */
-  mode?: number;
+  mode?: number | undefined;
   /** Makes the folders that are missing. */
-  parents?: boolean;
+  parents?: boolean | undefined;
   /** Throws `precondition_failed` where there is such a file. */
-  exclusive?: boolean;
+  exclusive?: boolean | undefined;
   /** How often in a row it is sent again after a lost connection, and each piece of it: 10 by default. */
-  attempts?: number;
+  attempts?: number | undefined;
   /**
    * Names of the file and of its state, in letters and digits. A file of more than 8 MiB is then sent in pieces: a
    * later call with both names, as after a killed program, continues with those on the host. Pieces of another state
    * are removed.
    */
-  resume?: { what: string; state: string };
+  resume?: { what: string; state: string } | undefined;
   /** Told how many bytes were sent; from the beginning again where the connection was lost. */
-  onProgress?: (progress: { sent: number; total: number }) => void;
-  signal?: AbortSignal;
+  onProgress?: ((progress: { sent: number; total: number }) => void) | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Bytes that are read at once. */
@@ -52,7 +52,7 @@ interface PathOnHost {
 export async function listDirectory(
   { api }: Connection,
   given: PathOnHost,
-  { signal }: { signal?: AbortSignal } = {},
+  { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<DirectoryListing> {
   const { sid } = given.session;
   const path = await resolvePath(given.session, given.path, signal);
@@ -73,16 +73,16 @@ const HOST_SILENCE_MS = 270_000;
 
 export interface ReadOptions {
   /** The first byte, from 0. */
-  start?: number;
+  start?: number | undefined;
   /** So many bytes at most; else all of them. */
-  length?: number;
+  length?: number | undefined;
   /**
    * The state that onBegin was told, to continue what was read then. Throws `changed` where the file has another one.
    */
-  tag?: string;
+  tag?: string | undefined;
   /** Told the state of the file, where its host tells one, and how many bytes are to come. */
-  onBegin?: (begun: { tag: string | undefined; length: number }) => void;
-  signal?: AbortSignal;
+  onBegin?: ((begun: { tag: string | undefined; length: number }) => void) | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Bytes of a file on the host, as they come; where the connection is lost, the rest is asked for. */

@@ -6,35 +6,35 @@ export interface ConnectionOptions {
   /** Where the service is, such as `https://windlass.example.org`; its path too, if it has one. In a page `/` is its own. */
   url: string;
   /** An API token, or what gives one: it is asked before each request. */
-  token?: string | (() => string | Promise<string>);
+  token?: (string | (() => string | Promise<string>)) | undefined;
   /** Basic authentication, for programs. Without it and without a token the page's cookies are used. */
-  user?: string;
-  password?: string;
+  user?: string | undefined;
+  password?: string | undefined;
   /**
    * For so many seconds a request is sent again where that is safe and may help. Unless given 120, and 10 until the service has
    * answered once.
    */
-  patience?: number;
+  patience?: number | undefined;
   /** Told before a request is sent again, and before an event stream is opened again. */
-  onRetry?: (retry: { error: WindlassError; seconds: number }) => void;
+  onRetry?: ((retry: { error: WindlassError; seconds: number }) => void) | undefined;
   /** Instead of the global `fetch`. */
-  fetch?: typeof globalThis.fetch;
+  fetch?: typeof globalThis.fetch | undefined;
 }
 
 /** What a request may say beside what `fetch` takes. */
 export interface Sending {
-  signal?: AbortSignal | null;
+  signal?: AbortSignal | null | undefined;
   /** An answer must begin within so many ms, and one of JSON end. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /**
    * Whether the request may be sent twice; `false` also where its body is a stream. Default: GET and HEAD, and what has
    * an Idempotency-Key.
    */
-  isRepeatable?: boolean;
+  isRepeatable?: boolean | undefined;
   /** In seconds, instead of the connection's. */
-  patience?: number;
+  patience?: number | undefined;
   /** Told where there was no answer of the service, which may have begun what was asked for. */
-  onLost?: () => void;
+  onLost?: (() => void) | undefined;
 }
 
 /** The POSTs that the service answers with the same job when they are repeated under their key. */

@@ -12,9 +12,9 @@ export type Job = components['schemas']['Job'];
 
 export interface WaitOptions {
   /** Ends the waiting, with the signal's reason as error. The job goes on. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Told of each change of the job, and of how it is at first. */
-  onChange?: (job: Job) => void;
+  onChange?: ((job: Job) => void) | undefined;
 }
 
 const POLL_SECONDS = 25;
@@ -62,7 +62,7 @@ export async function waitForEnd(
 export async function cancelJob(
   { api }: Connection,
   id: string,
-  { signal }: { signal?: AbortSignal } = {},
+  { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<boolean> {
   try {
     const params = { path: { id } };

@@ -1,6 +1,7 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
+import type { Options } from './options.ts';
 import type { components } from './schema.ts';
 
 type Schemas = components['schemas'];
@@ -10,12 +11,12 @@ export const LOGIN_MS = 120_000;
 
 /** What a host asks its user at the login. */
 export type Challenge = Schemas['LoginChallenge'];
-export type Credentials = Schemas['HostCredential'];
+export type Credentials = Options<Schemas['HostCredential']>;
 
 export interface LoginOptions {
   /** Called where the host asks for more, such as a one-time code: one answer for each prompt, before the challenge expires. */
-  answer?: (challenge: Challenge) => string[] | Promise<string[]>;
-  signal?: AbortSignal;
+  answer?: ((challenge: Challenge) => string[] | Promise<string[]>) | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /**

@@ -4,17 +4,18 @@ import type { Connection } from './connection.ts';
 import { WindlassError } from './error.ts';
 import { ANSWER_MS } from './http.ts';
 import { errorOfJob, waitForEnd } from './jobs.ts';
+import type { Options } from './options.ts';
 import type { components, operations } from './schema.ts';
 import { strongTag } from './strong-tag.ts';
 
-type Query = NonNullable<operations['readRows']['parameters']['query']>;
+type Query = Options<NonNullable<operations['readRows']['parameters']['query']>>;
 export type RowsPage = components['schemas']['TableRows'];
 
 export type Value = RowsPage['rows'][number][number];
 export type Row = Record<string, Value>;
 
 export interface RowsOptions extends Query {
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** The most rows, columns and values of an answer. */

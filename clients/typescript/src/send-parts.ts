@@ -10,7 +10,7 @@ import { isStored, keyOf, type Part, type StoredPart, type UploadPlan } from './
 
 /** Bytes that are read in pieces: a File or Blob, or what openFile() of `@windlass/client/node` gives. */
 export interface Source {
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly size: number;
   slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> };
   /** Throws `changed` where it is no longer as it was. */
@@ -22,13 +22,13 @@ export interface SendOptions {
    * Bytes of a part: 8 MiB, or more where a file would have too many parts. Over links that break sooner parts get
    * smaller, down to 256 KiB.
    */
-  partSize?: number;
+  partSize?: number | undefined;
   /** So many parts are sent at once: 4. */
-  parallel?: number;
+  parallel?: number | undefined;
   /** Told how many bytes the service has. */
-  onProgress?: (progress: { sent: number; total: number }) => void;
+  onProgress?: ((progress: { sent: number; total: number }) => void) | undefined;
   /** Ends it, with the signal's reason as error; it can be resumed. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** A part is too large for the link. */

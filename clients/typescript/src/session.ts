@@ -6,6 +6,7 @@ import type { DirectoryListing, ReadOptions, WriteOptions, WrittenFile } from '.
 import { ANSWER_MS } from './http.ts';
 import type { Bytes } from './lines.ts';
 import { type Credentials, LOGIN_MS, type LoginOptions, logIn } from './login.ts';
+import type { Options } from './options.ts';
 import { Run } from './run.ts';
 import type { components } from './schema.ts';
 import type { Source } from './upload.ts';
@@ -18,10 +19,10 @@ interface StartOptions extends FollowOptions {
    * 1 to 255 visible characters of your own: for 24 hours the same request under the same key is the same run, from another
    * page or program too.
    */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
 }
-export type BatchOptions = Schemas['NewBatchJob'] & StartOptions;
-export type RunOptions = Omit<Schemas['NewCommand'], 'sid' | 'command'> & StartOptions;
+export type BatchOptions = Options<Schemas['NewBatchJob']> & StartOptions;
+export type RunOptions = Options<Omit<Schemas['NewCommand'], 'sid' | 'command'>> & StartOptions;
 
 /** A user's login on a host. */
 export class Session {
@@ -79,7 +80,10 @@ export class Session {
   }
 
   /** The entries of a directory on the host, as arrays side by side. A relative path, or `~/…`, is in the home, here and below. */
-  async browse(path: string, options?: { signal?: AbortSignal }): Promise<DirectoryListing> {
+  async browse(
+    path: string,
+    options?: { signal?: AbortSignal | undefined },
+  ): Promise<DirectoryListing> {
     const { listDirectory } = await import('./host-files.ts');
     return listDirectory(this.#connection, { session: this, path }, options);
   }
@@ -101,7 +105,7 @@ export class Session {
   }
 
   /** Its record: its host, and until when it lives. */
-  async info({ signal }: { signal?: AbortSignal } = {}): Promise<SessionRecord> {
+  async info({ signal }: { signal?: AbortSignal | undefined } = {}): Promise<SessionRecord> {
     const params = { path: { sid: this.sid } };
     return unwrap(
       this.#connection.api.GET('/api/remotes/{sid}', { params, signal, timeoutMs: ANSWER_MS }),
@@ -121,7 +125,7 @@ export class Session {
   }
 
   /** Ends it, and cancels its jobs. False where there is none, as where it has ended already. */
-  async close({ signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
+  async close({ signal }: { signal?: AbortSignal | undefined } = {}): Promise<boolean> {
     const params = { path: { sid: this.sid } };
     try {
       await unwrap(

@@ -4,20 +4,21 @@ import { escapeId } from './escape-path.ts';
 import { ANSWER_MS } from './http.ts';
 import { cancelJob, errorOfJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
 import type { Bytes } from './lines.ts';
+import type { Options } from './options.ts';
 import { readBytes } from './read-bytes.ts';
 import type { components } from './schema.ts';
 
-type NewVideo = components['schemas']['NewVideo'];
+type NewVideo = Options<components['schemas']['NewVideo']>;
 type VideoType = 'video/mp4' | 'video/webm';
 
 export interface VideoOptions extends Omit<NewVideo, 'content-type' | 'images'> {
   /** Absolute paths of the frames on the host, in order. */
-  images?: string[];
+  images?: string[] | undefined;
   /** `video/mp4` unless given. */
-  contentType?: VideoType;
+  contentType?: VideoType | undefined;
   /** 1 to 255 visible characters of your own: for 24 hours the same request under the same key is the same video. */
-  idempotencyKey?: string;
-  signal?: AbortSignal;
+  idempotencyKey?: string | undefined;
+  signal?: AbortSignal | undefined;
 }
 
 /** Asks for a video of frames on the host of a session. */
@@ -67,14 +68,14 @@ export class Video {
   }
 
   /** Its bytes as they come, once it is ready. */
-  chunks(options?: { signal?: AbortSignal }): AsyncGenerator<Bytes> {
+  chunks(options?: { signal?: AbortSignal | undefined }): AsyncGenerator<Bytes> {
     const path = this.#path;
     const ask = (at: number) => ({ path, headers: at > 0 ? { Range: `bytes=${at}-` } : undefined });
     return readBytes(this.#connection.http, ask, options);
   }
 
   /** All of it, when it is ready. */
-  async blob(options?: { signal?: AbortSignal }): Promise<Blob> {
+  async blob(options?: { signal?: AbortSignal | undefined }): Promise<Blob> {
     const { result } = await this.wait(options);
     const pieces: Bytes[] = [];
     for await (const bytes of this.chunks(options)) pieces.push(bytes);
@@ -82,7 +83,7 @@ export class Video {
   }
 
   /** Asks for its end; false where it had ended before. */
-  cancel(options?: { signal?: AbortSignal }): Promise<boolean> {
+  cancel(options?: { signal?: AbortSignal | undefined }): Promise<boolean> {
     return cancelJob(this.#connection, this.job, options);
   }
 }

@@ -5,6 +5,7 @@ import type { FollowOptions } from './follow.ts';
 import { ANSWER_MS, type ConnectionOptions, Http } from './http.ts';
 import { cancelJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
 import { LOGIN_MS, type LoginOptions, logIn } from './login.ts';
+import type { Options } from './options.ts';
 import type { Row, RowsOptions, RowsPage } from './rows.ts';
 import { Run } from './run.ts';
 import type { components, operations } from './schema.ts';
@@ -13,13 +14,13 @@ import type { Files, UploadOptions } from './upload.ts';
 import type { Video } from './video.ts';
 
 type Schemas = components['schemas'];
-export type OpenOptions = Omit<Schemas['NewSession'], 'hostname'> & LoginOptions;
-export type JobFilter = NonNullable<operations['listJobs']['parameters']['query']>;
+export type OpenOptions = Options<Omit<Schemas['NewSession'], 'hostname'>> & LoginOptions;
+export type JobFilter = Options<NonNullable<operations['listJobs']['parameters']['query']>>;
 type OneOrMore<T> = T extends (infer One)[] ? One | One[] : T;
 export type JobsOptions = Omit<JobFilter, 'state' | 'kind'> & {
-  state?: OneOrMore<JobFilter['state']>;
-  kind?: OneOrMore<JobFilter['kind']>;
-  signal?: AbortSignal;
+  state?: OneOrMore<JobFilter['state']> | undefined;
+  kind?: OneOrMore<JobFilter['kind']> | undefined;
+  signal?: AbortSignal | undefined;
 };
 export type ListedJob = Job | Schemas['ForeignJob'];
 
@@ -99,7 +100,7 @@ export class Windlass {
   }
 
   /** Asks for a job's end; false where it had ended before. */
-  cancel(job: string, options?: { signal?: AbortSignal }): Promise<boolean> {
+  cancel(job: string, options?: { signal?: AbortSignal | undefined }): Promise<boolean> {
     return cancelJob(this.#connection, job, options);
   }
 
@@ -145,7 +146,7 @@ export class Windlass {
   async rowsPage(
     mid: string,
     aid: string,
-    options: RowsOptions & { tag?: string } = {},
+    options: RowsOptions & { tag?: string | undefined } = {},
   ): Promise<RowsPage & { tag: string | undefined }> {
     const { readPage } = await import('./rows.ts');
     return readPage(this.#connection, { mid, aid }, options);
