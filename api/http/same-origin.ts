@@ -74,6 +74,6 @@ function refusal(req: Request, config: Config, because: string): WindlassError {
   const own = ownUrl(req, config)?.origin ?? 'this service';
   return forbidden(
     `a browser must send this from a page of ${own}, and ${because} does not say so.`,
-    'Behind a proxy set PUBLIC_URL. Programs send an Authorization header instead of the cookie.',
+    'Behind a proxy let the proxy pass Host on, or set PUBLIC_URL. Programs send an Authorization header instead of the cookie.',
   );
 }
