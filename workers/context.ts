@@ -66,7 +66,7 @@ export type SessionContext = JobContext<KindWithSession>;
  */
 export interface Outcome<K extends JobKind> {
   result: Result<K>;
-  promote?: (tx: Tx) => Promise<Partial<Result<K>> | void>;
+  promote?: (tx: Tx) => Promise<void> | Promise<Partial<Result<K>>>;
   /** Objects that it stored and nothing refers to yet: removed at once if the end is refused. */
   stored?: (string | undefined)[];
   after?: () => Promise<void>;

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { and, eq, sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { sessionTarget } from '../../shared/audit/session-target.ts';
 import type { Tx } from '../../shared/database/connect.ts';
 import { type HostRow, hosts } from '../../shared/database/schema.ts';
@@ -13,6 +12,7 @@ import {
   sendRecord,
   versionTag,
 } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pageOf, pageQueryBy, readPage } from '../http/pagination.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
@@ -49,7 +49,7 @@ export default routes('json-body', (router, api) => {
   const { db } = api.database;
   const idleSeconds = api.config.SESSION_IDLE_TIMEOUT;
   const find = async (name: string) => requireHost(name, await selectHost(db, name));
-  const scan = (at: HostPlace, req: Request, res: Response) =>
+  const scan = (at: HostPlace, { req, res }: Exchange) =>
     // An administrator who has lost that role meanwhile is told neither keys nor why there are none.
     scanHost(api, at, { req, res }).finally(() => requireAdministrator(res));
 
@@ -86,7 +86,7 @@ export default routes('json-body', (router, api) => {
         const { address, port, private: isPrivate } = at;
         const pinned = keys
           ? { keys, isRepeat: false }
-          : await scan({ address, port, private: isPrivate }, req, res);
+          : await scan({ address, port, private: isPrivate }, { req, res });
         if (!pinned) return;
         const host = { ...at, keys: pinned.keys };
         const added = await db.transaction(async tx => {
@@ -120,7 +120,7 @@ export default routes('json-body', (router, api) => {
       errors: ['host_not_allowed', 'remote_connection_failed', 'idempotency_conflict'],
       headers: ['Idempotency-Key'],
       handle: async ({ req, res, body }) => {
-        const shown = await scan(body(), req, res);
+        const shown = await scan(body(), { req, res });
         if (shown) res.set('Cache-Control', 'no-store').json(keysView(shown.keys));
       },
     }),
@@ -164,7 +164,7 @@ export default routes('json-body', (router, api) => {
         const next = { ...row, ...given };
         const { address, port, private: isPrivate } = next;
         if (trust && next.jump !== null) throw noLogin();
-        const shown = trust && (await scan({ address, port, private: isPrivate }, req, res));
+        const shown = trust && (await scan({ address, port, private: isPrivate }, { req, res }));
         if (trust && !shown) return;
         const keys = shown ? withShownKeys(row.keys, shown.keys) : next.keys;
         const { changed, open, cancelled } = await db.transaction(async tx => {

@@ -1,4 +1,3 @@
-import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { conflict, type ErrorCode, notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
@@ -8,6 +7,7 @@ import { assertCacheRoom } from '../../shared/projects/cache-entry.ts';
 import { assertUserStorage } from '../../shared/quotas/user-storage.ts';
 import { downloadQuery } from '../http/attachment.ts';
 import { sendRecord } from '../http/conditional-requests.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { pathParameter, resource } from '../http/resource.ts';
 import { routes } from '../http/routes.ts';
 import { sendObject, sendVideo } from '../http/send-object.ts';
@@ -65,21 +65,21 @@ const PICTURE = {
 export default routes('json-body', (router, api) => {
   const findState = pollVideos(api.database, api.config.SESSION_IDLE_TIMEOUT);
 
-  async function awaitVideo(req: Request, res: Response): Promise<PolledVideo> {
-    const row = await findVideo(api, req, res);
+  async function awaitVideo({ req, res }: Exchange): Promise<PolledVideo> {
+    const row = await findVideo(api, { req, res });
     const changed = await awaitChange(api, { req, res, row, tag: jobTag(row) });
     // The session may have ended meanwhile.
-    return changed === row ? row : findVideo(api, req, res);
+    return changed === row ? row : findVideo(api, { req, res });
   }
 
   /** findVideo(), optimized for polls and for players, which ask for one range after the other. */
-  async function lookUpVideo(req: Request, res: Response): Promise<PolledVideo> {
+  async function lookUpVideo({ req, res }: Exchange): Promise<PolledVideo> {
     const [sid, vsid] = [pathParameter(req, 'sid'), pathParameter(req, 'vsid')];
     const owner = currentUser(res).username;
     const known = isId(sid) && isId(vsid) ? await findState({ sid, vsid, owner }) : undefined;
     // findVideo() throws the errors, and updates the session's last use.
     if (!known?.session?.agent || known.session.due || !known.video)
-      return findVideo(api, req, res);
+      return findVideo(api, { req, res });
     return known.video;
   }
 
@@ -158,7 +158,7 @@ export default routes('json-body', (router, api) => {
       errors: ['session_not_found', 'host_changed', 'not_found', 'agent_required'],
       handle: async ({ req, res }) => {
         const waits = req.headers.prefer !== undefined;
-        const row = await (waits ? awaitVideo(req, res) : lookUpVideo(req, res));
+        const row = await (waits ? awaitVideo({ req, res }) : lookUpVideo({ req, res }));
         sendRecord({ req, res }, { tag: jobTag(row), record: () => videoStatus(row) });
       },
     }),
@@ -189,13 +189,13 @@ export default routes('json-body', (router, api) => {
         'insufficient_storage',
       ],
       handle: async ({ req, res, query }) => {
-        const seen = await lookUpVideo(req, res);
+        const seen = await lookUpVideo({ req, res });
         const { cache, download, ...place } = query();
         const longest = api.config.LIMIT_KEY_LENGTH;
         const wanted = cache === undefined ? undefined : parseCacheQuery(cache, place, longest);
         // It may be ready since.
         const { result } =
-          seen.state === 'succeeded' ? seen : requireVideo(await findVideo(api, req, res));
+          seen.state === 'succeeded' ? seen : requireVideo(await findVideo(api, { req, res }));
         const { object, type } = result as Result<'video'>;
         // HEAD is safe (RFC 9110, 9.2.1): it caches nothing.
         if (wanted && req.method === 'GET')
@@ -211,7 +211,7 @@ export default routes('json-body', (router, api) => {
       id: 'fetchVideoPoster',
       summary: 'Retrieve the first picture of a video',
       handle: async ({ req, res }) => {
-        const { poster } = await findStills(req, res);
+        const { poster } = await findStills({ req, res });
         await sendObject(api, { req, res }, { key: poster, type: 'image/jpeg' });
       },
     }),
@@ -223,7 +223,7 @@ export default routes('json-body', (router, api) => {
       id: 'fetchVideoSprite',
       summary: 'Retrieve small pictures of a video, side by side',
       handle: async ({ req, res }) => {
-        const { sprite } = await findStills(req, res);
+        const { sprite } = await findStills({ req, res });
         await sendObject(api, { req, res }, { key: sprite, type: 'image/jpeg' });
       },
     }),
@@ -238,15 +238,15 @@ export default routes('json-body', (router, api) => {
       answers: { 200: { means: 'The cues.', types: ['text/vtt'] } },
       errors: FIND_STILLS_ERRORS,
       handle: async ({ req, res }) => {
-        const { tiles } = await findStills(req, res);
+        const { tiles } = await findStills({ req, res });
         res.type('text/vtt').send(writeCues(tiles));
       },
     }),
   });
 
   /** Objects of a video that is ready. */
-  async function findStills(req: Request, res: Response) {
-    const row = await findVideo(api, req, res);
+  async function findStills({ req, res }: Exchange) {
+    const row = await findVideo(api, { req, res });
     const { poster, sprite, tiles } = (row.result ?? {}) as Partial<Result<'video'>>;
     if (row.state === 'succeeded' && poster && sprite && tiles) return { poster, sprite, tiles };
     const isReady = row.state === 'succeeded';

@@ -69,11 +69,11 @@ async function insertDispatched(
 async function claimNew({ id: worker, claims, over }: ReturnType<typeof makeWorker>) {
   const id = await insertDispatched();
   const claim: Claim = { id, token: newId() };
-  const asked = performance.now();
+  const sentAt = performance.now();
   const given = { worker, token: claim.token };
   expect(await claimJob(over.db, { id, epoch: 1 }, given)).toBeDefined();
   const signals = new JobSignals(new AbortController().signal);
-  claims.track(claim, { asked, signals, log });
+  claims.track(claim, { sentAt, signals, log });
   return { ...claim, signal: signals.signal };
 }
 

@@ -42,7 +42,7 @@ export class Attempt {
   /** performance.now() when the job was claimed for the first time. */
   readonly #began: number;
   /** The client and the dispatcher were notified of the end. */
-  #isEndTold = false;
+  #isEndNotified = false;
   /** An earlier try to write the end got no answer: it may have been committed, or may yet be. */
   #isEndUncertain = false;
   #withFailure: ((tx: Tx) => Promise<void>) | undefined;
@@ -142,11 +142,11 @@ export class Attempt {
   }
 
   #publishEnd(): void {
-    if (this.#isEndTold) return;
+    if (this.#isEndNotified) return;
     const { notifications } = this.#worker;
     notifications.publish('job', this.#claim.id);
     notifications.publish('freed', this.context.job.queue);
-    this.#isEndTold = true;
+    this.#isEndNotified = true;
   }
 
   #release(afterSeconds: number, set?: Partial<JobRow>): Promise<void> {
@@ -167,7 +167,7 @@ export class Attempt {
       this.#isEndUncertain = tries > 0;
       try {
         if (promote) written = await finishJob(database.db, this.#claim, ending, promote);
-        else this.#isEndTold = await groups.end({ claim: this.#claim, ending });
+        else this.#isEndNotified = await groups.end({ claim: this.#claim, ending });
       } catch (error) {
         const isRefused = error instanceof LeaseLost || error instanceof WindlassError;
         if (tries > 0 && isRefused && (await this.#hasEndedAs(ending))) return;
@@ -176,7 +176,7 @@ export class Attempt {
     }, DATABASE);
     this.#worker.claims.rememberEnd(this.context.job, written);
     // The commit has told of it: what was to be published soon is outdated.
-    if (this.#isEndTold) notifications.withdraw('job', this.#claim.id);
+    if (this.#isEndNotified) notifications.withdraw('job', this.#claim.id);
     this.#publishEnd();
     const seconds = (performance.now() - this.#began) / 1_000;
     this.#worker.metrics.ended(this.context.job.kind, ending.state, seconds);

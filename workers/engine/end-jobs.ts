@@ -72,7 +72,7 @@ export async function finishJob(
   db: Db,
   claim: Claim,
   ending: JobEnd,
-  promote: (tx: Tx) => Promise<object | void>,
+  promote: (tx: Tx) => Promise<void> | Promise<object>,
 ): Promise<JobEnd> {
   const onlyWanted = ending.state === 'succeeded';
   return db.transaction(async tx => {

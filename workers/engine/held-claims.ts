@@ -61,14 +61,14 @@ export class HeldClaims {
     return this.#claims.size;
   }
 
-  /** `asked` is a performance.now() before the claim was sent. */
+  /** `sentAt` is a performance.now() before the claim was sent. */
   track(
     claim: Claim,
-    { asked, ...context }: { asked: number; signals: JobSignals; log: Logger },
+    { sentAt, ...context }: { sentAt: number; signals: JobSignals; log: Logger },
   ): HeldClaim {
     const older = this.#claims.get(claim.id);
     if (older) this.lose(older);
-    const held = { ...claim, ...context, isEnding: false, renewed: asked };
+    const held = { ...claim, ...context, isEnding: false, renewed: sentAt };
     this.#claims.set(claim.id, held);
     return held;
   }
@@ -135,12 +135,12 @@ export class HeldClaims {
 
   async #renew(claims: (HeldClaim & { renewed: number })[]): Promise<void> {
     // Taken before the statement is sent: by this clock the lease never ends later than in the database.
-    const asked = performance.now();
+    const sentAt = performance.now();
     const { database, id } = this.#context;
     const held = await renewLease(database.db, id, claims);
     for (const claim of claims) {
       const isCancelled = held.get(claim.id);
-      if (isCancelled !== undefined) claim.renewed = asked;
+      if (isCancelled !== undefined) claim.renewed = sentAt;
       else if (!claim.isEnding) this.lose(claim);
       if (isCancelled) claim.signals.cancel();
     }

@@ -19,7 +19,7 @@ export interface Picked extends Record<string, unknown> {
 
 /** So many jobs that no worker understands are looked past for the first of an owner. */
 const LOOKED_PAST = 16;
-const MOST_HIDDEN = 10;
+const MAX_HIDDEN = 10;
 
 /** The order of an owner's due jobs: those of hosts that are away may take a turn before new ones. */
 const SORT = { released: 1, awayFirst: 2, fresh: 3, away: 4 };
@@ -112,6 +112,6 @@ export function pickNext(
       (select count(*)::int from owners_in_turn) as owners,
       (select json_agg(owner) from (
         select owner from first_of_owner where not understood union select owner from ready where not understood
-        limit ${literal(MOST_HIDDEN)}) hiding) as hidden
+        limit ${literal(MAX_HIDDEN)}) hiding) as hidden
     from picked`;
 }

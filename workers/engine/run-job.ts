@@ -15,7 +15,7 @@ export async function runJob(
   handlers: Map<JobKind, Handler<JobKind>>,
 ): Promise<boolean> {
   const claim: Claim = { id: entry.id, token: newId() };
-  const asked = performance.now();
+  const sentAt = performance.now();
   const row = await worker.groups.claim(entry, claim.token).catch((error: unknown) => {
     worker.claims.abandon(claim);
     // The dispatcher looks again in 15 s.
@@ -46,7 +46,7 @@ export async function runJob(
   worker.notifications.publishSoon('job', row.id);
   const signals = new JobSignals(worker.stopping);
   if (row.cancelRequested) signals.cancel();
-  const attempt = new Attempt(worker, row, worker.claims.track(claim, { asked, signals, log }));
+  const attempt = new Attempt(worker, row, worker.claims.track(claim, { sentAt, signals, log }));
   try {
     await attempt.succeed(await attempt.work(handlers));
   } catch (error) {

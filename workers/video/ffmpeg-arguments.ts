@@ -177,15 +177,15 @@ export const containerArguments = (type: VideoType) => [
  * VP9 and AV1 keep about 80 bytes per pixel at any setting, 1.8 GB for 22 million (decision 44). ffmpeg and the decoder
  * must stay below 2 GiB together.
  */
-const MOST_PIXELS_BUT_H264 = 22_000_000;
+const MAX_PIXELS_BUT_H264 = 22_000_000;
 
 function checkMemory(
   { width, height }: Size,
   { type, codec = DEFAULT_CODECS[type] }: VideoSettings,
 ): void {
-  if (codec === 'h264' || width * height <= MOST_PIXELS_BUT_H264) return;
+  if (codec === 'h264' || width * height <= MAX_PIXELS_BUT_H264) return;
   throw new WindlassError('video_failed', {
-    detail: `${width}×${height} pixels are too many for ${codec}, which takes ${MOST_PIXELS_BUT_H264}.`,
+    detail: `${width}×${height} pixels are too many for ${codec}, which takes ${MAX_PIXELS_BUT_H264}.`,
     hint: 'Ask for a smaller width, or for video/mp4 with h264.',
   });
 }

@@ -42,7 +42,7 @@ export function parseExr(head: Buffer): ParsedHeader {
 /** The names of the channels: each is followed by 16 bytes of its own, and the last one by an empty name. */
 function readChannels(list: Buffer): string[] {
   const names: string[] = [];
-  for (let at = 0; at < list.length && names.length < MOST_CHANNELS; ) {
+  for (let at = 0; at < list.length && names.length < MAX_CHANNELS; ) {
     const name = readText(list, at);
     if (!name) break;
     names.push(name);
@@ -56,11 +56,11 @@ const hasColours = (channels: string[]) =>
   ['R', 'G', 'B'].every(name => channels.includes(name)) ||
   (channels.includes('Y') && !channels.includes('RY'));
 
-const MOST_CHANNELS = 1_000;
-const MOST_NAMED = 6;
+const MAX_CHANNELS = 1_000;
+const MAX_NAMED = 6;
 
 const nameSome = (channels: string[]) =>
-  `${channels.slice(0, MOST_NAMED).join(', ')}${channels.length > MOST_NAMED ? ' …' : ''}`;
+  `${channels.slice(0, MAX_NAMED).join(', ')}${channels.length > MAX_NAMED ? ' …' : ''}`;
 
 /** The text that ends with a NUL, or the one after it. */
 function readText(head: Buffer, from: number, skip = 0): string | undefined {

@@ -1,11 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Request, Response } from 'express';
 import { prepareOnce } from '../../../shared/database/prepare-once.ts';
 import { jobs, sessions } from '../../../shared/database/schema.ts';
 import { notFound, WindlassError } from '../../../shared/errors/errors.ts';
 import { isId } from '../../../shared/ids.ts';
 import { type JobSummary, summaryColumns } from '../../../shared/jobs/job-view.ts';
 import type { ApiContext } from '../../context.ts';
+import type { Exchange } from '../../http/exchange.ts';
 import { pathParameter } from '../../http/resource.ts';
 import {
   explainNoSession,
@@ -16,7 +16,7 @@ import {
 } from '../../remote/sessions.ts';
 
 /** The video of this session, which counts as used. */
-export async function findVideo(api: ApiContext, req: Request, res: Response): Promise<JobSummary> {
+export async function findVideo(api: ApiContext, { req, res }: Exchange): Promise<JobSummary> {
   const { db } = api.database;
   const key = sessionKey(api, res, pathParameter(req, 'sid'));
   const [found] = isId(key.sid)
