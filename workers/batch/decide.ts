@@ -37,9 +37,9 @@ export type Action =
 export type Unbegun = 'unanswered' | 'forgotten';
 
 /**
- * `gone`: its directory is missing. `ended`: by the batch system or from outside. `unbegun`: over by itself before its
- * fence. `restarted`: ended by the batch system, which has started it again. `vanished`: the batch system had it, and no longer knows it, before it had begun. `forgotten`: begun, with an
- * unknown end.
+ * `gone`: its directory is missing. `ended`: by the batch system or from outside. `restarted`: ended by the batch system, which
+ * has started it again. `unbegun`: over by itself before its fence. `vanished`: the batch system had it, and no longer knows it,
+ * before it had begun. `forgotten`: begun, with an unknown end. `refused`: not taken.
  */
 export type Failure =
   | 'gone'
