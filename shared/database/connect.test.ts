@@ -119,6 +119,29 @@ test('a database that is lost to a single connection counts as down', async () =
   expect(isDatabaseDown(refused)).toBe(true);
 });
 
+test('a database that is away from the direct connection counts as down', async () => {
+  const { url } = await serve(() => {});
+  database = openDatabase(url, { max: 1 });
+  const { direct } = database;
+  const fail = () => direct.query('select').catch((reason: unknown) => reason);
+  server?.close();
+  const refused = await fail();
+  expect(refused).toMatchObject({ code: 'ECONNREFUSED' });
+  expect(isDatabaseDown(refused)).toBe(true);
+});
+
+test('a database that does not answer the direct connection counts as down', async () => {
+  let asked = 0;
+  const { url } = await serve(socket => {
+    // Of the first, which sets the connection up.
+    if (++asked === 1) socket.write(answer([]));
+  });
+  database = openDatabase(url, { max: 1 });
+  const silent = await database.direct.query('select').catch((reason: unknown) => reason);
+  expect(silent).toMatchObject({ message: 'Query read timeout' });
+  expect(isDatabaseDown(silent)).toBe(true);
+});
+
 test('a missing file does not count as a database that is down', () => {
   expect(isDatabaseDown(Object.assign(new Error('spawn ffmpeg'), { code: 'ENOENT' }))).toBe(false);
 });

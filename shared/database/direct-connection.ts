@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { clientOf, finderOf } from './primary.ts';
-import { CONNECT_TIMEOUT_MS } from './socket.ts';
+import { CONNECT_TIMEOUT_MS, socketErrors } from './socket.ts';
 
 /** A connection is asked so often whether it lives, and ended when it does not answer for so long. */
 const PING_MS = 5_000;
@@ -114,6 +114,7 @@ export class DirectConnection {
       await client.query(`set idle_session_timeout = ${this.#idleSessionMs}`);
       await this.#listenAll(client);
     } catch (error) {
+      if (!isAnswer(error)) countAsOutage(error);
       this.#drop(client);
       throw error;
     }
@@ -135,8 +136,10 @@ export class DirectConnection {
       const { rows } = await client.query<Row & pg.QueryResultRow>(text, values);
       return rows;
     } catch (error) {
-      // Without an answer it is unknown what the server did: the connection cannot be used any more.
-      if (!(error instanceof Error && 'severity' in error)) this.#drop(client);
+      if (isAnswer(error)) throw error;
+      // It is unknown what the server did: the connection cannot be used any more.
+      countAsOutage(error);
+      this.#drop(client);
       throw error;
     }
   }
@@ -169,4 +172,12 @@ export class DirectConnection {
     clearTimeout(this.#reconnect);
     this.#reconnect = setTimeout(() => this.#open().catch(() => {}), RECONNECT_MS).unref();
   }
+}
+
+/** Whether it is the server that says so. */
+const isAnswer = (error: unknown) => error instanceof Error && 'severity' in error;
+
+/** To isDatabaseDown(): neither a refused connection nor `Query read timeout` tells what it is about. */
+function countAsOutage(error: unknown): void {
+  if (error instanceof Error) socketErrors.add(error);
 }

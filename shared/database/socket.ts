@@ -4,7 +4,10 @@ import { connect, Socket } from 'node:net';
 const SILENCE_MS = 20_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Errors of sockets to the database; their codes alone do not tell them from other sockets' errors. */
+/**
+ * Errors of sockets to the database, and of connections that get no answer; their codes alone do not tell them from other
+ * sockets' errors.
+ */
 export const socketErrors = new WeakSet<object>();
 
 export interface SocketTarget {
