@@ -13,21 +13,50 @@ import type { WriteFileOptions } from './write-file.ts';
 
 const alone = (_: string, work: () => Promise<string | undefined>) => work();
 
-/** An SFTP server that gets no SSH_FXP_WRITE (6 in draft-ietf-secsh-filexfer-02, section 3), and so answers none. */
-const silentServer = () => `#!${process.execPath}
+/** Types of requests (draft-ietf-secsh-filexfer-02, section 3). */
+const SSH_FXP = { open: 3, write: 6, mkdir: 14 };
+
+/** An SFTP server that gets those requests for which this code, of their type and its count from 1, returns true. */
+const wrapServer = (code: string) => `#!${process.execPath}
+const { rmdirSync } = require('node:fs');
 const { spawn } = require('node:child_process');
 const server = spawn('${findSftpServer()}', { stdio: ['pipe', 'inherit', 'inherit'] });
+const lets = (type, count) => { ${code} };
+const counts = {};
 let rest = Buffer.alloc(0);
 process.stdin.on('data', bytes => {
   rest = Buffer.concat([rest, bytes]);
   while (rest.length > 4 && rest.length >= 4 + rest.readUInt32BE()) {
     const end = 4 + rest.readUInt32BE();
-    if (rest[4] !== 6) server.stdin.write(rest.subarray(0, end));
+    const type = rest[4];
+    counts[type] = (counts[type] ?? 0) + 1;
+    if (lets(type, counts[type])) server.stdin.write(rest.subarray(0, end));
     rest = rest.subarray(end);
   }
 });
 process.stdin.on('end', () => server.stdin.end());
 `;
+
+/** Does work on a host whose SFTP server is wrapServer()'s, beside whose home is an empty folder. */
+async function withWrappedServer(
+  code: (folder: string) => string,
+  work: (session: RemoteSession, folder: string) => Promise<void>,
+): Promise<void> {
+  const programs = makeTempDir('sftp-server');
+  const files = makeTempDir('wrapped-writes');
+  const program = join(programs.path, 'sftp-server');
+  writeFileSync(program, wrapServer(code(files.path)), { mode: 0o755 });
+  const host = await startTestSshd({ lines: [`Subsystem sftp ${program}`] });
+  const session = await openRemoteSession(host);
+  try {
+    await work(session, files.path);
+  } finally {
+    session.close();
+    await host.stop();
+    files.remove();
+    programs.remove();
+  }
+}
 
 describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
   let sshd: TestSshd;
@@ -138,20 +167,31 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
   });
 
   test('removes its temporary file where the server answers no write', async () => {
-    const directory = makeTempDir('silent-writes');
-    const program = join(directory.path, 'sftp-server');
-    writeFileSync(program, silentServer(), { mode: 0o755 });
-    const host = await startTestSshd({ lines: [`Subsystem sftp ${program}`] });
-    const other = await openRemoteSession(host);
-    try {
-      const written = writeOn(other, join(host.home, 'new'), 'text', { stale: [], answerMs: 500 });
-      await expect(written).rejects.toMatchObject({ code: 'time_limit' });
-      expect(readdirSync(host.home).filter(name => /windlass-job|new/.test(name))).toEqual([]);
-    } finally {
-      other.close();
-      await host.stop();
-      directory.remove();
-    }
+    await withWrappedServer(
+      () => `return type !== ${SSH_FXP.write}`,
+      async (other, folder) => {
+        const written = writeOn(other, join(folder, 'new'), 'text', { stale: [], answerMs: 500 });
+        await expect(written).rejects.toMatchObject({ code: 'time_limit' });
+        expect(readdirSync(folder)).toEqual([]);
+      },
+    );
+  });
+
+  test.each([
+    ['which it has made', { request: SSH_FXP.open, counts: [1, 2], taken: 'new/deep' }],
+    ['in which it makes one', { request: SSH_FXP.mkdir, counts: [2, 4], taken: 'new' }],
+  ])('makes the directory %s again where a refused write takes it away', async (_, given) => {
+    const { request, counts, taken } = given;
+    await withWrappedServer(
+      folder => `
+        if (type === ${request} && [${counts}].includes(count)) rmdirSync('${join(folder, taken)}');
+        return true;`,
+      async (other, folder) => {
+        const path = join(folder, 'new/deep/file');
+        expect(await writeOn(other, path, 'text', { parents: true })).toEqual({ created: true });
+        expect(readFileSync(path, 'utf8')).toBe('text');
+      },
+    );
   });
 
   test('a new file is written though its temporary name cannot be removed', async () => {

@@ -7,18 +7,11 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 import { changeUnchanged, type Expected } from './change-unchanged.ts';
 import { holds, isWritten } from './compare-file.ts';
 import { giveName } from './give-name.ts';
-import {
-  find,
-  findPlace,
-  makeDirectories,
-  pathIn,
-  realPath,
-  remove,
-  removeDirectories,
-} from './sftp-paths.ts';
+import { openTemporary, prepareDirectory } from './open-temporary.ts';
+import { findPlace, pathIn, realPath, remove, removeDirectories } from './sftp-paths.ts';
 import { isRegularFile, isUnexplained, type Sftp, statusOf, withSftp } from './sftp-requests.ts';
 import { tryWrite } from './try-write.ts';
-import { isThere, noDirectory, noRegularFile, toRefusal, toWriteError } from './write-errors.ts';
+import { isThere, noRegularFile, toRefusal, toWriteError } from './write-errors.ts';
 import { writeTemporary } from './write-temporary.ts';
 
 export interface WriteFileOptions {
@@ -109,17 +102,17 @@ async function write(channel: Sftp, options: WriteFileOptions, remains: Remains)
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
   const temporary = beside(directory, options.temporary);
   remains.temporary = temporary;
+  const stale = options.stale.map(end => beside(directory, end));
+  const place = { ...options, directory, temporary, stale, present, made: remains.made };
   const written = { created: present === undefined, path, real: path };
   try {
-    if (options.parents) await makeDirectories(channel, directory, remains.made);
-    else if (!(await find(channel, directory))) throw noDirectory(directory);
-    // All at once: each is asked for, though hardly one is there.
-    await Promise.all(options.stale.map(stale => remove(channel, beside(directory, stale))));
     if (present && exclusive) {
+      await prepareDirectory(channel, place);
       if (!(await holds(channel, path, options))) throw isThere(options.path);
       return { ...written, created: true };
     }
-    await writeTemporary(channel, temporary, { ...options, present });
+    const handle = await openTemporary(channel, place);
+    await writeTemporary(channel, temporary, { ...options, handle, present });
     await options.confirm();
     if (expected) return { created: false, expected, path, real: await realPath(channel, path) };
     await giveName(channel, temporary, { path, exclusive });

@@ -1,14 +1,13 @@
-import { posix } from 'node:path';
 import type { Readable } from 'node:stream';
 import type ssh2 from 'ssh2';
-import { find } from './sftp-paths.ts';
-import { CHUNK_BYTES, isUnsupported, type Sftp, STATUS, statusOf } from './sftp-requests.ts';
-import { takesNoFiles } from './write-errors.ts';
+import { CHUNK_BYTES, isUnsupported, type Sftp, statusOf } from './sftp-requests.ts';
 
 /** Requests in flight: 2 MiB, for links with much delay. */
 const PIPELINED = 64;
 
 interface TemporaryFile {
+  /** From openTemporary(), of the same path. It is closed in the end. */
+  handle: Buffer;
   bytes: Readable;
   size: number;
   /** By default that of the file which is replaced, or the account's. */
@@ -20,18 +19,9 @@ interface TemporaryFile {
 export async function writeTemporary(
   channel: Sftp,
   path: string,
-  { bytes, size, mode, present }: TemporaryFile,
+  { handle, bytes, size, mode, present }: TemporaryFile,
 ): Promise<void> {
   const { sftp, request, act } = channel;
-  // Private until it has its mode and group; a new one gets the account's at once.
-  const attributes = (mode ?? present?.mode) === undefined ? {} : { mode: 0o600 };
-  const handle = await request<Buffer>(done => sftp.open(path, 'w', attributes, done)).catch(
-    async (error: unknown) => {
-      const directory = posix.dirname(path);
-      if (statusOf(error) !== STATUS.noSuchFile || !(await find(channel, directory))) throw error;
-      throw takesNoFiles(directory);
-    },
-  );
   const under = new Set<Promise<void>>();
   let failed: unknown;
   let written = 0;
