@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../harness/clients/problem.ts';
@@ -84,19 +84,23 @@ describeStack(missingPrograms('sshd'), 'requests for files of a host', form => {
     };
     await Promise.all([count(), count(), count(), count()]);
     expect(readFileSync(path, 'utf8')).toBe('000016');
-    // Of a change and a removal that name the same state, one is refused.
-    for (let round = 0; round < 5; round++) {
-      writeFileSync(path, 'before');
-      const condition = { 'If-Match': (await send('HEAD', path)).headers.get('ETag') ?? '' };
-      const answers = await Promise.all([
-        send('DELETE', path, condition),
-        send('PUT', path, condition, 'after'),
-      ]);
-      const statuses = answers.map(({ status }) => status);
-      expect([
-        [204, 412],
-        [412, 200],
-      ]).toContainEqual(statuses);
+    // Of a change and a removal that name the same state, one is refused, through a link too.
+    const link = join(folder, 'link');
+    for (const name of [path, link]) {
+      for (let round = 0; round < 5; round++) {
+        writeFileSync(path, 'before');
+        if (!existsSync(link)) symlinkSync('counter', link);
+        const condition = { 'If-Match': (await send('HEAD', name)).headers.get('ETag') ?? '' };
+        const answers = await Promise.all([
+          send('DELETE', name, condition),
+          send('PUT', name, condition, 'after'),
+        ]);
+        const statuses = answers.map(({ status }) => status);
+        expect([
+          [204, 412],
+          [412, 200],
+        ]).toContainEqual(statuses);
+      }
     }
   });
 

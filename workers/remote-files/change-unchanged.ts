@@ -14,7 +14,10 @@ export interface Expected {
 }
 
 interface Change {
+  /** What is replaced or removed. */
   path: string;
+  /** By what it was asked for, where that is a link which must still lead there. Default: `path`. */
+  given?: string;
   state: string | undefined;
   /** One line of sh, which replaces or removes the file "$f". */
   command: string;
@@ -28,16 +31,18 @@ interface Change {
  */
 export async function changeUnchanged(
   host: RemoteExec,
-  { path, state, command, signal }: Change,
+  { path, given = path, state, command, signal }: Change,
 ): Promise<string | undefined> {
   const isExpected = state === undefined ? '[ -e "$f" ]' : `[ "$*" = ${quoteWord(state)} ]`;
+  // Who removed the link meanwhile has made the change of this state.
+  const isSame = given === path ? '' : ` && [ "$f" -ef ${quoteWord(given)} ]`;
   const program = `LC_ALL=C; export LC_ALL
 set -f
 f=${quoteWord(path)}
 ${STATE}
 set -- $(state)
-if ${isExpected}; then ${orWords(command)}; else echo other; fi`;
+if ${isExpected}${isSame}; then ${orWords(command)}; else echo other; fi`;
   const said = (await askHost(host, program, signal)).toString('latin1');
-  if (said === 'other\n') throw isOther(path);
+  if (said === 'other\n') throw isOther(given);
   return refusalIn(said);
 }

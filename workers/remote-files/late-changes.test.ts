@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openRemoteSession, writeText } from '../../test/harness/hosts/remote-files.ts';
@@ -70,5 +70,45 @@ describeUnless(missingPrograms('sshd'), 'a file that is changed while its job is
     const late = { path, expected: await seen(await readTag()), signal };
     await removeRemoteFile(session, { ...late, confirm: async () => {} });
     expect(readdirSync(sshd.home)).not.toContain('file');
+  });
+
+  test('is not replaced through a link that leads there no more', async () => {
+    const link = join(sshd.home, 'link');
+    const other = join(sshd.home, 'elsewhere');
+    for (const tag of [undefined, '*']) {
+      for (const changeLink of [() => {}, () => symlinkSync('elsewhere', link)]) {
+        writeFileSync(path, 'first');
+        writeFileSync(other, 'other');
+        symlinkSync('file', link);
+        const expected = await seen(tag ?? (await readTag()));
+        const change = async () => {
+          rmSync(link);
+          changeLink();
+        };
+        const written = writeText(session, link, 'mine', { expected, confirm: change });
+        await expect(written).rejects.toMatchObject({ code: 'precondition_failed' });
+        expect([path, other].map(name => readFileSync(name, 'utf8'))).toEqual(['first', 'other']);
+        rmSync(link, { force: true });
+      }
+    }
+  });
+
+  test('is locked by one name, however it is named', async () => {
+    const folder = join(sshd.home, 'folder');
+    const link = join(folder, 'file');
+    symlinkSync('.', folder);
+    const locked: string[] = [];
+    const alone = (name: string, work: () => Promise<string | undefined>) => {
+      locked.push(name);
+      return work();
+    };
+    const options = { expected: { state: undefined, alone }, confirm: async () => {} };
+    const linked = join(sshd.home, 'linked');
+    writeFileSync(path, 'first');
+    symlinkSync(link, linked);
+    for (const name of [path, link, linked]) await writeText(session, name, 'mine', options);
+    for (const name of [linked, link])
+      await removeRemoteFile(session, { path: name, signal, ...options });
+    expect(locked).toEqual(Array(5).fill(path));
   });
 });

@@ -49,7 +49,7 @@ export async function removeRemoteFile(
   }
 }
 
-/** Removes the file unless that depends on its state. Returns its path without links on the way. */
+/** Removes the file unless that depends on its state. Returns realPath(). */
 async function begin(
   channel: Sftp,
   { path, expected, confirm }: RemoveFileOptions,

@@ -28,8 +28,10 @@ export async function findPlace(channel: Sftp, given: string) {
 export const pathIn = (directory: string, name: string) =>
   `${directory.replace(/\/$/, '')}/${name}`;
 
-/** The same file without links on the way to it: names of one file are the same. */
-export async function realPath({ sftp, request }: Sftp, path: string): Promise<string> {
+/** Where the file is that this path leads to, through all links: names of one file are the same. */
+export async function realPath(channel: Sftp, given: string): Promise<string> {
+  const { sftp, request } = channel;
+  const path = await followLinks(channel, given);
   const directory = posix.dirname(path);
   const real = await request<string>(done => sftp.realpath(directory, done)).catch(
     (error: unknown) => {

@@ -91,7 +91,7 @@ interface Written {
   /** Of a file that is still to get its name: what it replaces. */
   expected?: Expected;
   path: string;
-  /** Without links on the way. */
+  /** Of realPath(). */
   real: string;
 }
 
@@ -142,7 +142,7 @@ async function replaceExpected(
   const command = `mv -f ${quoteWord(remains.temporary)} "$f"`;
   try {
     const words = await alone(real, () =>
-      changeUnchanged(session, { path, state, command, signal }),
+      changeUnchanged(session, { path, given: options.path, state, command, signal }),
     );
     if (words !== undefined) throw toRefusal(words, path, 'written');
   } catch (error) {
