@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import type { Database } from '../../shared/database/connect.ts';
 import { Notifications } from '../../shared/database/notifications.ts';
 import { newId } from '../../shared/ids.ts';
@@ -76,4 +77,32 @@ test('leases are reclaimed while dispatching hangs', async () => {
   } finally {
     await holder.end();
   }
+});
+
+/** The process that serves the connection which has this advisory lock. */
+const holderOf = async (lock: number) => {
+  const [found] = await database.sql<{ pid: number }[]>`
+    select pid from pg_locks where locktype = 'advisory' and objid = ${lock} and granted`;
+  return found?.pid;
+};
+
+test('the dispatcher takes its lock again when it has lost its connection', async () => {
+  const before = await waitFor(() => holderOf(ADVISORY_LOCKS.dispatcher), { what: 'the lock' });
+  await database.sql`select pg_terminate_backend(${before})`;
+  const isAnother = async () => {
+    const now = await holderOf(ADVISORY_LOCKS.dispatcher);
+    return now !== undefined && now !== before;
+  };
+  await waitFor(isAnother, { what: 'the lock on another connection' });
+});
+
+test('a dispatcher that stops gives up its lock and no other of its process', async () => {
+  // That lasts several ticks.
+  await untilTakenBack(await insertExpired());
+  expect(await holderOf(ADVISORY_LOCKS.dispatcher)).toBeTypeOf('number');
+  await database.direct.query('select pg_advisory_lock($1)', [ADVISORY_LOCKS.files]);
+  stopping.abort();
+  await dispatcher;
+  expect(await holderOf(ADVISORY_LOCKS.dispatcher)).toBeUndefined();
+  expect(await holderOf(ADVISORY_LOCKS.files)).toBeTypeOf('number');
 });

@@ -1,9 +1,9 @@
-import { ADVISORY_LOCKS } from '../../shared/database/advisory-locks.ts';
 import { failureLevel } from '../../shared/database/failure-level.ts';
 import { QUEUES } from '../../shared/jobs/catalog.ts';
 import { sleep } from '../../shared/process/abort.ts';
 import type { WorkerContext } from '../context.ts';
 import { dispatchWaiting } from './dispatch-waiting.ts';
+import { giveUpDispatcherLock, takeDispatcherLock } from './dispatcher-lock.ts';
 import { DispatcherStep as Step } from './dispatcher-step.ts';
 import { SILENT_TICKS, SilentWorkers } from './expired-leases.ts';
 import { warnOfNotUnderstood } from './newer-payloads.ts';
@@ -12,7 +12,7 @@ import { redispatchUnclaimed } from './redispatch-lost-entries.ts';
 const TICK_MS = 1_000;
 
 /**
- * Gives free slots to waiting jobs and reclaims a lease after so many silent `looks`. Each tick takes an advisory lock
+ * Gives free slots to waiting jobs and reclaims a lease after so many silent `looks`. Each tick asks for an advisory lock
  * over the direct connection, so there is one dispatcher at a time (decision 3).
  */
 export async function runDispatcher(
@@ -43,11 +43,7 @@ export async function runDispatcher(
   while (!stopping.aborted) {
     let isDispatcher = false;
     try {
-      const [row] = await direct.query<{ mine: boolean }>(
-        'select pg_try_advisory_lock($1) as mine',
-        [ADVISORY_LOCKS.dispatcher],
-      );
-      isDispatcher = row?.mine === true;
+      isDispatcher = await takeDispatcherLock(direct);
       if (isDispatcher) {
         unsubscribe ??= giveSlotsSoon(context, waiting);
         for (const step of steps) await step.run();
@@ -66,7 +62,7 @@ export async function runDispatcher(
   unsubscribe?.();
   await Promise.all(steps.map(step => step.close()));
   // The connection lasts as long as this process, whose jobs may take a while to end.
-  await direct.query('select pg_advisory_unlock_all()').catch(() => {});
+  await giveUpDispatcherLock(direct);
 }
 
 /** Looks at a queue before the next tick when a job has to wait, or when a slot becomes free while jobs wait. */
