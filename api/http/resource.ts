@@ -1,5 +1,5 @@
 import { type Request, type RequestHandler, Router } from 'express';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { notFound, WindlassError } from '../../shared/errors/errors.ts';
 import { callOperation, type Operation } from '../openapi/operation.ts';
 
 export type Method = 'get' | 'head' | 'options' | 'patch' | 'put' | 'post' | 'delete';
@@ -46,7 +46,7 @@ export function registerResources(router: OperationRouter): void {
 
 function registerResource(router: OperationRouter, path: string, methods: Methods): void {
   const route = router.route(path);
-  if (!path.includes('*')) route.all(skipSlash);
+  if (/\/:\w+$/.test(path)) route.put(refuseSlash).delete(refuseSlash);
   for (const [method, operation] of Object.entries(methods) as [Method, Operation][])
     route[method]((req, res) => callOperation(operation, req, res));
   const allowed = Object.keys(methods).map(method => method.toUpperCase());
@@ -62,11 +62,16 @@ function registerResource(router: OperationRouter, path: string, methods: Method
 }
 
 /**
- * Leaves a change whose address ends with a slash to refuseUnknownPath(): clients resolve `/models/1/files/..` to
- * `/models/1/`, which must not be what holds the file.
+ * Clients resolve `/models/1/files/..` to `/models/1/`, which must not be the model: Express takes the slash. PATCH is for
+ * uploads by tus alone, below which nothing is.
  */
-const skipSlash: RequestHandler = ({ method, path }, _res, next) =>
-  /^(GET|HEAD|OPTIONS)$/.test(method) || !/.\/$/.test(path) ? next() : next('route');
+const refuseSlash: RequestHandler = ({ baseUrl, path }, _res, next) => {
+  if (!path.endsWith('/')) return next();
+  throw notFound(
+    `there is no ${baseUrl}${path}: it ends with a slash.`,
+    'Leave the slash out. If a name is . or .., clients drop it and leave such an address.',
+  );
+};
 
 /** Segment by segment: literals, then parameters, then what matches the rest of a path; 0 where both match the same. */
 export function comparePaths(a: string, b: string): number {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { tusMetadata } from '../harness/clients/tus.ts';
 import { drawFrames } from '../harness/files/draw-frames.ts';
 import { type Job, openSession, waitForEnd } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
@@ -68,6 +69,38 @@ describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
       expect([method, path, prefixed]).toEqual([method, path, bare]);
       expect([method, path, bare?.[0]]).not.toEqual([method, path, 500]);
     }
+  });
+
+  test('a collection is the same with a slash behind it', async () => {
+    const json = { 'Content-Type': 'application/json' };
+    const project = await send('POST', '/api/projects/', { name: 'behind a slash' }, json);
+    expect(project.status).toBe(201);
+    const credentials = { username: 'admin', password: stack.password };
+    expect((await send('POST', '/api/login/', credentials, json)).status).toBe(200);
+    const { id: pid } = (await project.json()) as { id: string };
+    const model = await send(
+      'POST',
+      `/api/projects/${pid}/models/`,
+      { 'model-type': 'any', name: 'a model' },
+      json,
+    );
+    const { id: mid } = (await model.json()) as { id: string };
+    const tus = { 'Tus-Resumable': '1.0.0' };
+    const metadata = tusMetadata({ mid, parser: 'blob', aid: 'a' });
+    const beginning = { ...tus, 'Upload-Length': '1', 'Upload-Metadata': metadata };
+    const begun = await send('POST', '/api/tus/', undefined, beginning);
+    expect(begun.status).toBe(201);
+    const patched = await client.fetch(`${begun.headers.get('Location')}/`, {
+      method: 'PATCH',
+      headers: { ...tus, 'Content-Type': 'application/offset+octet-stream', 'Upload-Offset': '0' },
+      body: 'x',
+    });
+    expect(patched.status).toBe(204);
+    const unused = await send('DELETE', `/api/projects/${pid}/`);
+    expect(await expectProblem(unused, 404, 'not_found')).toMatchObject({
+      detail: `Not found: there is no /api/projects/${pid}/: it ends with a slash.`,
+    });
+    expect((await send('DELETE', `/api/projects/${pid}`)).status).toBe(204);
   });
 
   test('what is open to everyone exists once, without a prefix', async () => {

@@ -129,7 +129,9 @@ describeStack(undefined, 'parameters and bookmarks', form => {
     // fetch() sends `/api/models/(mid)/` for these.
     for (const step of ['%2E%2E', '..', '.%2e'])
       for (const method of ['DELETE', 'PUT'])
-        await expectProblem(await writer.fetch(`${path}/${step}`, { method }), 404, 'not_found');
+        expect(
+          await expectProblem(await writer.fetch(`${path}/${step}`, { method }), 404, 'not_found'),
+        ).toMatchObject({ detail: expect.stringContaining('ends with a slash') });
     expect((await writer.fetch(`/api/models/${model}`)).status).toBe(200);
     for (const step of ['..', '.'])
       expect([step, await putAsItIs(`${path}/${step}`)]).toEqual([step, 400]);
