@@ -14,6 +14,7 @@ import type { Revocations } from './identity/revocations.ts';
 import type { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import type { JobWatch } from './jobs/streaming/job-watch.ts';
 import type { ApiMetrics } from './monitoring/api-metrics.ts';
+import type { EventLog } from './monitoring/event-log.ts';
 import type { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 import type { ColumnCache } from './tables/column-cache.ts';
 import type { TableReader } from './tables/table-reader.ts';
@@ -47,6 +48,7 @@ export interface ApiContext extends ServiceContext<RequiredSetting> {
   columnCache: ColumnCache;
   tableReader: TableReader;
   metrics: ApiMetrics;
+  events: EventLog;
   /** Aborted when the process is asked to stop: requests that wait are answered at once. */
   stopping: AbortSignal;
 }

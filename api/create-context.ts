@@ -16,6 +16,7 @@ import { Revocations } from './identity/revocations.ts';
 import { OpenJobCounts } from './jobs/requests/open-job-counts.ts';
 import { JobWatch } from './jobs/streaming/job-watch.ts';
 import { ApiMetrics } from './monitoring/api-metrics.ts';
+import { EventLog } from './monitoring/event-log.ts';
 import { RawJsonBodies } from './raw-json/raw-json-bodies.ts';
 import { ColumnCache } from './tables/column-cache.ts';
 import { TableReader } from './tables/table-reader.ts';
@@ -56,6 +57,7 @@ export function createContext(
     credentialCache: new CredentialCache(revocations),
     revocations,
     metrics: new ApiMetrics(),
+    events: new EventLog(config),
   };
   return context;
 }

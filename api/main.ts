@@ -26,4 +26,4 @@ service.life.ready();
 await service.life.stopped;
 await drain(server);
 context.jobWatch.close();
-await service.close();
+await service.close(context.events.end(context.log));

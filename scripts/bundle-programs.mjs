@@ -32,7 +32,7 @@ const ENTRIES = [
   /^cli\/supervisor\/(reaper|supervisor)\.ts$/,
   /^servers\/processes\.ts$/,
   /^workers\/sandbox\/run-confined\.ts$/,
-  /^shared\/(database\/migrate|process\/log|service\/lifecycle|secrets\/handed-secrets)\.ts$/,
+  /^shared\/(database\/migrate|process\/(log|line-writer)|service\/lifecycle|secrets\/handed-secrets)\.ts$/,
   /^workers\/video\/encode-video\.ts$/,
 ];
 /** Stands in a bundle for the URL of dist/, relative to it. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../shared/settings/config.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
-import { createEventLog } from './event-log.ts';
+import { EventLog } from './event-log.ts';
 
 const config = readConfig({});
 const line = (path: string) => ({ event: { user: 'u', path, query: '' }, requestId: 'r' });
@@ -11,17 +11,17 @@ const line = (path: string) => ({ event: { user: 'u', path, query: '' }, request
 test('an event is one line', () => {
   const file = join(makeTempDir('event-log').path, 'events');
   const fd = openSync(file, 'w');
-  expect(createEventLog({ config }, fd)(line('zoom/in'))).toBe(true);
+  expect(new EventLog(config, fd).record(line('zoom/in'))).toBe(true);
   closeSync(fd);
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject(line('zoom/in'));
 });
 
 test('what a full disk does not take is told of, and not kept without end', () => {
   const fd = openSync('/dev/full', 'w');
-  const record = createEventLog({ config }, fd);
+  const events = new EventLog(config, fd);
   const long = line('x'.repeat(8_000));
   const before = process.memoryUsage().heapUsed + process.memoryUsage().external;
-  for (let n = 0; n < 20_000; n++) expect(record(long)).toBe(false);
+  for (let n = 0; n < 20_000; n++) expect(events.record(long)).toBe(false);
   const after = process.memoryUsage().heapUsed + process.memoryUsage().external;
   // 160 MB were lost.
   expect(after - before).toBeLessThan(64 << 20);

@@ -8,7 +8,6 @@ import { routes } from '../http/routes.ts';
 import { currentUser } from '../identity/current-user.ts';
 import { identifyLateSender } from '../identity/identify-sender.ts';
 import { withoutLinks } from '../identity/link-text.ts';
-import { createEventLog } from '../monitoring/event-log.ts';
 import { EventRates } from '../monitoring/event-rates.ts';
 import { operation } from '../openapi/operation.ts';
 
@@ -43,7 +42,6 @@ export default routes('raw-body', (router, api) => {
  * POST /events/(event): writes one log line. A middleware, because a route would refuse a path that cannot be decoded.
  */
 function recordEvents(api: ApiContext): RequestHandler {
-  const write = createEventLog(api);
   const rates = new EventRates(api.config.LIMIT_EVENT_BYTES);
   const limit = api.config.LIMIT_VALUE_BYTES;
   return (req, res, next) => {
@@ -58,7 +56,7 @@ function recordEvents(api: ApiContext): RequestHandler {
       res.locals.logged = true;
       const { username } = currentUser(res);
       rates.count(username, path.length + query.length);
-      const isWritten = write({
+      const isWritten = api.events.record({
         event: {
           user: username,
           path: withoutLinks(asAscii(path)),

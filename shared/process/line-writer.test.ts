@@ -1,6 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
@@ -33,6 +35,52 @@ test('a pipe that nobody reads holds up nothing, and its lines come when it is r
   expect(writer.write('next\n')).toBe(true);
   closeSync(reading);
   closeSync(writing);
+});
+
+/** Writes long lines to standard output, and short ones to standard error, as the log does. */
+const PROGRAM = `
+import { writeSync } from 'node:fs';
+const { LineWriter } = await import(process.argv[1]);
+const writer = new LineWriter(1);
+for (let n = 0; n < 60; n++) {
+  writer.write('event ' + n + ' ' + 'x'.repeat(n % 2 ? 8_000 : 800) + '\\n');
+  writeSync(2, 'log ' + n + '\\n');
+}
+await writer.end(10_000);
+`;
+
+test('lines of the log are not written into a long line that shares their pipe', async () => {
+  const pipe = join(makeTempDir('line-writer').path, 'pipe');
+  spawnSync('mkfifo', [pipe]);
+  const held = openSync(pipe, 'r+');
+  const module = new URL('../../dist/shared/process/line-writer.js', import.meta.url).href;
+  const writing = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM, module], {
+    stdio: ['ignore', held, held],
+  });
+  const ended = once(writing, 'exit');
+  // Byte by byte: the pipe is full.
+  const script = 'while read -r line; do echo "$line"; done <"$0"';
+  const reader = spawn('sh', ['-c', script, pipe], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const read = text(reader.stdout);
+  await ended;
+  closeSync(held);
+  const lines = (await read).trim().split('\n');
+  for (const line of lines) expect(line).toMatch(/^(log \d+|event \d+ x+)$/);
+  expect(lines).toHaveLength(120);
+});
+
+test('at the end what waits for a reader is counted', async () => {
+  const pipe = join(makeTempDir('line-writer').path, 'pipe');
+  spawnSync('mkfifo', [pipe]);
+  const held = openSync(pipe, 'r+');
+  const writer = new LineWriter(held);
+  for (let n = 0; n < 20; n++) expect(writer.write('x'.repeat(8_000))).toBe(true);
+  // The pipe holds eight, and a part of one.
+  expect(await writer.end(0)).toBe(12);
+  readSync(held, Buffer.alloc(32 << 10));
+  readSync(held, Buffer.alloc(32 << 10));
+  expect(await writer.end(0)).toBe(4);
+  closeSync(held);
 });
 
 test('what a full disk does not take is lost, and told of', () => {

@@ -1,8 +1,15 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { beforeAll, expect, test } from 'vitest';
+import { Client } from '../../servers/api-client.ts';
 import { addUsers } from '../harness/clients/projects.ts';
+import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
+import { startSecondApi } from '../harness/stacks/second-api.ts';
 import { useStarted } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -183,6 +190,35 @@ for (const level of ['trace', 'fatal']) {
         expect(events()).toEqual([{ user: 'leaver', path: 'left', query: '' }]);
       },
     );
+
+    test('an event that was answered 204 is written although the process ends, as soon as its log is read', async () => {
+      const directory = makeTempDir('events');
+      const fifo = join(directory.path, 'stdout');
+      spawnSync('mkfifo', [fifo]);
+      const held = openSync(fifo, 'r+');
+      const api = await startSecondApi(stack, {}, held);
+      const events = Array.from({ length: 20 }, (_, n) => `${n}/${'x'.repeat(8_000)}`);
+      const client = new Client(api.url, 'someone', 'a long password');
+      for (const event of events)
+        expect((await client.fetch(`/api/events/${event}`, { method: 'POST' })).status).toBe(204);
+      const stopped = api.stop();
+      const isGone = () =>
+        fetch(`${api.url}/healthz`).then(
+          () => false,
+          () => true,
+        );
+      await waitFor(isGone, { what: 'the end of the listening' });
+      const reader = spawn('cat', [fifo], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const read = text(reader.stdout);
+      await stopped;
+      closeSync(held);
+      const lines: Line[] = (await read)
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line));
+      expect(lines.map(({ event }) => event?.path)).toEqual(events);
+      directory.remove();
+    });
 
     test('who leaves in the middle of a body has sent no event, and the service goes on', async () => {
       const { hostname, port } = new URL(stack.url);

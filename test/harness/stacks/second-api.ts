@@ -14,13 +14,14 @@ export interface SecondApi {
   stop(): Promise<void>;
 }
 
-/** Starts one with the settings that the stack's own has now, or others. */
+/** Starts one with the settings that the stack's own has now, or others. Its standard output may be a descriptor. */
 export async function startSecondApi(
   stack: Stack,
   others: Record<string, string> = {},
+  stdout: number | 'ignore' = 'ignore',
 ): Promise<SecondApi> {
   const env = { ...(await readSettings(stack)), ...others, PORT: String(await findFreePort()) };
-  const child = spawn(process.execPath, [API], { env, stdio: 'ignore' });
+  const child = spawn(process.execPath, [API], { env, stdio: ['ignore', stdout, 'ignore'] });
   endWithThisProcess(child);
   const url = `http://127.0.0.1:${env.PORT}`;
   await waitFor(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok, {
