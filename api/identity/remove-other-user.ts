@@ -17,7 +17,7 @@ import { removeUser } from './remove-user.ts';
 
 interface Removal extends Exchange {
   username: string;
-  /** Who gets the projects in which nobody else may write. Undefined: see removeUser(). */
+  /** Who gets the projects of countSoleProjects(). Undefined: see removeUser(). */
   heir: string | undefined;
   nobody: string;
 }

@@ -18,9 +18,9 @@ import { type EndedAccess, endAccess, removeWebhooks } from './end-access.ts';
 
 /**
  * Removes a user: ends the sessions and cancels the open jobs (both are returned), and gives what remains an owner that
- * nobody is, so that a later user of the same name inherits nothing (decision 17). Projects that would be left without
- * an administrator are the heir's, whose row must be locked; where there is none, those without members are deleted. Lock order everywhere: users, hosts,
- * sessions, projects, uploads, jobs.
+ * nobody is, so that a later user of the same name inherits nothing (decision 17). Projects that the user leaves empty, or
+ * leaves to readers as their last administrator, are the heir's, whose row must be locked; where there is none, the
+ * empty ones are deleted. Lock order everywhere: users, hosts, sessions, projects, uploads, jobs.
  */
 export async function removeUser(
   tx: Tx,
@@ -56,9 +56,9 @@ export async function removeUser(
 }
 
 /**
- * Removes the user's memberships. A project without an administrator makes its writers administrators; one without
- * these is given to the heir. Where there is none, a project of readers only stays as it is, and one without members is
- * deleted and returned here.
+ * Removes the user's memberships. A project without an administrator makes its writers administrators. One without
+ * members is given to the heir, and so is one of readers only that the user administered. Where there is no heir, a
+ * project of readers only stays as it is, and one without members is deleted and returned here.
  */
 async function leaveProjects(
   tx: Tx,
@@ -77,7 +77,7 @@ async function leaveProjects(
   const left = await tx
     .delete(members)
     .where(eq(members.username, username))
-    .returning({ pid: members.project });
+    .returning({ pid: members.project, role: members.role });
   const pids = left.map(row => row.pid);
   if (pids.length === 0) return [];
   for (const pid of pids) await audit(tx, 'project.acl', pid);
@@ -100,22 +100,25 @@ async function leaveProjects(
       ),
     );
   const areOpen = and(isAmong(projects.pid, pids), isNull(projects.deleted));
-  if (heir !== undefined) {
-    await tx.execute(sql`
-      insert into ${members} (project, username, role)
-      select pid, ${heir}, 'administrator' from ${projects}
-      where ${and(areOpen, notInArray(projects.pid, ruled))}
-      on conflict (project, username) do update set role = excluded.role`);
-    return [];
-  }
   const peopled = tx
     .select({ pid: members.project })
     .from(members)
     .where(isAmong(members.project, pids));
+  const areEmpty = notInArray(projects.pid, peopled);
+  if (heir !== undefined) {
+    const governed = left.filter(row => row.role === 'administrator').map(row => row.pid);
+    const areLost = and(isAmong(projects.pid, governed), notInArray(projects.pid, ruled));
+    await tx.execute(sql`
+      insert into ${members} (project, username, role)
+      select pid, ${heir}, 'administrator' from ${projects}
+      where ${and(areOpen, or(areEmpty, areLost))}
+      on conflict (project, username) do update set role = excluded.role`);
+    return [];
+  }
   const emptied = await tx
     .update(projects)
     .set({ deleted: sql`now()` })
-    .where(and(areOpen, notInArray(projects.pid, peopled)))
+    .where(and(areOpen, areEmpty))
     .returning({ pid: projects.pid });
   for (const { pid } of emptied) await audit(tx, 'project.delete', pid);
   return emptied.map(row => row.pid);

@@ -51,7 +51,7 @@ const userDetails = userRecord
       .number()
       .int()
       .describe(
-        'Projects in which nobody else may write: the removal of the user deletes them, or leaves them to their readers alone.',
+        'Projects that nobody else is in, and those that this user administers and others may only read: the removal of the user deletes the former, and leaves the latter to their readers.',
       ),
   })
   .meta({ id: 'UserDetails' });
@@ -61,7 +61,7 @@ const removal = z.strictObject({
     .string()
     .optional()
     .describe(
-      'Who becomes the administrator of the projects that nobody else is in. Absent: these are deleted.',
+      'Who becomes the administrator of the projects that `soleProjects` counts. Absent: those that nobody else is in are deleted, and the others are left to their readers.',
     ),
 });
 
@@ -165,7 +165,7 @@ export default routes('json-body', (router, api) => {
       summary:
         'Remove a user, with their logins, tokens and sessions, and the projects that nobody else is in',
       details:
-        'Those are deleted with all that they hold, and projects with readers only stay as they are, unless `projectsTo` names who gets both. GET tells their number, `soleProjects`.',
+        'Those are deleted with all that they hold, and those that the user administers and others may only read are left to their readers, unless `projectsTo` names who gets both. GET tells their number, `soleProjects`.',
       query: removal,
       headers: ['If-Match'],
       for: 'administrators',

@@ -60,7 +60,7 @@ describeStack(missingPrograms('sshd'), 'the command line of who looks after a se
     expect(await windlass(remove, { input: mine })).toMatchObject({
       code: 1,
       stderr:
-        'windlass: There is no terminal to ask on. owner alone holds 2 projects, which are deleted with all data where they have no readers. Give --delete-projects, or --give-projects-to NAME.\n',
+        'windlass: There is no terminal to ask on. Nobody else may change 2 projects of owner. Those without readers are deleted with all data, the others are left to them. Give --delete-projects, or --give-projects-to NAME.\n',
     });
     expect(await print(['user', 'list'])).toMatch(/^owner /m);
     await print([...remove, '--give-projects-to', 'heir'], mine);

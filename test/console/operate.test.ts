@@ -280,7 +280,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await rowOf('joan').getByRole('button', { name: 'Change' }).click();
     const dialog = page.locator('dialog');
     await dialog.getByRole('button', { name: 'Remove this user' }).click();
-    await dialog.getByText('joan alone holds 1 project.').waitFor();
+    await dialog.getByText('Nobody else may change 1 project of joan.').waitFor();
     const remove = dialog.getByRole('button', { name: 'Remove joan' });
     const field = dialog.getByRole('combobox', { name: 'Give them to' });
     expect(await remove.isDisabled()).toBe(true);

@@ -426,9 +426,18 @@ describeStack(undefined, 'projects and models', form => {
     const alone = await make({});
     const read = await make({ readers: [...named('guest'), ...named('taker')] });
     await sole.delete(`/api/projects/${await make({})}`);
+    // The last administrator has left these to their readers, one of them to the user alone.
+    const { former } = await addUsers(stack, ['former']);
+    const onlyRead = async (...readers: string[]) => {
+      const body = { name: 'read only', acl: { readers: readers.flatMap(name => named(name)) } };
+      return (await former.post<Project>('/api/projects', body)).id;
+    };
+    const foreign = await onlyRead('sole', 'guest');
+    const last = await onlyRead('sole');
+    expect((await removeUser('former')).status).toBe(204);
     const count = async (name: string) =>
       (await admin.get<{ soleProjects: number }>(`/api/users/${name}`)).soleProjects;
-    expect([await count('sole'), await count('guest')]).toEqual([2, 0]);
+    expect([await count('sole'), await count('guest')]).toEqual([3, 0]);
     await admin.fetch('/api/users/gone', { method: 'PUT', body: '{"disabled": true}' });
     const removeFor = (heir: string) =>
       admin.fetch(`/api/users/sole?projectsTo=${heir}`, { method: 'DELETE' });
@@ -447,6 +456,9 @@ describeStack(undefined, 'projects and models', form => {
       acl: { administrators: named('taker'), writers: [], readers: named('guest') },
     });
     expect((await guest.get<Project>(`/api/projects/${read}`)).role).toBe('reader');
+    expect((await taker.get<Project>(`/api/projects/${last}`)).role).toBe('administrator');
+    await expectProblem(await taker.fetch(`/api/projects/${foreign}`), 404, 'not_found');
+    expect((await guest.get<Project>(`/api/projects/${foreign}`)).acl.administrators).toEqual([]);
     const told = async (action: string) => {
       const path = `/api/audit?action=${action}&limit=1000`;
       const { items } = await admin.get<{ items: { target: string }[] }>(path);

@@ -107,8 +107,8 @@ async function confirmDeletion({
 }): Promise<void> {
   const told =
     count === 1
-      ? `${username} alone holds 1 project, which is deleted with all data where it has no readers`
-      : `${username} alone holds ${count} projects, which are deleted with all data where they have no readers`;
+      ? `Nobody else may change 1 project of ${username}. It is deleted with all data, or left to its readers if it has any`
+      : `Nobody else may change ${count} projects of ${username}. Those without readers are deleted with all data, the others are left to them`;
   const hint = 'Give --delete-projects, or --give-projects-to NAME.';
   const instead = `${told}. ${hint}`;
   const answer = await ask(`${told}. Remove ${username}? (y/N) `, { echo: true, instead });

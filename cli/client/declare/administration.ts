@@ -74,13 +74,18 @@ function addUsers(users: Command): void {
   withExample(
     users
       .command('remove')
-      .description('remove a user, with the projects that nobody else is in')
+      .description(
+        'remove a user, with the projects that nobody else is in; asks where there are projects that nobody else may change',
+      )
       .argument('<name>')
-      .option('--delete-projects', 'delete these projects without asking')
+      .option(
+        '--delete-projects',
+        'do not ask: delete these projects, or leave them to their readers',
+      )
       .addOption(
         new Option(
           '--give-projects-to <name>',
-          'make this user the administrator of these projects, instead of deleting them',
+          'make this user the administrator of these projects instead',
         ).conflicts('deleteProjects'),
       )
       .addOption(passwordStdin())

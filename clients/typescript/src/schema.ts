@@ -1507,7 +1507,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a user, with their logins, tokens and sessions, and the projects that nobody else is in
-         * @description Those are deleted with all that they hold, and projects with readers only stay as they are, unless `projectsTo` names who gets both. GET tells their number, `soleProjects`.
+         * @description Those are deleted with all that they hold, and those that the user administers and others may only read are left to their readers, unless `projectsTo` names who gets both. GET tells their number, `soleProjects`.
          */
         delete: operations["removeUser"];
         options?: never;
@@ -3990,7 +3990,7 @@ export interface components {
             /** Format: date-time */
             created: string;
             storage: components["schemas"]["Storage"];
-            /** @description Projects in which nobody else may write: the removal of the user deletes them, or leaves them to their readers alone. */
+            /** @description Projects that nobody else is in, and those that this user administers and others may only read: the removal of the user deletes the former, and leaves the latter to their readers. */
             soleProjects: number;
         };
         /**

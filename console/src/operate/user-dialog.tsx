@@ -165,7 +165,7 @@ interface FateFieldsProps {
   onChange: (fate: Fate) => void;
 }
 
-/** What becomes of the projects in which nobody else may write. */
+/** What becomes of the projects that nobody else may change. */
 function FateFields({ username, count, fate, onChange }: FateFieldsProps) {
   const { heir, isDeletion } = fate;
   const list = useUsers();
@@ -173,7 +173,7 @@ function FateFields({ username, count, fate, onChange }: FateFieldsProps) {
   return (
     <>
       <p>
-        {username} alone holds {count === 1 ? '1 project' : `${count} projects`}.
+        Nobody else may change {count === 1 ? '1 project' : `${count} projects`} of {username}.
       </p>
       {!isDeletion && (
         <Choice
