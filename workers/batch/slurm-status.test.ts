@@ -15,6 +15,32 @@ function makeProgram(name: string, script: string): void {
   writeFileSync(join(directory.path, name), `#!/bin/sh\n${script}`, { mode: 0o755 });
 }
 
+/** What the jobs of these ids are, by the answers of the programs that were made. */
+function ask(ids: string[]) {
+  const { command, parse } = slurm.status(ids);
+  const env = { PATH: `${directory.path}:/usr/bin:/bin` };
+  return parse(spawnSync('/bin/sh', { input: command, env, encoding: 'utf8' }).stdout);
+}
+
+test('an id that Slurm refuses does not hide the others', () => {
+  // As in version 22: it takes no number of 32 bits.
+  makeProgram(
+    'squeue',
+    `case $* in *--jobs=*2147483648*) echo 'squeue: error: Invalid job id: 2147483648' >&2; exit 1 ;; esac
+echo '7|RUNNING|None|n1|windlass-a|'; echo '8|RUNNING|None|n1|windlass-b|'\n`,
+  );
+  makeProgram('sacct', 'exit 0\n');
+  const seven = expect.objectContaining({ id: '7', phase: 'running' });
+  expect(ask(['7', '2147483648'])).toContainEqual(seven);
+});
+
+test('an id that no job can have is not asked for, and is unknown', () => {
+  makeProgram('squeue', `echo "$*" >"\${0%/*}/asked"\n`);
+  expect(ask(['7', '0', '007', '99999999999'])).toEqual([]);
+  expect(readFileSync(join(directory.path, 'asked'), 'utf8')).toMatch(/ --jobs=7 /);
+  expect(ask(['0'])).toEqual([]);
+});
+
 test('the accounts are asked for those of 5,000 jobs that the queue does not know, found in one pass', () => {
   const queued = IDS.filter(id => !ENDED.includes(id)).map(
     id => `${id}|RUNNING|None|n1|windlass-${id}|`,

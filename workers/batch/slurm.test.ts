@@ -44,6 +44,9 @@ test.each([
   ['a module says hello\n42\n', '42'],
   ['Core hours left:\n4711\n42;cluster\n', '42'],
   ['42\nuse it well\n', '42'],
+  ['42\nCore hours used:\n0\n', '42'],
+  ['42\n007\n4294967294\n20261130010203\n', '42'],
+  ['4294967293\n', '4294967293'],
   ['', undefined],
   ['Submitted\n', undefined],
 ])('the id in %j is %j', (output, id) => {

@@ -62,7 +62,7 @@ const UNSET = 'SBATCH_ARRAY_INX SBATCH_WAIT SBATCH_CLUSTERS SBATCH_WRAP SLURM_CL
 const FORMAT = '%A|%T|%r|%N|%j|%o';
 const OWN = '--user="$(id -un)"';
 /** squeue's answer where it knows none of the ids that it was asked for, which is an answer. */
-const UNKNOWN_ID = /Invalid job id specified/;
+const UNKNOWN_ID = 'Invalid job id specified';
 /** Prints those of `ids` that begin no line of its input. */
 const FIND_MISSING = `awk -F'|' 'NF > 1 { known[$1] = 1 }
 END { n = split(ids, all, ","); for (i = 1; i <= n; i++) if (!(all[i] in known)) printf "%s,", all[i] }'`;
@@ -96,21 +96,25 @@ export const slurm: Engine = {
     return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$windlass_dir/job" "$windlass_dir"`;
   },
 
-  /** `ID`, or `ID;CLUSTER`. What a site prints before it may be a number, too. */
-  parseId: output => [...output.matchAll(/^(\d{1,20})(;\S+)?$/gm)].at(-1)?.[1],
+  /** `ID`, or `ID;CLUSTER`. What a site prints around it may be a number, too. */
+  parseId: output =>
+    [...output.matchAll(/^(\d{1,20})(?:;\S+)?$/gm)].map(([, id = '']) => id).findLast(isId),
 
   /**
    * squeue knows jobs that have not ended, or ended within MinJobAge. sacct is asked for the others only, because a
    * query for each waiting job would overload its database. One pass finds them: a search for each of thousands took
-   * many seconds of a login node.
+   * many seconds of a login node. squeue tells of none if it refuses one id, which may be any number that a site prints:
+   * then it tells of all jobs of the account.
    */
   status(ids) {
-    const list = ids.join(',');
+    const list = ids.filter(isId).join(',');
+    if (list === '') return query([`echo ${ANSWERED}`]);
     return query([
-      `found=$(squeue --noheader --states=all ${OWN} --jobs=${list} --format='${FORMAT}' 2>&1)`,
+      `found=$(${queue(`--jobs=${list}`)} 2>&1)`,
       'code=$?',
+      `case $found in *'${UNKNOWN_ID}'*) ;; *'Invalid job id'*) found=$(${queue()} 2>&1) code=$? ;; esac`,
       `printf '%s\\n' "$found"`,
-      `case $code,$found in 0,* | *'Invalid job id specified'*) echo ${ANSWERED} ;; esac`,
+      `case $code,$found in 0,* | *'${UNKNOWN_ID}'*) echo ${ANSWERED} ;; esac`,
       `missing=$(printf '%s\\n' "$found" | ${FIND_MISSING} ids=${list} -) || missing=${list}`,
       `if [ -n "$missing" ] && command -v sacct >/dev/null; then ${account('--jobs="$missing"')}; fi`,
     ]);
@@ -134,7 +138,7 @@ export const slurm: Engine = {
   /** By what the directory adds to its name, which its command has, too. */
   find(token) {
     return query([
-      `found=$(squeue --noheader --states=all ${OWN} --format='${FORMAT}') && echo ${ANSWERED}`,
+      `found=$(${queue()}) && echo ${ANSWERED}`,
       `printf '%s\n' "$found" | grep -F -e ${quoteWord(submissionOf(token))}`,
       `if command -v sacct >/dev/null; then ${account(`--name=${quoteWord(token)} --starttime=now-30days`)}; fi`,
     ]);
@@ -146,6 +150,12 @@ export const slurm: Engine = {
       errors,
     ),
 };
+
+/** Slurm counts from 1, and the last two numbers of 32 bits mean none and all. */
+const isId = (word: string) => /^[1-9]\d{0,9}$/.test(word) && Number(word) < 2 ** 32 - 2;
+
+/** Jobs of the account, which have not ended or did so within MinJobAge; all, or those of some ids. */
+const queue = (which = '') => `squeue --noheader --states=all ${OWN} ${which} --format='${FORMAT}'`;
 
 /** `CANCELLED by 1000` is a state and who cancelled; the reason is that of the wait. It tells no command. */
 const account = (which: string) =>
@@ -163,7 +173,7 @@ const query = (lines: string[]): Query => ({
 
 function parse(output: string): BatchStatus[] | undefined {
   const lines = output.split('\n');
-  if (!lines.includes(ANSWERED) && !UNKNOWN_ID.test(output)) return undefined;
+  if (!lines.includes(ANSWERED) && !output.includes(UNKNOWN_ID)) return undefined;
   const found = new Map<string, BatchStatus>();
   for (const line of lines) {
     const fields = STATUS.exec(line);
