@@ -423,10 +423,23 @@ describeStack(missing, 'jobs of a Slurm', form => {
     expect(existsSync(ledger)).toBe(false);
   });
 
-  test('one is followed by its name where its site prints other numbers around its id', async () => {
-    const print = `echo 4711; ${findProgram('sbatch')} "$@"; echo 4712`;
+  const sbatch = findProgram('sbatch');
+  test.each([
+    ['other numbers', `echo 4711; ${sbatch} "$@"; echo 4712`],
+    ['a number that Slurm refuses', `${sbatch} "$@"; echo 2147483648`],
+    [
+      'the id of another job',
+      `${sbatch} "$@"; ${sbatch} --parsable --hold --job-name=own --wrap=true`,
+    ],
+  ])('one is followed by its name where its site prints %s', async (_, print) => {
+    const { id: other } = await submit({ command: 'true', options: ['--hold'] });
+    const { batch: held } = await waitUntil(other, job => Boolean(job.batch?.id), 'to wait');
     const prints = putFirst('sbatch', print);
     const { id } = await submit({ command: 'sleep 600' });
+    // The others are followed meanwhile.
+    await waitUntil(id, job => Boolean(job.batch?.id), 'to be submitted');
+    await slurm.ask('scontrol', 'release', held?.id ?? '');
+    expect(await waitForEnd(client, other)).toMatchObject({ state: 'succeeded' });
     const running = (job: BatchJob) => job.batch?.state === 'RUNNING';
     const { batch } = await waitUntil(id, running, 'to be found');
     rmSync(prints);

@@ -96,6 +96,18 @@ test('of an id that has a name of nobody’s now nothing follows: the job may ha
     });
 });
 
+test('an id that was never the job’s is not, whoever has it: it may be another number that was printed', () => {
+  const unseen = { ...job.batch, state: null, nodes: null, phase: undefined };
+  for (const token of [null, 'windlass-other-1']) {
+    const polled = poll({ statuses: [{ ...status, token }] });
+    expect(applyPoll({ ...job, batch: unseen }, polled)?.batch).toMatchObject({
+      phase: 'absent',
+      overFor: 1,
+      state: null,
+    });
+  }
+});
+
 test('an id that another job has now is not the job’s', () => {
   const others = [{ ...status, token: 'windlass-other-1' }];
   expect(applyPoll(job, poll({ statuses: others }))?.batch).toMatchObject({

@@ -68,7 +68,8 @@ function withStatus(
     // Its last word is final: absence confirms it.
     if (isFinal(batch.phase)) return { ...batch, ...over };
     // It may be the job, with another name; it may also be another job, if the batch system lost its state.
-    const isUnclear = find(null) !== undefined;
+    // One that was never told of by this id is not it: the id is to be doubted.
+    const isUnclear = batch.state !== null && find(null) !== undefined;
     return isUnclear ? { ...rest, overFor: 0 } : { ...batch, phase: 'absent', ...over };
   }
   const { state, reason, nodes, phase } = status;

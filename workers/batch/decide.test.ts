@@ -115,6 +115,13 @@ describe('following', () => {
     expect(type({ ...its, files: started({ code: 'cwd' }) })).toBe('finish');
   });
 
+  test('by a signal, with an id that may be of another job, it is asked for by its name', () => {
+    const files = { start: 'begun', end: { ...end, code: 143, wasToldToEnd: true } } as const;
+    const its = { phase: 'absent', wasSeen: false, overFor: 2, files } as const;
+    expect(type({ ...its, overSeconds: 119 })).toBe('find');
+    expect(type({ ...its, overSeconds: 120 })).toBe('fail');
+  });
+
   test('by a signal, before its id is known, it is asked for by its name', () => {
     const its = { id: null, files: { start: 'begun', end: { ...end, code: 139 } } } as const;
     expect(type(its)).toBe('find');

@@ -25,8 +25,7 @@ export interface Known {
  * - `again`: it never ran and never will, so submit anew. `wait`: for the next poll
  */
 export type Action =
-  | { type: 'wait' | 'submit' | 'find' | 'revoke' | 'withdraw' }
-  | { type: 'cancel'; id: string }
+  | { type: 'wait' | 'submit' | 'find' | 'revoke' | 'withdraw' | 'cancel' }
   | { type: 'again'; why: Unbegun }
   | { type: 'finish'; end: ExitRecord }
   /** It was ended as it should be, and nothing of it runs. */
@@ -107,6 +106,7 @@ function decideEnd(known: Known, end: ExitRecord): Action {
   // No poll asks for one whose id is not known.
   if (phase !== 'absent' || overFor < SETTLED_ANSWERS)
     return { type: id === null ? 'find' : 'wait' };
+  if (id !== null && isDoubtful(known)) return { type: 'find' };
   return end.wasToldToEnd ? { type: 'fail', why: 'ended' } : { type: 'finish', end };
 }
 
@@ -119,11 +119,11 @@ function decideUnwanted(known: Known): Action {
     return files.start === 'revoked' ? { type: 'stopped' } : { type: 'fail', why: 'forgotten' };
   }
   if (phase === 'stopped' || phase === 'ended') return { type: 'stopped' };
-  if (phase !== 'absent' || overFor < SETTLED_ANSWERS) return { type: 'cancel', id };
+  if (phase !== 'absent' || overFor < SETTLED_ANSWERS) return { type: 'cancel' };
   if (isDoubtful(known)) return { type: 'find' };
   if (files.start === 'revoked') return { type: 'stopped' };
   // No proof of its end: it may still run where nobody knows it.
-  if (overSeconds < LATE_SECONDS) return { type: 'cancel', id };
+  if (overSeconds < LATE_SECONDS) return { type: 'cancel' };
   return { type: 'fail', why: 'forgotten' };
 }
 

@@ -58,7 +58,7 @@ export interface Engine {
   parseId(output: string): string | undefined;
   /** Asks for all these jobs at once. */
   status(ids: string[]): Query;
-  /** Ends the job of this id only if it is of this token. */
+  /** Ends the job of this id only if it is of this token; without an id, all of this token. */
   cancel(id: string, token: string): string;
   /** The jobs of this token, where nobody knows whether it was submitted. */
   find(token: string): Query;

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import type { OutputOffsets } from '../../shared/jobs/output.ts';
-import { type BatchRequest, type EngineName, folderOf } from '../../shared/jobs/payloads/batch.ts';
+import {
+  type BatchRequest,
+  type BatchState,
+  type EngineName,
+  folderOf,
+} from '../../shared/jobs/payloads/batch.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
@@ -105,8 +110,8 @@ export class LoginNode {
     return { printed: lines('printed'), complained };
   }
 
-  async cancel(engine: EngineName, id: string, name: string): Promise<void> {
-    await this.#ask(cancelling({ name, engine, id }));
+  async cancel(unended: Unended): Promise<void> {
+    await this.#ask(cancelling(unended));
   }
 
   /** The id of this submission; null if the batch system knows none, and its words if it does not answer. */
@@ -171,7 +176,7 @@ export class LoginNode {
   async remove(jobs: Removal[], seconds = 0): Promise<string[] | undefined> {
     const unended = jobs.flatMap(job => job.unended ?? []);
     const removals = jobs.map(({ job, kept = '', unended: one }) =>
-      one?.id
+      one?.batch.id
         ? `if has_time; then within ${seconds} /bin/sh -c ${quoteWord(cancelling(one))}; remove ${job}; fi`
         : `remove ${job} ${kept}`,
     );
@@ -226,9 +231,11 @@ export interface Removal {
 /** A submission whose `id` its batch system may not have told yet. */
 interface Unended {
   name: string;
-  engine: EngineName;
-  id: string | null;
+  batch: Pick<BatchState, 'engine' | 'id' | 'state'>;
 }
 
-const cancelling = ({ name, engine, id }: Unended) =>
-  `${ENGINE[engine].cancel(id ?? '', tokenOf(name))} >/dev/null 2>&1 </dev/null`;
+/** By its name alone before the batch system has told of it by this id, which may be another number that was printed. */
+function cancelling({ name, batch: { engine, id, state } }: Unended): string {
+  const proven = state === null ? null : id;
+  return `${ENGINE[engine].cancel(proven ?? '', tokenOf(name))} >/dev/null 2>&1 </dev/null`;
+}

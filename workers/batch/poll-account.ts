@@ -116,7 +116,7 @@ async function removeEnded(
     // For an unknown outcome the files are the only evidence, so they stay.
     if (isUnknown) return { job: id, kept: directory ?? undefined };
     if (state === 'succeeded' || !directory || !batch) return { job: id };
-    return { job: id, unended: { ...batch, name: directory } };
+    return { job: id, unended: { name: directory, batch } };
   });
   const removed = await node.remove(removals, limits.cancelSeconds);
   const done = ended.map(({ id }) => id).filter(id => isForgone || removed?.includes(id));

@@ -103,8 +103,8 @@ export class Submitting {
     return { ...submission, files: await this.#node.withdraw(submission.directory) };
   }
 
-  async cancel(submission: Submission, id: string): Promise<never> {
-    await this.#node.cancel(submission.batch.engine, id, submission.directory);
+  async cancel(submission: Submission): Promise<never> {
+    await this.#node.cancel({ name: submission.directory, batch: submission.batch });
     throw nextVisit(this.#context.job, submission, LOOK_AGAIN_SECONDS);
   }
 

@@ -82,7 +82,7 @@ export class Visit {
       case 'again':
         return submitting.submitAgain(submission, action.why);
       case 'cancel':
-        return submitting.cancel(submission, action.id);
+        return submitting.cancel(submission);
       case 'finish':
         return this.#finish(action.end, submission);
       case 'stopped':
