@@ -115,6 +115,17 @@ describe('following', () => {
     expect(type({ ...its, files: started({ code: 'cwd' }) })).toBe('finish');
   });
 
+  test('what its batch system killed and started again has failed as that, without a record of its end', () => {
+    const files = { start: 'begun', wasStartedAgain: true } as const;
+    const its = { overFor: 2, overSeconds: 120, files } as const;
+    for (const phase of ['ended', 'stopped'] as const)
+      expect(next({ ...its, phase })).toEqual({ type: 'fail', why: 'restarted' });
+    // An end that its batch system had lost may show late.
+    expect(type({ ...its, phase: 'ended', overSeconds: 119 })).toBe('wait');
+    // Nobody ended it where its batch system lost it.
+    expect(next({ ...its, phase: 'absent' })).toEqual({ type: 'fail', why: 'forgotten' });
+  });
+
   test('by a signal, with an id that may be of another job, it is asked for by its name', () => {
     const files = { start: 'begun', end: { ...end, code: 143, wasToldToEnd: true } } as const;
     const its = { phase: 'absent', wasSeen: false, overFor: 2, files } as const;

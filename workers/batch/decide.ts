@@ -81,7 +81,8 @@ export function decide(known: Known): Action {
   if (files.start === 'open') return { type: 'revoke' };
   // A job ended from outside normally leaves no record.
   if (known.phase !== 'stopped' && known.overSeconds < LATE_SECONDS) return { type: 'wait' };
-  return { type: 'fail', why: known.phase === 'absent' ? 'forgotten' : 'ended' };
+  if (known.phase === 'absent') return { type: 'fail', why: 'forgotten' };
+  return { type: 'fail', why: files.wasStartedAgain ? 'restarted' : 'ended' };
 }
 
 /**
