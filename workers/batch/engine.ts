@@ -52,7 +52,7 @@ export interface Engine {
   program: string;
   /**
    * Submits the script `$windlass_dir/job`, with `$windlass_dir` as its argument, under the name `token`, with output
-   * to `$windlass_dir/out` and `/err`, to start at most once. Prints what parseId() reads.
+   * to `$windlass_dir/out` and `/err`, to start at most once, by `with_functions`. Prints what parseId() reads.
    */
   submit(token: string, request: Omit<BatchRequest, 'command' | 'script'>): string;
   parseId(output: string): string | undefined;

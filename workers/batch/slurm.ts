@@ -93,7 +93,7 @@ export const slurm: Engine = {
     const pattern = `$(printf %s "$windlass_dir" | sed 's/%/%%/g')`;
     // --chdir, so that a relative --input is found; submit() runs in the job's directory.
     const own = `--chdir="$PWD" --output="${pattern}/out" --error="${pattern}/err"`;
-    return `unset ${UNSET}; sbatch ${words.join(' ')} ${own} "$windlass_dir/job" "$windlass_dir"`;
+    return `unset ${UNSET}; with_functions sbatch ${words.join(' ')} ${own} "$windlass_dir/job" "$windlass_dir"`;
   },
 
   /** `ID`, or `ID;CLUSTER`. What a site prints around it may be a number, too. */

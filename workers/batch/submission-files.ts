@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type BatchRequest, directiveLines, folderOf } from '../../shared/jobs/payloads/batch.ts';
+import { KEEP_FUNCTIONS, NO_FUNCTIONS } from '../host-agent/no-functions.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 
@@ -7,7 +8,7 @@ const JOB = readFileSync(new URL('sh/job.sh', import.meta.url), 'utf8');
 
 /** What the batch system is given: the options of the user's script, and job.sh. */
 export const jobFile = ({ script = '' }: BatchRequest): string =>
-  ['#!/bin/sh', ...directiveLines(script), JOB].join('\n');
+  ['#!/bin/sh', ...directiveLines(script), KEEP_FUNCTIONS, NO_FUNCTIONS, JOB].join('\n');
 
 /**
  * What job.sh reads: sets the directory and defines `run`, whose argument is the submission's directory. Reading
@@ -29,6 +30,7 @@ export function requestFile(request: BatchRequest): string {
     EMPTY_REQUEST,
     ...(needsAgain ? [SET_AGAIN] : []),
     ...before,
+    'eval "$windlass_functions"',
     ['exec', ...words, program].join(' '),
     '}',
     '',

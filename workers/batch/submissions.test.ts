@@ -15,6 +15,7 @@ import { findProgram } from '../../scripts/programs.ts';
 import type { BatchRequest } from '../../shared/jobs/payloads/batch.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { LocalExec } from '../../test/harness/hosts/local-exec.ts';
+import { makeShBash, SHADOWS } from '../../test/harness/hosts/sh-is-bash.ts';
 import { LoginNode } from './login-node.ts';
 
 const directory = makeTempDir('submissions');
@@ -272,6 +273,52 @@ test('without Perl on the node a job runs to its end, and no file of it has its 
   expect(await submit(request, { env, limit: 'PATH=$PATH' })).toMatchObject({
     code: 5,
     out: 'out\n',
+  });
+});
+
+describe.each([true, false])('where /bin/sh is bash, with Perl on the node: %s', hasPerl => {
+  const folder = join(directory.path, `shadows-${hasPerl}`);
+  const programs = join(folder, 'bin');
+  const sh = join(programs, 'sh');
+  mkdirSync(programs, { recursive: true });
+  symlinkSync(findProgram('bash') ?? '/bin/bash', sh);
+  const offer = (name: string, lines: string[]) =>
+    writeFileSync(join(programs, name), `#!/bin/bash -p\n${lines.join('\n')}\n`, { mode: 0o755 });
+  offer('sbatch', [
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: of the shell
+    'dir=${@: -1}',
+    `sed -i 's|"/bin/sh"|"${sh}"|' "$dir/job"`,
+    `setsid --wait ${sh} "$dir/job" "$dir" >>"$dir/out" 2>>"$dir/err"`,
+    'echo 1',
+  ]);
+  offer('squeue', ["echo '1|COMPLETED|None|n1|windlass-job-1|'"]);
+  if (!hasPerl) offer('perl', ['exit 1']);
+  const functions = {
+    ...SHADOWS,
+    'BASH_FUNC_squeue%%': '() { return 0; }',
+    'BASH_FUNC_sbatch%%': '() { return 1; }',
+    'BASH_FUNC_id%%': '() { builtin echo nobody; }',
+    'BASH_FUNC_cd%%': '() { builtin echo went; }',
+    'BASH_FUNC_perl%%': '() { builtin echo own; }',
+    'BASH_FUNC_run%%': '() { builtin echo "run $1"; }',
+  };
+  const env = { PATH: `${programs}:${process.env.PATH}`, ...functions };
+  const host = makeShBash(new LocalExec({ home: folder, shell: '/bin/bash', env }));
+  const node = new LoginNode(host, new AbortController().signal);
+  const out = '     1\ta\n<b>\nrun c\nwent\n';
+  const read = (name: string) => readFileSync(join(folder, '.windlass/batch', name), 'utf8');
+
+  test('the functions of the account are for its jobs alone', async () => {
+    const script = '#!/bin/bash\nbuiltin echo a | cat; printf b; run c; cd; exit 3\n';
+    await node.prepare('job-1', { script, cwd: '/usr' }, 'slurm');
+    const { end, answer } = await node.submit('job-1', { script, cwd: '/usr' }, 'slurm');
+    expect([answer, read('job-1/out'), read('job-1/err')]).toEqual([0, out, '']);
+    expect(end).toMatchObject({ code: 3, stdout: out.length });
+    expect(await node.find('slurm', 'job-1')).toEqual({ id: '1' });
+    const request = { command: 'builtin echo a | cat' };
+    await node.prepare('job-2', request, 'slurm');
+    expect(await node.submit('job-2', request, 'slurm')).toMatchObject({ end: { code: 0 } });
+    expect(read('job-2/out')).toBe('     1\ta\n');
   });
 });
 

@@ -4,7 +4,7 @@ import { type AgentFile, loadAgentFile } from './agent-file.ts';
 import { AgentClient } from './client.ts';
 import type { RemoteExec } from './exec-channel.ts';
 import { LineReader } from './line-reader.ts';
-import { OWN_UTILITIES } from './own-utilities.ts';
+import { NO_FUNCTIONS } from './no-functions.ts';
 import {
   type Hello,
   parseHello,
@@ -150,7 +150,7 @@ async function isExpected(
  */
 function probeCommand({ name, content, checksum }: AgentFile): string {
   const script = [
-    OWN_UTILITIES,
+    NO_FUNCTIONS,
     'umask 077',
     'D="$HOME/.windlass"',
     `F="$D/${name}"`,
@@ -192,7 +192,7 @@ function serveCommand(
  * login shell's place and PID, and finds the file by that.
  */
 const KEEP_LOGIN = `/bin/sh -c '${[
-  OWN_UTILITIES,
+  NO_FUNCTIONS,
   'umask 077',
   'exec 2>/dev/null',
   'read -r B </proc/sys/kernel/random/boot_id',

@@ -5,7 +5,7 @@ import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { abortable, abortableOpen } from '../../shared/process/abort.ts';
 import { limitTime } from '../../shared/process/limit-time.ts';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
-import { SCRIPT_COMMAND } from '../host-agent/own-utilities.ts';
+import { SCRIPT_COMMAND } from '../host-agent/no-functions.ts';
 import { ByteReader } from './byte-reader.ts';
 import {
   type FileRange,

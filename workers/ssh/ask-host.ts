@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { WindlassError } from '../../shared/errors/errors.ts';
 import { abortable } from '../../shared/process/abort.ts';
 import type { RemoteExec } from '../host-agent/exec-channel.ts';
-import { OWN_UTILITIES } from '../host-agent/own-utilities.ts';
+import { KEEP_FUNCTIONS, NO_FUNCTIONS } from '../host-agent/no-functions.ts';
 import { toPrintError } from '../host-agent/protocol/hello.ts';
 import { NoAnswer } from '../host-agent/protocol/no-answer.ts';
 import { readAll } from './read-all.ts';
@@ -34,7 +34,7 @@ export async function askHost(
   try {
     channel.stdin.on('error', () => {});
     channel.stdin.end(
-      `windlass_ask() {\n${OWN_UTILITIES}\nprintf '${printable(first)}'\n(\n${program}\n)\nprintf '${printable(WHOLE)}'\n}\nwindlass_ask\n`,
+      `windlass_ask() {\n${KEEP_FUNCTIONS}\n${NO_FUNCTIONS}\nprintf '${printable(first)}'\n(\n${program}\n)\nprintf '${printable(WHOLE)}'\n}\nwindlass_ask\n`,
     );
     channel.stderr.resume();
     const pieces: Buffer[] = [];

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { ExecChannel, RemoteExec } from '../host-agent/exec-channel.ts';
-import { SCRIPT_COMMAND } from '../host-agent/own-utilities.ts';
+import { SCRIPT_COMMAND } from '../host-agent/no-functions.ts';
 import { quotePath } from './frame-path.ts';
 import type { Frame } from './frame-validator.ts';
 

@@ -10,6 +10,7 @@ import { findBundledFfmpeg } from '../../shared/process/bundled-ffmpeg.ts';
 import { drawFrame, drawFrames } from '../../test/harness/files/draw-frames.ts';
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { AMPLE } from '../../test/harness/files/video-limits.ts';
+import { SHADOWS } from '../../test/harness/hosts/sh-is-bash.ts';
 import { chooseEncoder } from './ffmpeg-arguments.ts';
 import { FfmpegProgress } from './ffmpeg-progress.ts';
 import { type HostEncodeOptions, hostEncodeScript } from './host-encode-script.ts';
@@ -22,7 +23,11 @@ const SMALL = { kind: 'png', width: 64, height: 48 } as const;
 
 let runs = 0;
 /** Runs the script as the agent does: from a file, with the run's directory in the environment. */
-async function runScript(options: Partial<HostEncodeOptions> & { images: string[] }, shell = 'sh') {
+async function runScript(
+  options: Partial<HostEncodeOptions> & { images: string[] },
+  shell = 'sh',
+  functions = {},
+) {
   const run = at(`run ${runs++}`);
   mkdirSync(run);
   const script = hostEncodeScript({
@@ -36,7 +41,7 @@ async function runScript(options: Partial<HostEncodeOptions> & { images: string[
   const [program = '', ...args] = shell.split(' ');
   const child = spawn(program, [...args, join(run, 'script')], {
     cwd: temp.path,
-    env: { ...process.env, WINDLASS_RUN: run },
+    env: { ...process.env, ...functions, WINDLASS_RUN: run },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];
@@ -200,6 +205,13 @@ describe('hostEncodeScript', () => {
       expect(result).toMatchObject({ code: 0, stderr: '' });
       expect(await probeVideo(result.video)).toEqual({ frames: 4, width: 34, height: 48 });
     }
+  });
+
+  it('runs none of the functions that an account exports to bash', async () => {
+    const images = await drawFrames({ folder: at('shadows'), count: 2 });
+    const result = await runScript({ images }, 'bash --posix', SHADOWS);
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    expect(await countFrames(result.video)).toBe(2);
   });
 
   it('takes few forks for many frames', async () => {

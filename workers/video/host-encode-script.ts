@@ -1,3 +1,4 @@
+import { NO_FUNCTIONS } from '../host-agent/no-functions.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { limitScript } from '../sandbox/confine.ts';
 import { ffmpegArguments, type VideoSettings } from './ffmpeg-arguments.ts';
@@ -55,7 +56,8 @@ export function hostEncodeScript(options: HostEncodeOptions): string {
     ...(stills ? [`${quote(stills.poster)} "$poster" ${quote(stills.sprite)} "$sprite"`] : []),
   ].join(' ');
   // sh has no pipefail, so both exit statuses go through the pipe that carries progress.
-  return `LC_ALL=C; export LC_ALL
+  return `${NO_FUNCTIONS}
+LC_ALL=C; export LC_ALL
 part=\${WINDLASS_RUN:?}/${HOST_VIDEO}.part
 poster=$WINDLASS_RUN/${HOST_STILLS.poster} sprite=$WINDLASS_RUN/${HOST_STILLS.sprite}
 alone=''

@@ -1,5 +1,6 @@
 # The end of each batch job's script, run on the job's first node with the directory of its submission as argument.
 # Variables set before the command have names that no account exports, because the command would see those.
+# Before it stands what keeps the account's functions in $windlass_functions, and drops them: they are for the command.
 # shellcheck shell=sh disable=SC1091,SC2016,SC2034,SC2154
 
 # windlass_end DIRECTORY CODE TOLD: records how it ended.
@@ -61,7 +62,10 @@ fi
 # Sets windlass_cwd and defines run. Standard input is the job's: nothing, or what --input names.
 . "$1/request"
 cd "$windlass_cwd" 2>/dev/null || windlass_end "$1" cwd ''
-if perl -e 1 2>/dev/null; then exec perl -e "$windlass_relay" "$0" "$1"; fi
+if perl -e 1 2>/dev/null; then
+  eval "$windlass_functions"
+  exec perl -e "$windlass_relay" "$0" "$1"
+fi
 # TERM tells that the batch system ends the job.
 windlass_told=
 trap 'windlass_told=.t' TERM

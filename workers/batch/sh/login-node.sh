@@ -1,5 +1,5 @@
 # Functions for batch jobs on a login node. They are sent over a channel, followed by one call of them.
-# shellcheck shell=sh disable=SC2034
+# shellcheck shell=sh disable=SC2034,SC2154
 # What the submit command sees has names that no account exports, because the job gets the same environment.
 #
 # ~/.windlass/batch/NAME/ is one submission (decision 41). A rename decides, in one process, even on a full disk:
@@ -54,6 +54,12 @@ submit() {
     mv "$windlass_dir/answer.new" "$windlass_dir/answer.$?"
   fi
 }
+
+# with_functions PROGRAM…: with the functions that the account exports, which the job gets, too. `exec` calls none of them.
+with_functions() (
+  eval "$windlass_functions"
+  exec "$@"
+)
 
 # revoke NAME: it never runs, unless it has begun, and needs no variables.
 revoke() {
