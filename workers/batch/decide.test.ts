@@ -259,10 +259,9 @@ function everything(): Change[] {
           ] as const)
             for (const overFor of [0, 1, 2])
               for (const isUnwanted of [false, true])
-                for (const wasSeen of [false, true])
-                  all.push({
-                    files: { submit, start, answer },
-                    ...{ id, phase, overFor, isUnwanted, wasSeen },
-                  });
+                for (const wasSeen of [false, true]) {
+                  const files = { submit, start, answer };
+                  all.push({ files, id, phase, overFor, isUnwanted, wasSeen });
+                }
   return all;
 }
