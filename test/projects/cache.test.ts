@@ -58,11 +58,11 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
   const keysOf = async (pid: string) =>
     (await people.reader.get<Entries>(`/api/projects/${pid}/cache`)).items.map(({ key }) => key);
 
-  test('a video for the cache of a project that its user may no longer write to is not kept', async () => {
+  test('a video for the cache of a project that its user may no longer write to is the user’s alone', async () => {
     const pid = await makeProject(people);
     const session = await openSession(people.writer, sshd);
     const many = Array.from({ length: 40 }, () => images).flat();
-    const { vsid } = await start(
+    const { vsid, at } = await start(
       { images: many, project: pid, key: 'final' },
       { client: people.writer, session },
     );
@@ -75,8 +75,10 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'project cache', form => {
       },
       () => [waitForEnd(people.writer, vsid)],
     );
-    expect(job).toMatchObject({ state: 'failed', error: { code: 'forbidden' } });
+    const uncached = 'Forbidden: you may no longer write to the project that this was for.';
+    expect(job).toMatchObject({ state: 'succeeded', result: { uncached } });
     expect(await keysOf(pid)).toEqual([]);
+    expect((await read(people.writer, at)).length).toBe(job?.result?.bytes);
   });
 
   test('a video is cached as it is fetched, and read by who reads the project', async () => {

@@ -2,7 +2,7 @@ import { and, eq, isNull } from 'drizzle-orm';
 import type { Tx } from '../../shared/database/connect.ts';
 import { rowExists } from '../../shared/database/row-exists.ts';
 import { projects } from '../../shared/database/schema.ts';
-import { WindlassError } from '../../shared/errors/errors.ts';
+import { type ErrorCode, WindlassError } from '../../shared/errors/errors.ts';
 import { newObjectKey } from '../../shared/jobs/object-keys.ts';
 import { assertWriter } from '../../shared/projects/assert-writer.ts';
 import {
@@ -40,8 +40,8 @@ const video: Handler<'video'> = async context => {
 export default video;
 
 /**
- * Why there is no room for it in the project's cache; undefined where there is. It is kept for a day nevertheless: work of
- * hours is not thrown away.
+ * Why it is not in the project's cache, which has no room or is no longer the owner's to write to; undefined where it is.
+ * It is kept for a day nevertheless: work of hours is not thrown away.
  */
 async function fillCache(
   tx: Tx,
@@ -51,17 +51,18 @@ async function fillCache(
   const tooLarge = checkCacheSize(entry.size, config);
   if (tooLarge !== undefined) return tooLarge;
   await lockProject(tx, entry.project);
-  await assertWriter(tx, { project: entry.project, username: entry.storedBy });
   try {
+    await assertWriter(tx, { project: entry.project, username: entry.storedBy });
     // What was written before it is refused is rolled back.
     await tx.transaction(part => putCacheEntry(part, entry, config));
     return undefined;
   } catch (error) {
-    if (error instanceof WindlassError && error.code === 'insufficient_storage')
-      return error.message;
+    if (error instanceof WindlassError && REASONS.has(error.code)) return error.message;
     throw error;
   }
 }
+
+const REASONS: ReadonlySet<ErrorCode> = new Set(['forbidden', 'insufficient_storage']);
 
 /** Locks the project, so that it is not deleted before the transaction ends. */
 async function lockProject(tx: Tx, pid: string): Promise<void> {
