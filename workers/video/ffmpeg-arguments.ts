@@ -127,7 +127,7 @@ export function ffmpegArguments(pictures: Pictures, settings: VideoSettings): Ff
 const words = (text: string) => text.split(' ');
 
 function demuxerArguments(
-  { kind, width, height }: Pictures,
+  { kind, alpha, width, height }: Pictures,
   { framing, fps, labels }: Pick<VideoSettings, 'framing' | 'labels'> & { fps: number },
 ): string[] {
   if (kind === 'raw')
@@ -135,8 +135,8 @@ function demuxerArguments(
       `-framerate ${fps} -f rawvideo -pixel_format rgb24 -video_size ${width}x${height}`,
     );
   if (framing === 'files') return words(`-framerate ${fps} -f ${kind}_pipe`);
-  // OpenEXR's colours are linear; what a screen shows is sRGB.
-  const curve = kind === 'exr' ? ' -apply_trc iec61966_2_1' : '';
+  // OpenEXR's colours are linear; what a screen shows is sRGB. Those with alpha are divided by it before.
+  const curve = kind === 'exr' && !alpha ? ' -apply_trc iec61966_2_1' : '';
   const decoders = labels ? `-c:v:0 ${DECODERS[kind]} -c:v:1 rawvideo` : `-c:v ${DECODERS[kind]}`;
   return words(`-fflags noparse -f avi ${decoders}${curve}`);
 }

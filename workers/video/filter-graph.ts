@@ -82,16 +82,28 @@ const FULL_RANGE = 'in_range=pc';
 /**
  * Lays transparent pictures on a background made from a copy of each, because a source has a clock of its own and
  * `drawbox` crashes ffmpeg 5.1. Palettes are resolved before `scale`, which would round their colours to subsampled
- * ones. The colours of EXR are multiplied by their alpha already.
+ * ones.
  */
 function toPlainColours({ kind, alpha, palette }: Pictures, background: string): string[] {
   if (!alpha) return palette ? ['format=rgb24'] : [];
   const [r, g, b] = [1, 3, 5].map(at => Number.parseInt(background.slice(at, at + 2), 16));
-  const isExr = kind === 'exr';
   return [
-    ...(isExr ? [`scale=${FULL_RANGE}`] : []),
+    ...(kind === 'exr' ? EXR_TO_SRGB : []),
     'format=rgba',
-    `split[over][copy];[copy]lutrgb=r=${r}:g=${g}:b=${b}:a=255[under];[under][over]overlay=format=rgb${isExr ? ':alpha=premultiplied' : ''}`,
+    `split[over][copy];[copy]lutrgb=r=${r}:g=${g}:b=${b}:a=255[under];[under][over]overlay=format=rgb`,
     'format=rgb24',
   ];
 }
+
+const SRGB = "'maxval*if(lte(val,0.0031308*maxval),12.92*val/maxval,1.055*pow(val/maxval,1/2.4)-0.055)'";
+
+/**
+ * The colours of EXR are linear light multiplied by their alpha: they are divided by it, and then get their curve. What
+ * is not said to be of full range the ffmpeg of npm divides wrongly.
+ */
+const EXR_TO_SRGB = [
+  `scale=${FULL_RANGE}:out_range=pc`,
+  'format=gbrap16',
+  'unpremultiply=inplace=1',
+  `lutrgb=r=${SRGB}:g=${SRGB}:b=${SRGB}`,
+];
