@@ -150,6 +150,13 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'frames of videos', form => {
     }
     const { job } = await make({ images, 'on-bad-frame': 'skip' });
     expect(job.result).toMatchObject({ frames: 3, skipped: named });
+    // No decoder says of a restart marker that it has overwritten something.
+    const restarted = await drawBusyJpeg();
+    writeFileSync(lost, restarted.fill(Buffer.from('ffd3', 'hex'), 3_000, 3_002));
+    const { error } = await make({ images, encode: 'worker' });
+    expect(error).toMatchObject({
+      frames: [{ ...named[0], reason: 'is damaged at byte 3000' }],
+    });
   });
 
   test('the frame that keeps the host from encoding is named where no other place may', async () => {

@@ -95,7 +95,8 @@ function toPlainColours({ kind, alpha, palette }: Pictures, background: string):
   ];
 }
 
-const SRGB = "'maxval*if(lte(val,0.0031308*maxval),12.92*val/maxval,1.055*pow(val/maxval,1/2.4)-0.055)'";
+const SRGB =
+  "'maxval*if(lte(val,0.0031308*maxval),12.92*val/maxval,1.055*pow(val/maxval,1/2.4)-0.055)'";
 
 /**
  * The colours of EXR are linear light multiplied by their alpha: they are divided by it, and then get their curve. What

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { drawBusyJpeg } from '../../test/harness/files/draw-frames.ts';
 import { findDamage } from './find-damage.ts';
 import { parseFrameHeader } from './frame-header.ts';
 
@@ -53,4 +54,31 @@ test('a PNG of more chunks than anybody writes is not walked to its end', () => 
   expect(findDamage(png(200_000))).toBe('has more than 100000 chunks');
   expect(parseFrameHeader(png(1_000))).toMatchObject({ kind: 'png' });
   expect(parseFrameHeader(png(200_000))).toEqual({ problem: 'is a broken PNG image' });
+});
+
+test('a JPEG with a marker in its data that cannot be there is damaged, and one with restarts is not', async () => {
+  const whole = await drawBusyJpeg();
+  expect(findDamage(whole)).toBeUndefined();
+  const middle = whole.length >> 1;
+  const withMarker = (marker: number) =>
+    Buffer.from(whole).fill(Buffer.from([0xff, marker]), middle, middle + 2);
+  for (const marker of [0xd3, 0xd0, 0x45])
+    expect(findDamage(withMarker(marker))).toBe(`is damaged at byte ${middle}`);
+  expect(findDamage(whole.subarray(0, -2))).toContain('cut short');
+
+  const scan = (...restarts: number[]) => [
+    ...[0xff, 0xda, 0, 2, 1, 0xff, 0],
+    ...restarts.flatMap(n => [0xff, 0xd0 + n, 1]),
+  ];
+  const segments = (interval: number, ...scans: number[][]) =>
+    Buffer.from([0xff, 0xd8, 0xff, 0xdd, 0, 4, 0, interval, ...scans.flat(), 0xff, 0xd9]);
+  const counted = [0, 1, 2, 3, 4, 5, 6, 7, 0];
+  expect(findDamage(segments(1, scan(...counted), scan(0)))).toBeUndefined();
+  expect(findDamage(segments(0, scan(), scan()))).toBeUndefined();
+  for (const damaged of [
+    segments(0, scan(0)),
+    segments(1, scan(0, 2)),
+    segments(1, scan(), scan(1)),
+  ])
+    expect(findDamage(damaged)).toContain('is damaged at byte');
 });

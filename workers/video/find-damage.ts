@@ -1,9 +1,8 @@
 import { crc32 } from 'node:zlib';
+import { cutShort } from './cut-short.ts';
+import { findJpegDamage } from './find-jpeg-damage.ts';
 
-/**
- * Why a file's layout is damaged, found without decoding it; undefined if it is not. PNG has a checksum per chunk; of a
- * JPEG only the end is checked.
- */
+/** Why a file's layout is damaged, found without decoding it; undefined if it is not. PNG has a checksum per chunk. */
 export function findDamage(bytes: Buffer): string | undefined {
   if (bytes[0] === 0x89) return findPngDamage(bytes);
   if (bytes[0] === 0xff) return findJpegDamage(bytes);
@@ -14,8 +13,6 @@ export function findDamage(bytes: Buffer): string | undefined {
   if (bytes.readUInt32LE(0) === 0x01312f76) return findExrDamage(bytes);
   return undefined;
 }
-
-const cutShort = (bytes: Buffer) => `is cut short: it ends after ${bytes.length} bytes`;
 
 /**
  * 256 MiB may hold millions of empty chunks, which would block the worker for half a minute. libpng writes 8 kB chunks.
@@ -37,11 +34,6 @@ function findPngDamage(bytes: Buffer): string | undefined {
     if (type === 'IEND') return undefined;
     at = end + 4;
   }
-}
-
-/** After EOI anything may follow, such as a thumbnail; a truncated file has no EOI. */
-function findJpegDamage(bytes: Buffer): string | undefined {
-  return bytes.lastIndexOf(Buffer.from([0xff, 0xd9])) < 0 ? cutShort(bytes) : undefined;
 }
 
 /** Compressed bitmaps may be of any length. */
