@@ -15,12 +15,20 @@ _WORDS = (
     (r'"agent": false', "agent=False"),
     (r'"(images|pattern|first|last|step|agent|encode)"', r"\1"),
     (r"GET …/metadata", "client.table(…).info()"),
+    # Some leave out what all begin with.
+    (r"\b(GET|POST|PUT|DELETE) /(?!api/)(?=\w)", r"\1 /api/"),
+    (r"GET /api/projects(?![\w/?])", "client.projects()"),
+    (r"GET /api/projects/\((pid)\)/models(?![\w/?])", r'client.models("\1")'),
+    (r"GET /api/models/\(?(\w+)\)?(?![\w/)])", r'client.artifacts("\1")'),
+    (r"GET /api/jobs(?![\w/?])", "client.jobs()"),
+    (r"GET /api/jobs/\(?(\w+)\)?(?![\w/)])", r'client.job("\1")'),
+    (r"DELETE /api/jobs/\(?(\w+)\)?(?![\w/)])", r'client.cancel("\1")'),
+    (r"POST /api/links", "client.link(path)"),
     (r"POST /api/remotes/\(sid\)/login", "session.login(…)"),
     (r"POST /api/remotes/\(sid\)/browse/\(path\)", "session.browse(path)"),
+    (r"POST /api/remotes/\(sid\)/videos(?![\w/])", "session.video(…)"),
     (r"POST /api/remotes\b(?!/)", "client.open(…)"),
     (r"DELETE /api/remotes/\(sid\)", "client.session(sid).close()"),
-    (r"GET /api/jobs/\(?(\w+)\)?", r'client.job("\1")'),
-    (r"DELETE /api/jobs/\(id\)", 'client.cancel("id")'),
     # What has no method of its own.
     (r"\b(GET|POST|PUT|DELETE) /api(/[^\s,;]*[^\s,;.:])", r'client.request("\1", "\2")'),
 )
