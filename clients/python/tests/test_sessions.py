@@ -203,7 +203,20 @@ def test_relative_paths_are_in_the_home(service: Service, session: Session) -> N
     assert folder in [entry.name for entry in session.browse("~")]
     with pytest.raises(ValueError, match="empty"):
         session.browse("")
+    with pytest.raises(windlass.WindlassError, match="give an absolute path") as raised:
+        session.browse("~nobody/study")
+    assert raised.value.code == "invalid_input"
     session.run(f"rm -r {folder}").wait()
+
+
+def test_relative_paths_of_an_account_without_a_home_are_refused_in_words_of_their_own(
+    service: Service, client: Client
+) -> None:
+    with client.open(service.host, service.account, private_key=service.key, env={"HOME": "/nowhere"}) as session:
+        with pytest.raises(windlass.WindlassError) as raised:
+            session.browse("study")
+        assert (raised.value.code, raised.value.hint) == ("not_found", "Give an absolute path.")
+        assert session.browse(str(service.home))
 
 
 def test_a_file_is_read_to_a_file_and_in_parts(session: Session, service: Service, tmp_path: Path) -> None:

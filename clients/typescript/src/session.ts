@@ -76,7 +76,7 @@ export class Session {
   /** Asks for a video of frames on the host. */
   async video(options: VideoOptions): Promise<Video> {
     const { startVideo } = await import('./video.ts');
-    return startVideo(this.#connection, this.sid, options);
+    return startVideo(this.#connection, this, options);
   }
 
   /** The entries of a directory on the host, as arrays side by side. A relative path, or `~/…`, is in the home, here and below. */

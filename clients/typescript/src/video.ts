@@ -1,10 +1,12 @@
 import { unwrap } from './api.ts';
 import type { Connection } from './connection.ts';
 import { escapeId } from './escape-path.ts';
+import { resolvePath } from './host-paths.ts';
 import { ANSWER_MS } from './http.ts';
 import { cancelJob, errorOfJob, type Job, type WaitOptions, waitForEnd } from './jobs.ts';
 import type { Bytes } from './lines.ts';
 import type { Options } from './options.ts';
+import type { ScriptSession } from './pieces/script-on-host.ts';
 import { readBytes } from './read-bytes.ts';
 import type { components } from './schema.ts';
 
@@ -12,7 +14,7 @@ type NewVideo = Options<components['schemas']['NewVideo']>;
 type VideoType = 'video/mp4' | 'video/webm';
 
 export interface VideoOptions extends Omit<NewVideo, 'content-type' | 'images'> {
-  /** Absolute paths of the frames on the host, in order. */
+  /** Paths of the frames on the host, in order. A relative one, or `~/…`, is in the home; so is `pattern`. */
   images?: string[] | undefined;
   /** `video/mp4` unless given. */
   contentType?: VideoType | undefined;
@@ -24,13 +26,25 @@ export interface VideoOptions extends Omit<NewVideo, 'content-type' | 'images'> 
 /** Asks for a video of frames on the host of a session. */
 export async function startVideo(
   connection: Connection,
-  sid: string,
+  session: ScriptSession,
   { contentType = 'video/mp4', idempotencyKey, signal, ...options }: VideoOptions,
 ): Promise<Video> {
+  const { sid } = session;
+  const resolve = (path: string) => resolvePath(session, path, signal);
+  const { pattern } = options;
+  const images: string[] = [];
+  // One after the other: the first one asks the host.
+  for (const path of options.images ?? []) images.push(await resolve(path));
+  const body: NewVideo = {
+    'content-type': contentType,
+    ...options,
+    images: options.images && images,
+    pattern: pattern && (await resolve(pattern)),
+  };
   const { job } = await unwrap(
     connection.api.POST('/api/remotes/{sid}/videos', {
       params: { path: { sid }, header: { 'Idempotency-Key': idempotencyKey } },
-      body: { 'content-type': contentType, ...options },
+      body,
       signal,
       timeoutMs: ANSWER_MS,
     }),

@@ -4,6 +4,7 @@ import os
 import re
 from typing import Optional, Union
 
+from ..errors import WindlassError
 from .api import Api
 from .host_scripts import find_home
 
@@ -24,6 +25,12 @@ class HostPaths:
             return path
         if not path:
             raise ValueError("The path is empty: '~' is the home.")
+        if re.match("~[^/]", path):
+            raise WindlassError(
+                f"{path} begins with another home than the account's own.",
+                code="invalid_input",
+                hint="Only ~/ is known: give an absolute path, or ./~ for a name that begins so.",
+            )
         if self._home is None:
             self._home = await find_home(self._api, self._sid)
         below = re.sub(r"^~(/+|$)", "", path)

@@ -98,13 +98,16 @@ async def remove_folder(api: Api, sid: str, folder: PieceFolder) -> None:
 
 async def find_home(api: Api, sid: str) -> str:
     """The account's home, where its commands begin."""
-    return await _run(
+    home = await _run(
         api,
         sid,
-        """cd || exit 1
-printf '%s' "$PWD"
+        """cd 2>/dev/null && printf '%s' "$PWD"
+exit 0
 """,
     )
+    if not home:
+        raise WindlassError("The account has no home on its host.", code="not_found", hint="Give an absolute path.")
+    return home
 
 
 async def _run(api: Api, sid: str, script: str) -> str:
