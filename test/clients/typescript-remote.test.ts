@@ -217,7 +217,24 @@ describeStack(missingPrograms('sshd'), '@windlass/client and files of a host', f
       path: home,
       names: expect.arrayContaining(['study']),
     });
-    await expect(session.browse('')).rejects.toMatchObject({ code: 'invalid_input' });
+    for (const path of ['', '~nobody/study'])
+      await expect(session.browse(path)).rejects.toMatchObject({ code: 'invalid_input' });
+    expect((await session.writeFile('./~own', 'text')).path).toBe(`${home}/./~own`);
+  });
+
+  test('where the account has no home, a relative path is refused in words of its own', async () => {
+    const { username, privateKey, home } = sshd;
+    const windlass = connectWindlass(stack);
+    const session = await windlass.open('host', {
+      username,
+      privateKey,
+      env: { HOME: '/nowhere' },
+    });
+    await expect(session.browse('study')).rejects.toMatchObject({
+      code: 'not_found',
+      hint: 'Give an absolute path.',
+    });
+    expect(await session.browse(home)).toMatchObject({ path: home });
   });
 });
 
@@ -256,8 +273,11 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), '@windlass/client and videos', 
     const { username, privateKey } = sshd;
     const session = await windlass.open('host', { username, privateKey });
     const images = await drawFrames({ folder: join(sshd.home, 'few'), count: 2 });
-    const made = await session.video({ images, contentType: 'video/webm' });
+    const relative = images.map(path => path.slice(sshd.home.length + 1));
+    const made = await session.video({ images: relative, contentType: 'video/webm' });
     const whole = Buffer.from(await (await made.blob()).arrayBuffer());
+    const { result } = await (await session.video({ pattern: '~/few/*' })).wait();
+    expect(result?.frames).toBe(2);
     await session.close();
     const found = await windlass.video(made.job);
     expect(found.url).toBe(made.url);

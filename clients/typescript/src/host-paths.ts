@@ -16,6 +16,12 @@ export async function resolvePath(
       detail: 'The path is empty.',
       hint: 'The home is `~`.',
     });
+  if (/^~[^/]/.test(path))
+    throw new WindlassError({
+      code: 'invalid_input',
+      detail: `${path} begins with another home than the account's own.`,
+      hint: 'Only ~/ is known: give an absolute path, or ./~ for a name that begins so.',
+    });
   const home = homes.get(session) ?? (await findHome(session, signal));
   homes.set(session, home);
   const below = path.replace(/^~(\/+|$)/, '');
@@ -24,6 +30,12 @@ export async function resolvePath(
 
 /** The service takes absolute paths alone, and only the host knows the home. */
 async function findHome(session: ScriptSession, signal?: AbortSignal): Promise<string> {
-  const { output } = await runScript(session, `cd || exit 1\nprintf %s "$PWD"\n`, { signal });
-  return output;
+  const script = 'cd 2>/dev/null && printf %s "$PWD"\nexit 0\n';
+  const { output } = await runScript(session, script, { signal });
+  if (output !== '') return output;
+  throw new WindlassError({
+    code: 'not_found',
+    detail: 'The account has no home on its host.',
+    hint: 'Give an absolute path.',
+  });
 }
