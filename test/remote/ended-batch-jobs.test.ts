@@ -87,7 +87,13 @@ async function makeJob(
   const folder = join(home, '.windlass/batch', `${id}-1`);
   mkdirSync(folder, { recursive: true });
   for (const file of ['asked', 'begun']) writeFileSync(join(folder, file), '');
-  const batch = { engine: 'slurm' as const, id: number, state: 'RUNNING', reason: null, nodes: null };
+  const batch = {
+    engine: 'slurm' as const,
+    id: number,
+    state: 'RUNNING',
+    reason: null,
+    nodes: null,
+  };
   await db()
     .insert(jobs)
     .values({
