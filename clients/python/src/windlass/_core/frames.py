@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import date, time
 from typing import TYPE_CHECKING, Any, List, NamedTuple, Sequence
 
-from ..errors import WindlassError
-
 if TYPE_CHECKING:
     import pandas
 
@@ -20,15 +18,6 @@ class Values(NamedTuple):
     name: str
     type: str
     values: Sequence[Any]
-
-
-def import_pandas() -> None:
-    try:
-        import pandas  # noqa: F401
-    except ImportError as cause:
-        raise WindlassError(
-            "pandas is not installed.", code="not_installed", hint='pip install "windlass[pandas]"'
-        ) from cause
 
 
 def make_frame(columns: Sequence[Values]) -> pandas.DataFrame:

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Dict, Sequence
 
 from .api import Api
-from .frames import Values, import_pandas, make_frame
+from .frames import Values, make_frame
+from .optional_packages import require_package
 from .table import Texts, get_table, get_view, listed, to_query
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _type_of(aggregate: str, types: Dict[str, str]) -> str:
 
 async def _read_types(api: Api, path: str) -> Dict[str, str]:
     # Nothing is asked for what cannot be shown.
-    await api.transport.call(import_pandas)
+    await api.transport.call(lambda: require_package("pandas"))
     return {column.name: column.type for column in (await get_table(api, path)).columns}
 
 

@@ -9,6 +9,7 @@ from ..records import Rows, TableInfo
 from .api import ANSWER_SECONDS, Api, escape, strong_tag
 from .download import download
 from .jobs import POLL_SECONDS
+from .optional_packages import require_package
 
 if TYPE_CHECKING:
     import httpx
@@ -40,7 +41,7 @@ async def fetch_table(
     api: Api, path: str, *, columns: Optional[Texts], sort: Optional[Texts], where: Texts, limit: Optional[int]
 ) -> pyarrow.Table:
     """The whole table from its Parquet file, or what was chosen of it as Arrow."""
-    _import_pyarrow()
+    require_package("pyarrow", "pyarrow.ipc")
     if columns is None and not sort and not where and limit is None:
         return await _fetch_parquet(api, path)
     import pyarrow
@@ -120,12 +121,3 @@ async def _fetch_parquet(api: Api, path: str) -> pyarrow.Table:
     content = io.BytesIO()
     await download(api, f"{path}/data", content.write)
     return await api.transport.call(lambda: pyarrow.parquet.read_table(content))
-
-
-def _import_pyarrow() -> None:
-    try:
-        import pyarrow.ipc  # noqa: F401
-    except ImportError as cause:
-        raise WindlassError(
-            "pyarrow is not installed.", code="not_installed", hint='pip install "windlass[pandas]"'
-        ) from cause
