@@ -46,9 +46,11 @@ export function registerResources(router: OperationRouter): void {
 
 function registerResource(router: OperationRouter, path: string, methods: Methods): void {
   const route = router.route(path);
-  if (/\/:\w+$/.test(path)) route.put(refuseSlash).delete(refuseSlash);
-  for (const [method, operation] of Object.entries(methods) as [Method, Operation][])
+  const ofRecord = /\/:\w+$/.test(path);
+  for (const [method, operation] of Object.entries(methods) as [Method, Operation][]) {
+    if (ofRecord && (method === 'put' || method === 'delete')) route[method](refuseSlash);
     route[method]((req, res) => callOperation(operation, req, res));
+  }
   const allowed = Object.keys(methods).map(method => method.toUpperCase());
   if (methods.get) allowed.push('HEAD');
   const allow = allowed.join(', ');
