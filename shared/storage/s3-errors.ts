@@ -1,5 +1,6 @@
 import { S3Error } from 'minio';
 import { unavailable, WindlassError } from '../errors/errors.ts';
+import { findTlsFault } from '../process/tls-faults.ts';
 
 /** No byte went either way for longer than the request allows, while the server was expected to act. */
 export class StallTimeout extends Error {
@@ -41,7 +42,6 @@ const UNREACHABLE = [
   'EADDRNOTAVAIL',
   'ENOTFOUND',
   'EAI_AGAIN',
-  'EPROTO',
 ];
 
 /** The error code in an S3 server's answer, or an empty string. */
@@ -78,8 +78,20 @@ export function translateS3Error(error: unknown, status?: number): unknown {
     return storeUnavailable('the bucket of the object store is gone.', error);
   if (isMissing(error))
     return new WindlassError('not_found', { detail: 'There is no such object.', cause: error });
+  const tls = findTlsFault(error);
+  if (tls)
+    return storeUnavailable(
+      `the object store cannot be used: ${tls.reason}. ${tls.remedy}.`,
+      error,
+    );
   if (isUnreachable(error) || isServerError(status))
     return storeUnavailable('the object store cannot be reached.', error);
+  // An S3 server names a code. A port of https answers so over http, and so does what is no S3 server.
+  if (error instanceof S3Error && code === '')
+    return storeUnavailable(
+      `what S3_ENDPOINT names gives no answer of an S3 server (status ${status}). Is its scheme right, http:// or https://?`,
+      error,
+    );
   return error;
 }
 
@@ -87,8 +99,13 @@ export function translateS3Error(error: unknown, status?: number): unknown {
 export function translateCheckError(error: unknown, status?: number): unknown {
   const explained = translateS3Error(error, status);
   if (explained instanceof WindlassError && explained.code === 'unavailable') return explained;
-  const said = s3Code(error) || (error instanceof Error ? error.name : 'no answer');
+  const said = s3Code(error) || describeThrown(error);
   return storeUnavailable(`the object store cannot be used (${said}); see S3_ENDPOINT.`, error);
+}
+
+function describeThrown(error: unknown): string {
+  if (!(error instanceof Error)) return 'no answer';
+  return (error as NodeJS.ErrnoException).code ?? error.name;
 }
 
 function isFull(error: unknown, status: number | undefined): boolean {

@@ -1,4 +1,7 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { Client } from 'minio';
@@ -7,7 +10,8 @@ import { describeObjectStore } from '../../test/harness/files/store-contract.ts'
 import { makeTempDir } from '../../test/harness/files/temp-dir.ts';
 import { missingMinio, startMinio, type TestMinio } from '../../test/harness/servers/minio.ts';
 import { startTcpProxy } from '../../test/harness/servers/tcp-proxy.ts';
-import { describeUnless, missingRoot } from '../../test/harness/skip.ts';
+import { startTlsServer } from '../../test/harness/servers/tls-server.ts';
+import { describeUnless, missingPrograms, missingRoot } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { S3Store } from './s3-store.ts';
 
@@ -199,6 +203,36 @@ describeUnless(missingMinio(), 'objects on MinIO', () => {
       // The connections that were kept are all closed by now.
       expect(String(await buffer(await warm.get('kept')))).toBe('kept');
       await warm.put('again', Buffer.from('x'));
+    });
+
+    describeUnless(missingPrograms('openssl'), 'by TLS', () => {
+      test('a certificate that is not trusted is an outage, and told as what it is', async () => {
+        const secure = await startTlsServer(minio);
+        onTestFinished(() => secure.stop());
+        const store = openStore(minio, { endpoint: `https://127.0.0.1:${secure.port}` });
+        for (const [name, call] of everything(store))
+          await expect(call(), name).rejects.toMatchObject({
+            ...UNAVAILABLE,
+            message: expect.stringMatching(
+              /object store cannot be used: its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)[^\n]*NODE_EXTRA_CA_CERTS/,
+            ),
+          });
+      });
+    });
+
+    test('what does not answer as an S3 server does is an outage, as at a port of https', async () => {
+      // Word for word what Go's servers answer there.
+      const answer = 'Client sent an HTTP request to an HTTPS server.\n';
+      const server = createServer((_, res) => res.writeHead(400).end(answer)).listen(0);
+      onTestFinished(() => void server.close());
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const store = openStore(minio, { endpoint: `http://127.0.0.1:${port}` });
+      for (const [name, call] of everything(store))
+        await expect(call(), name).rejects.toMatchObject({
+          ...UNAVAILABLE,
+          message: expect.stringMatching(/no answer of an S3 server \(status 400\)[^\n]*https:/),
+        });
     });
 
     test('repeats a request on a kept connection that the server closed', async () => {
