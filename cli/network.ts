@@ -1,6 +1,7 @@
 import * as http from 'node:http';
 import * as tls from 'node:tls';
 import { speaksNoTls } from '../clients/typescript/src/http.ts';
+import { findTlsFault } from '../shared/process/tls-faults.ts';
 import { CommandError } from './command-error.ts';
 
 /** What Node 20 has not yet. */
@@ -39,12 +40,13 @@ export function useNetworkOf(environment: NodeJS.ProcessEnv, url: string): void 
 
 /** What is to be said of a service that does not answer. */
 export function adviseOnNetwork(cause: unknown, environment = process.env): string {
-  const code = findCode(cause);
-  if (code !== undefined && /CERT|SIGNATURE/.test(code))
+  const fault = findTlsFault(cause);
+  if (fault?.isUntrusted)
     return setDefaultCACertificates
       ? "If an authority of your own signed its certificate, set SSL_CERT_FILE to a file with that authority's."
       : "If an authority of your own signed its certificate, set NODE_EXTRA_CA_CERTS to a file with that authority's.";
   if (speaksNoTls(cause)) return 'Is it http:// instead of https://?';
+  if (fault) return `${fault.remedy}.`;
   const named = nameProxy(environment);
   if (named === undefined) return 'Is the address right, and the service up?';
   return setGlobalProxyFromEnv
@@ -55,9 +57,3 @@ export function adviseOnNetwork(cause: unknown, environment = process.env): stri
 /** The variable that names a proxy. */
 const nameProxy = (environment: NodeJS.ProcessEnv): string | undefined =>
   ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'].find(name => environment[name]);
-
-/** Finds the code of the deepest cause: `fetch failed` has none. */
-function findCode(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  return findCode(error.cause) ?? (error as NodeJS.ErrnoException).code;
-}

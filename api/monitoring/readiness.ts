@@ -1,7 +1,11 @@
 import type { Db } from '../../shared/database/connect.ts';
 import { findForeignStore } from '../../shared/installation/store-marker.ts';
 import { describeWaiting, readNotUnderstood } from '../../shared/jobs/payload-versions.ts';
-import { QueueRefusal, QueueTakesNothing } from '../../shared/jobs/queue-on-redis.ts';
+import {
+  QueueRefusal,
+  QueueTakesNothing,
+  QueueTlsFault,
+} from '../../shared/jobs/queue-on-redis.ts';
 import { withDeadline } from '../../shared/process/deadline.ts';
 import type { ApiContext } from '../context.ts';
 import { toWindlassError } from '../http/to-windlass-error.ts';
@@ -111,6 +115,8 @@ function explain(name: string, error: unknown): string {
     return 'The queue refuses the login of REDIS_URL; work is accepted and waits.';
   if (error instanceof QueueTakesNothing)
     return 'The queue is full or read-only; work is accepted and waits.';
+  if (error instanceof QueueTlsFault)
+    return `The queue cannot be reached: ${error.reason}; work is accepted and waits.`;
   if (name === 'queue') return 'The queue cannot be reached; work is accepted and waits.';
   const known = toWindlassError(error);
   return known.code === 'internal' ? CHECK_FAILED : known.message;

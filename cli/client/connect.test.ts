@@ -29,3 +29,11 @@ test('who gave https for http is asked about that', () => {
   const cause = new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code }) });
   expect(adviseOnNetwork(cause, {})).toBe('Is it http:// instead of https://?');
 });
+
+test('an authority is asked for only where one is missing', () => {
+  const adviceOn = (code: string) =>
+    adviseOnNetwork(new TypeError('x', { cause: Object.assign(new Error('x'), { code }) }), {});
+  expect(adviceOn('UNABLE_TO_VERIFY_LEAF_SIGNATURE')).toMatch(/authority.*_CERT/);
+  expect(adviceOn('CERT_HAS_EXPIRED')).toMatch(/^Renew it/);
+  expect(adviceOn('ECONNREFUSED')).toMatch(/the service up/);
+});

@@ -1,3 +1,4 @@
+import { findTlsFault } from '../../shared/process/tls-faults.ts';
 import type { Config } from '../../shared/settings/config.ts';
 import { openObjectStore } from '../../shared/storage/open.ts';
 import { CommandError, errnoOf } from '../command-error.ts';
@@ -16,6 +17,7 @@ export async function checkServers(config: Config): Promise<void> {
 async function checkRedis(url: string): Promise<void> {
   const { host } = new URL(url);
   let reason = 'no answer';
+  let fault: ReturnType<typeof findTlsFault>;
   const { Redis } = await import('ioredis');
   const redis = new Redis(url, {
     lazyConnect: true,
@@ -27,6 +29,7 @@ async function checkRedis(url: string): Promise<void> {
   // The reason comes as an event; the rejected promise only says that the connection is closed.
   redis.on('error', error => {
     reason = describe(error);
+    fault = findTlsFault(error);
   });
   try {
     await redis.connect();
@@ -39,8 +42,13 @@ async function checkRedis(url: string): Promise<void> {
         cause: error,
       });
     }
+    if (fault)
+      throw new CommandError(`The Redis at ${host} cannot be reached: ${fault.reason}.`, {
+        hint: `${fault.remedy}, or correct REDIS_URL.`,
+        cause: error,
+      });
     throw new CommandError(`The Redis at ${host} cannot be reached (${reason}).`, {
-      hint: 'Start it, or correct REDIS_URL.',
+      hint: 'Start it, or correct REDIS_URL: with TLS it begins with rediss://, without with redis://.',
       cause: error,
     });
   } finally {
@@ -60,6 +68,12 @@ async function checkStore(config: Config, endpoint: string): Promise<void> {
         cause: error,
       });
     }
+    const fault = findTlsFault(error);
+    if (fault)
+      throw new CommandError(`The object store at ${host} cannot be used: ${fault.reason}.`, {
+        hint: `${fault.remedy}, or correct S3_ENDPOINT.`,
+        cause: error,
+      });
     throw new CommandError(`The object store at ${host} cannot be used (${describe(error)}).`, {
       hint: 'Start it, or correct S3_ENDPOINT and the other S3_ settings.',
       cause: error,
@@ -79,11 +93,12 @@ function findRefusal(error: unknown): string | undefined {
   return undefined;
 }
 
-/** The code of the innermost cause, otherwise its message, in one line. */
+/** The code of the innermost cause, otherwise its message, in one line; where it says nothing, what the error says. */
 function describe(error: unknown): string {
   let inner: unknown = error;
   while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
-  const code = errnoOf(inner);
-  if (code) return code;
-  return (inner instanceof Error ? inner.message : String(inner)).replaceAll(/\s+/g, ' ');
+  const said = errnoOf(inner) || messageOf(inner) || messageOf(error);
+  return said.replaceAll(/\s+/g, ' ');
 }
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

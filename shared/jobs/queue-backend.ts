@@ -3,7 +3,7 @@ import type { QueueName } from './catalog.ts';
 
 /** What BullMQ keeps entries in. */
 export interface QueueBackend {
-  /** Undefined unless the server refuses the login. */
+  /** Undefined unless the server refuses the login, or TLS with it fails. */
   refusal?(): Error | undefined;
   /** Fails where an entry would; where there is none, a read does. */
   write?(): Promise<unknown>;

@@ -1,11 +1,22 @@
 import { Queue, Worker } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
+import { findTlsFault } from '../process/tls-faults.ts';
 import type { QueueBackend } from './queue-backend.ts';
 
 /** The server answers, and lets nobody in with this URL. */
 export class QueueRefusal extends Error {
   constructor(cause: Error) {
     super(`Redis refuses the login of REDIS_URL (${cause.message})`, { cause });
+  }
+}
+
+/** It answers, and TLS with it fails: until an operator does something about it. */
+export class QueueTlsFault extends Error {
+  /** Names no address. */
+  readonly reason: string;
+  constructor({ reason, remedy }: { reason: string; remedy: string }, cause: Error) {
+    super(`Redis cannot be reached: ${reason}. ${remedy}.`, { cause });
+    this.reason = reason;
   }
 }
 
@@ -43,9 +54,11 @@ export function onRedis(url: string): QueueBackend {
   };
   // After a failover REDIS_URL leads to the new primary. What failed is not sent again: while there is none, it would pile up.
   const producer = connect({ maxRetriesPerRequest: 1, reconnectOnError: isReadOnly });
-  let refusal: QueueRefusal | undefined;
+  let refusal: Error | undefined;
+  let lastError: Error | undefined;
   producer.on('error', error => {
-    refusal = REFUSED.test(error.message) ? new QueueRefusal(error) : undefined;
+    lastError = error;
+    refusal = explainRefusal(error);
   });
   producer.on('ready', () => {
     refusal = undefined;
@@ -59,7 +72,8 @@ export function onRedis(url: string): QueueBackend {
       }),
     queue: name => {
       if (refusal) throw refusal;
-      if (producer.status !== 'ready') throw new Error('Redis cannot be reached');
+      if (producer.status !== 'ready')
+        throw new Error('Redis cannot be reached', { cause: lastError });
       return new Queue(name, { connection: producer, streams: { events: { maxLen: 100 } } });
     },
     worker: (name, process, options) => {
@@ -73,4 +87,10 @@ export function onRedis(url: string): QueueBackend {
       for (const connection of connections) connection.disconnect();
     },
   };
+}
+
+function explainRefusal(error: Error): Error | undefined {
+  if (REFUSED.test(error.message)) return new QueueRefusal(error);
+  const tls = findTlsFault(error);
+  return tls && new QueueTlsFault(tls, error);
 }

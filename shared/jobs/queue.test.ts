@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { startRedis, type TestRedis } from '../../test/harness/servers/redis.ts';
 import { startTcpProxy, type TcpProxy } from '../../test/harness/servers/tcp-proxy.ts';
+import { startTlsServer } from '../../test/harness/servers/tls-server.ts';
 import { describeUnless, missingPrograms } from '../../test/harness/skip.ts';
 import { waitFor } from '../../test/harness/wait-for.ts';
 import { createLog } from '../process/log.ts';
 import { JobQueues, type QueueEntry } from './queue.ts';
-import { QueueTakesNothing } from './queue-on-redis.ts';
+import { QueueTakesNothing, QueueTlsFault } from './queue-on-redis.ts';
 
 const log = createLog({ level: 'silent', name: 'test' });
 const entry = (id: string): QueueEntry => ({ id, epoch: 1 });
@@ -50,6 +51,26 @@ describeUnless(missingPrograms('redis-server'), 'queues on a Redis', () => {
       await first.send('config', ['set', 'maxmemory', 0]);
     }
     await queues.check();
+  });
+
+  describeUnless(missingPrograms('openssl'), 'by TLS', () => {
+    test('one whose certificate is not trusted is told with the reason', async () => {
+      const secure = await startTlsServer(first);
+      onTestFinished(() => secure.stop());
+      const redisUrl = `rediss://127.0.0.1:${secure.port}`;
+      const distrusting = new JobQueues({ databaseUrl: '', redisUrl, log });
+      onTestFinished(() => distrusting.close());
+      const told = await waitFor(
+        async () => {
+          const error = await distrusting.check().catch((thrown: unknown) => thrown);
+          return error instanceof QueueTlsFault ? error : undefined;
+        },
+        { what: 'the reason' },
+      );
+      expect(told.message).toMatch(
+        /its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\).*NODE_EXTRA_CA_CERTS/,
+      );
+    });
   });
 
   test('after a failover each process goes on with the new one', async () => {

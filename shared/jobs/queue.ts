@@ -84,8 +84,8 @@ export class JobQueues {
   }
 
   /**
-   * Rejects unless the queue's server takes entries, within 5 s; with a QueueRefusal where it refuses the login, and
-   * with QueueTakesNothing where it answers, but writes nothing.
+   * Rejects unless the queue's server takes entries, within 5 s; with a QueueRefusal where it refuses the login, a
+   * QueueTlsFault where TLS with it fails, and QueueTakesNothing where it answers, but writes nothing.
    */
   async check(): Promise<void> {
     const refusal = this.#backend.refusal?.();

@@ -9,6 +9,7 @@ import { listSecrets } from '../../shared/secrets/redact.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { openSession } from '../harness/hosts/remote.ts';
 import { type ProgramEnd, startProgram } from '../harness/run-program.ts';
+import { startTlsServer } from '../harness/servers/tls-server.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import {
   type FleetLease,
@@ -174,6 +175,52 @@ describeUnless(missingPrograms('sshd') ?? missingFleet(), 'the fleet form', () =
         await start({ S3_SECRET_KEY: 'hidden-word' }),
         /^windlass: The object store at \S+ refuses the access key .*S3_SECRET_KEY/,
       );
+    });
+
+    describeUnless(missingPrograms('openssl'), 'by TLS', () => {
+      test('whose certificate is not trusted is refused in a line that says so', {
+        timeout: 120_000,
+      }, async () => {
+        const { redis, minio } = lease.servers;
+        const why = ' its certificate is not trusted \\(DEPTH_ZERO_SELF_SIGNED_CERT\\)\\.';
+        for (const [server, settings] of [
+          [redis, (port: number) => ({ REDIS_URL: `rediss://:hidden-word@127.0.0.1:${port}` })],
+          [minio, (port: number) => ({ S3_ENDPOINT: `https://127.0.0.1:${port}` })],
+        ] as const) {
+          const secure = await startTlsServer(server);
+          try {
+            expectRefusal(
+              await start(settings(secure.port)),
+              new RegExp(`^windlass: The .* at 127\\.0.*:${why} Set NODE_EXTRA_CA_CERTS`),
+            );
+          } finally {
+            await secure.stop();
+          }
+        }
+      });
+
+      test('that speaks none where it is called so, or the other way round, is refused', {
+        timeout: 120_000,
+      }, async () => {
+        const { redis, minio } = lease.servers;
+        expectRefusal(
+          await start({ REDIS_URL: `rediss://:hidden-word@127.0.0.1:${redis.port}` }),
+          /^windlass: The Redis at .* cannot be reached .*without with redis:/,
+        );
+        expectRefusal(
+          await start({ S3_ENDPOINT: `https://127.0.0.1:${minio.port}` }),
+          /^windlass: The object store at .*: it speaks no TLS .*S3_ENDPOINT/,
+        );
+        const secure = await startTlsServer(redis);
+        try {
+          expectRefusal(
+            await start({ REDIS_URL: `redis://:hidden-word@127.0.0.1:${secure.port}` }),
+            /^windlass: The Redis at .* cannot be reached .*with TLS it begins with rediss:/,
+          );
+        } finally {
+          await secure.stop();
+        }
+      });
     });
 
     test('without keys makes them, once, and says where', async () => {
