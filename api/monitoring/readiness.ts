@@ -47,12 +47,13 @@ export class ReadinessCheck {
 
   async run(): Promise<Readiness> {
     const { db } = this.#api.database;
-    const [database, objects, foreign, queue, work, waiting, shortage] = await Promise.all([
+    const [database, objects, foreign, queue, eviction, work, waiting, shortage] = await Promise.all([
       this.#ask('database', () => countWorkers(db)),
       this.#ask('objects', () => this.#api.objects.check()),
       // Apart: it needs the database, too, and what is not known is no problem of the objects.
       this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
       this.#ask('queue', () => this.#api.queues.check()),
+      this.#ask('eviction', () => this.#api.queues.evictionPolicy()),
       this.#ask('work', () => describeWork(db, (performance.now() - this.#began) / 1_000)),
       this.#ask('waiting', () => readNotUnderstood(db)),
       this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
@@ -70,6 +71,7 @@ export class ReadinessCheck {
       checks,
       degraded: [
         ...[checks.queue, checks.work].filter(problem => problem !== null),
+        ...(eviction.value ? [describeEviction(eviction.value)] : []),
         ...(waiting.value ?? []).map(kind => `${describeWaiting(kind)}.`),
         ...(shortage.value ? [shortage.value] : []),
       ],
@@ -103,6 +105,9 @@ export class ReadinessCheck {
 
 const describeForeign = ({ problem, hint }: { problem: string; hint: string }) =>
   `${problem} ${hint}`;
+
+const describeEviction = (policy: string) =>
+  `The queue may lose entries, and their work then waits longer: the maxmemory-policy of Redis is ${policy}, not noeviction.`;
 
 const NO_UPKEEP =
   'No upkeep worker is alive: jobs that wait for a slot or were lost with their worker hang.';

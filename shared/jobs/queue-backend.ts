@@ -7,6 +7,8 @@ export interface QueueBackend {
   refusal?(): Error | undefined;
   /** Fails where an entry would; where there is none, a read does. */
   write?(): Promise<unknown>;
+  /** How the server chooses the entries that it may drop; undefined where it drops none, or does not tell. */
+  evictionPolicy?(): Promise<string | undefined>;
   /** Throws when the backend is unavailable. */
   queue(name: QueueName): Queue;
   worker<E>(

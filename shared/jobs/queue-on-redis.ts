@@ -1,5 +1,6 @@
 import { Queue, Worker } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
+import type { Logger } from '../process/log.ts';
 import { findTlsFault } from '../process/tls-faults.ts';
 import type { QueueBackend } from './queue-backend.ts';
 
@@ -39,7 +40,7 @@ const isReadOnly = ({ message }: Error) => message.includes('READONLY');
 const CHECK_KEPT_MS = 60_000;
 
 /** BullMQ on Redis. */
-export function onRedis(url: string): QueueBackend {
+export function onRedis(url: string, log: Logger): QueueBackend {
   const connect = (options: RedisOptions) => {
     const redis = new Redis(url, {
       // With it a silent connection was detected after 16 s, without it not within 90 s.
@@ -62,6 +63,11 @@ export function onRedis(url: string): QueueBackend {
   });
   producer.on('ready', () => {
     refusal = undefined;
+    void readEvictionPolicy(producer).then(policy => {
+      if (policy === undefined) return;
+      const what = `Redis may drop entries of the queue: its maxmemory-policy is ${policy}`;
+      log.warn({ policy }, `${what}; set it to noeviction`);
+    });
   });
   const connections = [producer];
   return {
@@ -70,6 +76,7 @@ export function onRedis(url: string): QueueBackend {
       producer.set('bull:check', '', 'PX', CHECK_KEPT_MS).catch((error: Error) => {
         throw TAKES_NOTHING.test(error.message) ? new QueueTakesNothing(error) : error;
       }),
+    evictionPolicy: () => readEvictionPolicy(producer),
     queue: name => {
       if (refusal) throw refusal;
       if (producer.status !== 'ready')
@@ -87,6 +94,15 @@ export function onRedis(url: string): QueueBackend {
       for (const connection of connections) connection.disconnect();
     },
   };
+}
+
+async function readEvictionPolicy(redis: Redis): Promise<string | undefined> {
+  // Another command would wait for a connection.
+  if (redis.status !== 'ready') return undefined;
+  // A server may forbid it.
+  const memory = await redis.info('memory').catch(() => '');
+  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
+  return policy === 'noeviction' ? undefined : policy;
 }
 
 function explainRefusal(error: Error): Error | undefined {

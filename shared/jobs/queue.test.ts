@@ -53,6 +53,19 @@ describeUnless(missingPrograms('redis-server'), 'queues on a Redis', () => {
     await queues.check();
   });
 
+  test('one that may drop entries is told, where it tells', async () => {
+    expect(await queues.evictionPolicy()).toBeUndefined();
+    await first.send('config', ['set', 'maxmemory-policy', 'allkeys-lru']);
+    try {
+      expect(await queues.evictionPolicy()).toBe('allkeys-lru');
+      await first.send('acl', ['setuser', 'default', '-info']);
+      expect(await queues.evictionPolicy()).toBeUndefined();
+    } finally {
+      await first.send('acl', ['setuser', 'default', '+info']);
+      await first.send('config', ['set', 'maxmemory-policy', 'noeviction']);
+    }
+  });
+
   describeUnless(missingPrograms('openssl'), 'by TLS', () => {
     test('one whose certificate is not trusted is told with the reason', async () => {
       const secure = await startTlsServer(first);

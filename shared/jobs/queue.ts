@@ -50,7 +50,7 @@ export class JobQueues {
     direct?: DirectConnection;
   }) {
     const { databaseUrl, redisUrl, direct } = options;
-    this.#backend = redisUrl ? onRedis(redisUrl) : onPostgres(databaseUrl, direct);
+    this.#backend = redisUrl ? onRedis(redisUrl, options.log) : onPostgres(databaseUrl, direct);
     this.#log = options.log;
   }
 
@@ -94,6 +94,11 @@ export class JobQueues {
       const queue = await this.#queue(QUEUES[0]);
       await (this.#backend.write?.() ?? queue.isPaused());
     });
+  }
+
+  /** The maxmemory-policy of a Redis that may drop entries; undefined where it drops none, or does not tell. */
+  async evictionPolicy(): Promise<string | undefined> {
+    return this.#backend.evictionPolicy?.();
   }
 
   worker(

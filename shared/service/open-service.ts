@@ -5,6 +5,7 @@ import { waitForSchema } from '../database/wait-for-schema.ts';
 import { waitForStore } from '../installation/wait-for-store.ts';
 import { JobQueues } from '../jobs/queue.ts';
 import { createLog, type Logger } from '../process/log.ts';
+import { logWarnings } from '../process/log-warnings.ts';
 import { receiveSecrets } from '../secrets/handed-secrets.ts';
 import { listSecrets } from '../secrets/redact.ts';
 import { type Config, ConfigError, readConfig, renewKeys } from '../settings/config.ts';
@@ -86,6 +87,7 @@ async function open<S extends keyof Config>(
   const config = requireSettings(readConfig(environment), ['DATABASE_URL', ...requires], title);
   const log = createLog({ level: config.LOG_LEVEL, name: logName, secrets: listSecrets(config) });
   exitOnUncaughtError(log);
+  logWarnings(log);
   const { DATABASE_URL, DATABASE_DIRECT_URL: directUrl } = config;
   const database = openDatabase(DATABASE_URL, { ...databaseOptions, directUrl });
   const notifications = new Notifications(database, log);

@@ -9,6 +9,7 @@ import { startTestPostgres, type TestPostgres } from '../harness/databases/postg
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { startProgram } from '../harness/run-program.ts';
 import { startRedis, type TestRedis } from '../harness/servers/redis.ts';
+import { startTlsServer } from '../harness/servers/tls-server.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
@@ -101,10 +102,13 @@ describeUnless(missingPrograms('redis-server'), 'a Redis with a password', () =>
   let redis: TestRedis;
   beforeAll(async () => {
     redis = await startRedis();
-    const client = new Redis(redis.url);
-    await client.config('SET', 'requirepass', 'right');
-    client.disconnect();
+    await configure('requirepass', 'right', '');
   });
+  async function configure(setting: string, value: string, password = ':right@') {
+    const client = new Redis(`redis://${password}127.0.0.1:${redis.port}`);
+    await client.config('SET', setting, value);
+    client.disconnect();
+  }
   afterAll(() => redis?.stop());
 
   test.each([
@@ -132,5 +136,62 @@ describeUnless(missingPrograms('redis-server'), 'a Redis with a password', () =>
     await waitFor(() => stderr().split('\n').some(isTold), { what: 'a line of the log' });
     child.kill('SIGTERM');
     expect((await ended).code).toBe(0);
+  });
+
+  /** Starts an API with this Redis, and waits until its /readyz tells this. */
+  async function startTelling(name: string, REDIS_URL: string, isTold: (told: Told) => boolean) {
+    const DATA_DIR = join(place.path, `redis-${name}`);
+    mkdirSync(DATA_DIR);
+    const DATABASE_URL = await server.createMigrated(`redis-${name}`);
+    const program = await start({ DATABASE_URL, DATA_DIR, REDIS_URL });
+    const waitUntilTold = (matches: (told: Told) => boolean) =>
+      waitFor(
+        async () => {
+          const ready = await fetch(`${program.url}/readyz`).catch(() => undefined);
+          return ready && matches((await ready.json()) as Told);
+        },
+        { what: 'the check to tell', timeoutMs: 60_000 },
+      );
+    await waitUntilTold(isTold);
+    return { ...program, waitUntilTold };
+  }
+  interface Told {
+    checks: { queue: string | null };
+    degraded: string[];
+  }
+
+  test('may drop entries: the service is degraded, and every line of the log is JSON', async () => {
+    await configure('maxmemory-policy', 'allkeys-lru');
+    const tells = ({ checks, degraded }: Told) =>
+      checks.queue === null && degraded.some(line => /allkeys-lru.*noeviction/.test(line));
+    const url = `redis://:right@127.0.0.1:${redis.port}`;
+    const { child, ended, stderr, waitUntilTold } = await startTelling('evicting', url, tells);
+    // BullMQ's own warning is among them.
+    await waitFor(() => stderr().includes('IMPORTANT! Eviction policy'), { what: 'that line' });
+    await configure('maxmemory-policy', 'noeviction');
+    await waitUntilTold(({ degraded }) => !degraded.some(line => line.includes('noeviction')));
+    child.kill('SIGTERM');
+    const lines = (await ended).stderr.trimEnd().split('\n');
+    expect(lines.map(line => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ level: 40, policy: 'allkeys-lru' }),
+    );
+  });
+
+  describeUnless(missingPrograms('openssl'), 'by TLS', () => {
+    test('has a certificate that is not trusted, and the API says so', async () => {
+      const secure = await startTlsServer(redis);
+      try {
+        const url = `rediss://:right@127.0.0.1:${secure.port}`;
+        const { child, ended } = await startTelling('untrusted', url, ({ checks }) =>
+          /^The queue cannot be reached: its certificate is not trusted \(DEPTH/.test(
+            String(checks.queue),
+          ),
+        );
+        child.kill('SIGTERM');
+        expect((await ended).code).toBe(0);
+      } finally {
+        await secure.stop();
+      }
+    });
   });
 });
