@@ -109,7 +109,7 @@ test('an idle time is no longer than the database can count', () => {
   for (const name of ['SESSION_IDLE_TIMEOUT', 'UPLOAD_IDLE_TIMEOUT']) {
     expect(problemsOf({ [name]: '31536000000' })).toEqual([]);
     expect(problemsOf({ [name]: '999999999999' })).toEqual([
-      expect.stringMatching(new RegExp(`^${name} .*<=31536000000`)),
+      expect.stringMatching(new RegExp(`^${name} .*from 1 to 31536000000$`)),
     ]);
   }
 });
@@ -198,4 +198,32 @@ test('ALLOWED_ORIGINS are origins as a browser writes them', () => {
     expect(problemsOf({ ALLOWED_ORIGINS: wrong })).toEqual([
       expect.stringMatching(/^ALLOWED_ORIGINS .*must be origins such as/),
     ]);
+});
+
+test('HOST is an IP address or a name', () => {
+  for (const HOST of ['0.0.0.0', '::', '::1', 'fe80::1', 'localhost', 'host.example', 'my_host'])
+    expect([HOST, problemsOf({ HOST })]).toEqual([HOST, []]);
+  for (const HOST of ['999.1.1.1', '[::1]', 'host:80', 'http://host', 'a b', '1:2', '-x', '*'])
+    expect([HOST, problemsOf({ HOST })]).toEqual([
+      HOST,
+      ['HOST (address the API listens on): must be an IP address or the name of a host'],
+    ]);
+  expect(problemsOf({ HOST: 'fe80::1%eth0' })).toEqual([
+    expect.stringMatching(/^HOST .*without a zone.*::/),
+  ]);
+});
+
+test('a number that is none of a range is told the range', () => {
+  const problemOf = (name: string, value: string) => problemsOf({ [name]: value })[0];
+  for (const value of ['-1', 'seven', '1.5'])
+    expect(problemOf('LIMIT_OPEN_JOBS', value)).toMatch(/: must be a whole number of at least 0$/);
+  for (const value of ['0', '70000', '-1', 'x'])
+    expect(problemOf('PORT', value)).toMatch(/: must be a whole number from 1 to 65535$/);
+  expect(problemOf('LIMIT_SPOOL_BYTES', '1')).toMatch(/of at least 1048576$/);
+  expect(problemOf('LIMIT_OPEN_JOBS', '9'.repeat(20))).toMatch(/must be at most \d+$/);
+  for (const value of ['2', '0', '-1', 'half', '1.5'])
+    expect(problemOf('LIMIT_SHARE', value)).toMatch(
+      /: must be a number above 0 and at most 1, such as 0\.5$/,
+    );
+  expect(problemOf('LIMIT_SHARE', '1')).toBeUndefined();
 });

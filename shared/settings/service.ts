@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Setting } from './setting.ts';
-import { markings, origins, publicUrl, whole } from './values.ts';
+import { host, markings, origins, publicUrl, whole } from './values.ts';
 
 /** How the service is reached, and what it says of itself. */
 export const SERVICE = {
-  HOST: { schema: z.string(), default: '127.0.0.1', meaning: 'address the API listens on' },
+  HOST: { schema: host, default: '127.0.0.1', meaning: 'address the API listens on' },
   PORT: { schema: whole(1, 65_535), default: '8080', meaning: 'port the API listens on' },
   PUBLIC_URL: {
     schema: publicUrl.optional(),

@@ -1,21 +1,37 @@
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { canRequireAuth, splitHosts, targetOf } from '../database/host-urls.ts';
 import { parseAlgorithms } from '../ssh/algorithms.ts';
 
 /** Kinds of values in the environment. */
 
-export const whole = (min: number, max = Number.MAX_SAFE_INTEGER) =>
-  z
+/** Every refusal tells the whole range. */
+export const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => {
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  const problem = `must be a whole number ${range}`;
+  const tooLarge = max === Number.MAX_SAFE_INTEGER ? `must be at most ${max}` : problem;
+  return z
     .string()
-    .regex(/^\d+$/, 'must be a whole number')
+    .regex(/^\d+$/, problem)
     .transform(Number)
-    .pipe(z.number().min(min).max(max));
+    .pipe(z.number().min(min, problem).max(max, tooLarge));
+};
+const SHARE_PROBLEM = 'must be a number above 0 and at most 1, such as 0.5';
 /** A part of a whole, such as 0.5. */
 export const share = z
   .string()
-  .regex(/^(0?\.\d+|[01](\.0*)?)$/, 'must be a number such as 0.5')
+  .regex(/^(0?\.\d+|[01](\.0*)?)$/, SHARE_PROBLEM)
   .transform(Number)
-  .pipe(z.number().gt(0, 'must be above 0').max(1, 'must be at most 1'));
+  .pipe(z.number().gt(0, SHARE_PROBLEM).max(1, SHARE_PROBLEM));
+
+/** What a server listens on. URLs take no zone, as of a link-local address. */
+export const host = z.string().superRefine((value, context) => {
+  if (isIP(value) !== 0 && value.includes('%'))
+    context.addIssue('must be an address without a zone (%): :: listens on all of them');
+  else if (isIP(value) === 0 && !(/^\w[\w.-]*$/.test(value) && URL.canParse(`http://${value}`)))
+    context.addIssue('must be an IP address or the name of a host');
+});
+
 const url = (...schemes: string[]) =>
   z.string().refine(
     value => {
