@@ -23,6 +23,8 @@ export async function measureRate(load: Load): Promise<number> {
     Array.from({ length: CONNECTIONS }, async () => {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true });
       await once(socket, 'connect');
+      // It may break before its requests begin.
+      socket.on('error', () => {});
       return socket;
     }),
   );
@@ -62,8 +64,13 @@ function requestUntil({ socket, request, status, until }: RequestLoop): Promise<
       socket.destroy();
       reject(new Error(why));
     };
+    const closed = () => {
+      if (performance.now() >= until) resolve(count);
+      else reject(new Error(`The server closed a connection after ${count} responses.`));
+    };
+    if (socket.destroyed) return closed();
     socket.on('error', reject);
-    socket.on('close', () => resolve(count));
+    socket.on('close', closed);
     socket.on('data', (bytes: Buffer) => {
       pending = pending.length === 0 ? bytes : Buffer.concat([pending, bytes]);
       const length = responseLength(pending);

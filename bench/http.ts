@@ -35,7 +35,7 @@ try {
   const results = await run();
   process.exitCode = results.every(result => result.passed) ? 0 : 1;
 } finally {
-  baseline.disconnect();
+  if (baseline.connected) baseline.disconnect();
   await stack.stop();
   await postgres.stop();
   rmSync(directory, { recursive: true, force: true });

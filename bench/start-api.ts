@@ -1,11 +1,11 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { prepareDatabase } from '../cli/service/migrate.ts';
 import { findFreePort } from '../servers/free-port.ts';
+import { awaitExit } from '../servers/processes.ts';
 import { generateSealKeys } from '../shared/secrets/secrets.ts';
 import { readConfig } from '../shared/settings/config.ts';
 
@@ -45,14 +45,18 @@ export async function startApi(options: {
   });
   const url = `http://127.0.0.1:${port}`;
   const isReady = async () => (await fetch(`${url}/healthz`).catch(() => undefined))?.ok;
-  while (child.exitCode === null && !(await isReady())) await delay(50);
+  while (!(await isReady())) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error('The API ended before it was ready.');
+    await delay(50);
+  }
   return {
     url,
     username: config.ADMIN_USERNAME,
     password,
     stop: async () => {
       child.kill('SIGTERM');
-      await once(child, 'exit');
+      await awaitExit(child);
     },
   };
 }
