@@ -66,6 +66,10 @@ value counts as absent.
 In \`.env\` a line is \`NAME=value\`, and \`#\` after a space begins a comment; a value that has \`#\` or newlines stands in \`'\` or
 \`"\`, of which \`"\` makes \`\\n\` a newline.
 
+**Misspelt names** are told at the start, in a warning that names the setting that may be meant, and nothing is refused for them.
+In \`.env\` that is every name but those of settings and known tools. In the environment, which holds variables of other
+programs too, it is names that begin with \`LIMIT_\`, and those that one or two letters make a longer setting that is not set.
+
 ${describeSettings()}
 `;
 }

@@ -47,17 +47,18 @@ export class ReadinessCheck {
 
   async run(): Promise<Readiness> {
     const { db } = this.#api.database;
-    const [database, objects, foreign, queue, eviction, work, waiting, shortage] = await Promise.all([
-      this.#ask('database', () => countWorkers(db)),
-      this.#ask('objects', () => this.#api.objects.check()),
-      // Apart: it needs the database, too, and what is not known is no problem of the objects.
-      this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
-      this.#ask('queue', () => this.#api.queues.check()),
-      this.#ask('eviction', () => this.#api.queues.evictionPolicy()),
-      this.#ask('work', () => describeWork(db, (performance.now() - this.#began) / 1_000)),
-      this.#ask('waiting', () => readNotUnderstood(db)),
-      this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
-    ]);
+    const [database, objects, foreign, queue, eviction, work, waiting, shortage] =
+      await Promise.all([
+        this.#ask('database', () => countWorkers(db)),
+        this.#ask('objects', () => this.#api.objects.check()),
+        // Apart: it needs the database, too, and what is not known is no problem of the objects.
+        this.#ask('owner', () => findForeignStore(db, this.#api.objects)),
+        this.#ask('queue', () => this.#api.queues.check()),
+        this.#ask('eviction', () => this.#api.queues.evictionPolicy()),
+        this.#ask('work', () => describeWork(db, (performance.now() - this.#began) / 1_000)),
+        this.#ask('waiting', () => readNotUnderstood(db)),
+        this.#ask('free space', () => this.#api.freeSpace.describeShortage()),
+      ]);
     const checks = {
       database: database.problem,
       objects: objects.problem ?? (foreign.value ? describeForeign(foreign.value) : null),

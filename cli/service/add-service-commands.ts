@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { beginProcess, exitOnBadSettings, exitWith } from '../../shared/service/lifecycle.ts';
+import { findMisspelt } from '../../shared/settings/misspelt.ts';
 import { json, wholeNumber, withExample } from '../options.ts';
 import type { CommandContext } from './command-context.ts';
 import { readDotEnv } from './read-dot-env.ts';
@@ -11,7 +12,7 @@ export function addServiceCommands(program: Command): void {
     program
       .command('up')
       .description('start everything, in the foreground (the default)')
-      .action(withService(async () => (await import('./up.ts')).up)),
+      .action(withService(async () => (await import('./up.ts')).up, { logs: true })),
     'DATA_DIR=/srv/windlass/data windlass up',
   );
   withExample(
@@ -111,16 +112,21 @@ function addRetention(retention: Command): void {
   );
 }
 
-/** Runs the command with the settings of the environment and of `.env`, until it ends or is asked to stop. */
+/**
+ * Runs the command with the settings of the environment and of `.env`, until it ends or is asked to stop. Tells of
+ * misspelt ones, unless the command has a log to do that (`logs`).
+ */
 function withService<Given extends unknown[]>(
   load: () => Promise<(context: CommandContext, ...given: Given) => Promise<void>>,
+  { logs = false } = {},
 ) {
   return async (...given: Given) => {
     const life = beginProcess('windlass');
     try {
-      readDotEnv(process.env);
+      const misspelt = findMisspelt(process.env, readDotEnv(process.env));
+      if (!logs) process.stderr.write(misspelt.map(line => `windlass: ${line}\n`).join(''));
       const run = await load();
-      await run({ life, environment: process.env }, ...given);
+      await run({ life, environment: process.env, misspelt }, ...given);
     } catch (error) {
       // A script that goes on after a success must not take this for one.
       if (life.stopping.aborted) exitWith('Stopped before it was done.');

@@ -12,13 +12,16 @@ const ASSIGNMENT =
 /**
  * Adds the settings of `.env` in the current directory to those of the environment, which take precedence. Throws a
  * ConfigError where it cannot be read, since its absence would start another installation, and where a value is cut.
+ * Returns the names in it.
  */
-export function readDotEnv(environment: NodeJS.ProcessEnv): void {
+export function readDotEnv(environment: NodeJS.ProcessEnv): string[] {
   const text = readFile();
-  if (text === undefined) return;
+  if (text === undefined) return [];
   const problems = findCutValues(text);
   if (problems.length > 0) throw new ConfigError(problems);
-  populate(environment, parse(text));
+  const parsed = parse(text);
+  populate(environment, parsed);
+  return Object.keys(parsed);
 }
 
 function readFile(): string | undefined {

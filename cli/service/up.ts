@@ -31,6 +31,7 @@ import { prepareServiceUsers, requireServiceUsers } from './service-users.ts';
  */
 export async function up(context: CommandContext): Promise<void> {
   const config = readConfig(context.environment);
+  for (const line of context.misspelt) openLog(config).warn(line);
   const { DATABASE_URL, REDIS_URL, S3_ENDPOINT } = config;
   const isFleet = DATABASE_URL && REDIS_URL && S3_ENDPOINT;
   const ended = isFleet

@@ -9,6 +9,7 @@ import { logWarnings } from '../process/log-warnings.ts';
 import { receiveSecrets } from '../secrets/handed-secrets.ts';
 import { listSecrets } from '../secrets/redact.ts';
 import { type Config, ConfigError, readConfig, renewKeys } from '../settings/config.ts';
+import { findMisspelt } from '../settings/misspelt.ts';
 import { FreeSpace } from '../storage/free-space.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import { openObjectStore } from '../storage/open.ts';
@@ -88,6 +89,8 @@ async function open<S extends keyof Config>(
   const log = createLog({ level: config.LOG_LEVEL, name: logName, secrets: listSecrets(config) });
   exitOnUncaughtError(log);
   logWarnings(log);
+  // `windlass up` has told of them.
+  if (!process.send) for (const line of findMisspelt(process.env)) log.warn(line);
   const { DATABASE_URL, DATABASE_DIRECT_URL: directUrl } = config;
   const database = openDatabase(DATABASE_URL, { ...databaseOptions, directUrl });
   const notifications = new Notifications(database, log);

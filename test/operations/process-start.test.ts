@@ -143,7 +143,8 @@ describeUnless(missingPrograms('redis-server'), 'a Redis with a password', () =>
     const DATA_DIR = join(place.path, `redis-${name}`);
     mkdirSync(DATA_DIR);
     const DATABASE_URL = await server.createMigrated(`redis-${name}`);
-    const program = await start({ DATABASE_URL, DATA_DIR, REDIS_URL });
+    const misspelt = { JOB_RETENTION_DAY: '0' };
+    const program = await start({ DATABASE_URL, DATA_DIR, REDIS_URL, ...misspelt });
     const waitUntilTold = (matches: (told: Told) => boolean) =>
       waitFor(
         async () => {
@@ -172,8 +173,14 @@ describeUnless(missingPrograms('redis-server'), 'a Redis with a password', () =>
     await waitUntilTold(({ degraded }) => !degraded.some(line => line.includes('noeviction')));
     child.kill('SIGTERM');
     const lines = (await ended).stderr.trimEnd().split('\n');
-    expect(lines.map(line => JSON.parse(line))).toContainEqual(
-      expect.objectContaining({ level: 40, policy: 'allkeys-lru' }),
+    expect(lines.map(line => JSON.parse(line))).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ level: 40, policy: 'allkeys-lru' }),
+        expect.objectContaining({
+          level: 40,
+          msg: 'JOB_RETENTION_DAY is no setting. Is JOB_RETENTION_DAYS meant?',
+        }),
+      ]),
     );
   });
 

@@ -117,6 +117,30 @@ SUPPORT_EMAIL=#nobody
       expectRefusal(await ended, [/^windlass: PORT \(/]);
     });
 
+    test('that are misspelt are told by every command, with what is meant', async () => {
+      write('JOB_RETENTION_DAY=0\nPORTS=1\nNODE_OPTIONS=\nPORT=none\n');
+      const settings = { S3_BUKET: 'x', HOSTS: 'x' };
+      const said = async (word: string) => {
+        const { ended } = startProgram({ args: [WINDLASS, word], cwd: cwd(), settings });
+        return (await ended).stderr.trimEnd().split('\n');
+      };
+      const lines = [
+        'windlass: S3_BUKET is no setting. Is S3_BUCKET meant?',
+        'windlass: JOB_RETENTION_DAY is no setting. Is JOB_RETENTION_DAYS meant?',
+        'windlass: PORTS is no setting. Is PORT meant?',
+      ];
+      expect(await said('migrate')).toEqual([
+        ...lines.slice(0, 2),
+        'windlass: PORTS is no setting: see docs/settings.md.',
+        expect.stringMatching(/^windlass: PORT \(/),
+      ]);
+      write('JOB_RETENTION_DAY=0\nPORTS=1\nAPI_USER=nobody-here\n');
+      const up = (await said('up')).filter(line => line.startsWith('{'));
+      expect(up.map(line => JSON.parse(line))).toEqual(
+        lines.map(line => expect.objectContaining({ level: 40, msg: line.slice(10) })),
+      );
+    });
+
     // Another installation would start without them.
     test('that may not be read end every command of the service', async context => {
       if (process.geteuid?.() !== 0) return context.skip('needs root, to be another user');

@@ -1,0 +1,62 @@
+import { SETTINGS } from './settings.ts';
+
+const NAMES = Object.keys(SETTINGS);
+/** In `.env` beside settings: what Node and other programs read there, and docker-compose.yml. */
+const OF_OTHERS =
+  /^(NODE_|NPM_|PG[A-Z]|POSTGRES_|MINIO_|AWS_|COMPOSE_|DOCKER_|SSL_CERT_|LC_|XDG_|WINDLASS_|UV_)|^((HTTPS?|ALL|NO)_PROXY|(OWNER|API|WORKER|REDIS|S3_ROOT)_PASSWORD|SETTINGS_FILE|PATH|HOME|TMPDIR|TZ|LANG|DEBUG)$/;
+
+/**
+ * A line for each variable that no program reads and that was probably meant for a setting. The environment holds those
+ * of other programs, too: a setting that is set is not meant, and a short name is like too many. `own` are the names of
+ * a file that is for settings, where every other name is told.
+ */
+export function findMisspelt(
+  environment: Record<string, string | undefined>,
+  own: readonly string[] = [],
+): string[] {
+  return Object.keys(environment).flatMap(name => {
+    if (!environment[name] || Object.hasOwn(SETTINGS, name)) return [];
+    const unset = NAMES.filter(setting => !environment[setting]);
+    if (own.includes(name) && !OF_OTHERS.test(name.toUpperCase()))
+      return [describe(name, findNearest(name, unset, 2))];
+    if (name.startsWith('LIMIT_')) return [describe(name, findNearest(name, unset, 2))];
+    const near =
+      findNearest(name, unset.filter(isLong(9)), 1) ??
+      findNearest(name, unset.filter(isLong(12)), 2);
+    return near ? [describe(name, near)] : [];
+  });
+}
+
+const isLong = (length: number) => (name: string) => name.length >= length;
+
+const describe = (name: string, meant: string | undefined) =>
+  `${name} is no setting${meant ? `. Is ${meant} meant?` : ': see docs/settings.md.'}`;
+
+function findNearest(name: string, settings: string[], most: number): string | undefined {
+  const near = settings
+    .filter(setting => Math.abs(setting.length - name.length) <= most)
+    .map(setting => ({ setting, edits: countEdits(name.toUpperCase(), setting) }))
+    .filter(({ edits }) => edits <= most);
+  return near.sort((one, other) => one.edits - other.edits)[0]?.setting;
+}
+
+/** Letters to insert, remove, replace or swap with the next one (optimal string alignment). */
+function countEdits(from: string, to: string): number {
+  const rows = Array.from({ length: from.length + 1 }, (_, i) => [i]);
+  rows[0] = Array.from({ length: to.length + 1 }, (_, j) => j);
+  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY;
+  for (let i = 1; i <= from.length; i++)
+    for (let j = 1; j <= to.length; j++) {
+      const isSame = from[i - 1] === to[j - 1];
+      const isSwapped = from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
+      rows[i]?.push(
+        Math.min(
+          at(i - 1, j) + 1,
+          at(i, j - 1) + 1,
+          at(i - 1, j - 1) + (isSame ? 0 : 1),
+          isSwapped ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      );
+    }
+  return at(from.length, to.length);
+}
