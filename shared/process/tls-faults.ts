@@ -19,7 +19,8 @@ const UNTRUSTED = {
     'CERT_REJECTED',
   ],
   reason: 'its certificate is not trusted',
-  remedy: 'Set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority',
+  remedy:
+    'Set NODE_EXTRA_CA_CERTS in the environment to a file with the certificate of its authority',
 };
 const KINDS = [
   UNTRUSTED,
