@@ -2,11 +2,14 @@ import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
+  linkSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -106,6 +109,27 @@ describeStack(missingPrograms('sshd'), 'windlass cp', form => {
     expect(readFileSync(target).equals(bytes)).toBe(true);
     expect(statSync(target).mode & 0o777).toBe(0o604);
     expect(partials(here)).toEqual([]);
+  });
+
+  test.each([
+    ['a link', symlinkSync],
+    ['another name', linkSync],
+  ])('a copy from a host writes nothing into a file that %s leads to', async (_, plant) => {
+    const bytes = randomBytes(8 * MIB);
+    writeFileSync(join(there, 'file'), bytes);
+    const target = join(here, 'copied');
+    const args = [`host:there ${tests}/file`, target];
+    await killInTheMiddle(args, () => received() > MIB);
+    const notes = join(line.home, `notes ${tests}`);
+    writeFileSync(notes, 'notes', { mode: 0o600 });
+    const [left = ''] = partials(here);
+    rmSync(left);
+    plant(notes, left);
+    await copy(args, 'down');
+    expect(readFileSync(notes, 'utf8')).toBe('notes');
+    expect(statSync(notes).mode & 0o777).toBe(0o600);
+    expect(lstatSync(target).isFile()).toBe(true);
+    expect(readFileSync(target).equals(bytes)).toBe(true);
   });
 
   test('a copy from a host begins again where the file has changed, though not in size', async () => {

@@ -1,7 +1,6 @@
 import type { Stats } from 'node:fs';
-import { chmod, mkdir, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import type { Session } from '../../../clients/typescript/src/session.ts';
 import { CommandError, ifMissing } from '../../command-error.ts';
@@ -87,21 +86,24 @@ async function fetchOnce(
     line.show(total === 0 ? 1 : at / total, `of ${total} bytes received`);
   });
   let temporary = kept?.path;
+  let file = kept?.file;
   try {
     // Until this byte has come, the state of the others is unknown.
     const first = await bytes.next();
     temporary ??= partials.pathFor(tag);
     // A later process must be able to write to it, even where nobody may write to the file.
     const own = mode === undefined ? undefined : mode | 0o600;
-    const file = await open(temporary, kept ? 'r+' : 'wx', own).catch(
-      cannotWriteIn(dirname(target)),
-    );
+    file ??= await open(temporary, 'wx', own).catch(cannotWriteIn(dirname(target)));
     const all = async function* () {
       if (!first.done) yield first.value;
       yield* bytes;
     };
-    await pipeline(all, file.createWriteStream({ start, flush: true }));
-    if (mode !== undefined) await chmod(temporary, mode);
+    await file.truncate(start);
+    await writeFile(file, all());
+    // Not by its name, which may be another file's by now.
+    if (mode !== undefined) await file.chmod(mode);
+    await file.sync();
+    await file.close();
     await rename(temporary, target);
     return at;
   } catch (error) {
@@ -109,6 +111,7 @@ async function fetchOnce(
     if (temporary && !isKept) await rm(temporary, { force: true });
     throw error;
   } finally {
+    await file?.close();
     await bytes.return(undefined);
   }
 }
