@@ -1,5 +1,5 @@
 import { WindlassError } from '../../shared/errors/errors.ts';
-import { find, remove } from './sftp-paths.ts';
+import { findLink, remove } from './sftp-paths.ts';
 import { isUnsupported, type Sftp, statusOf } from './sftp-requests.ts';
 import { isThere } from './write-errors.ts';
 
@@ -21,7 +21,7 @@ export async function giveName(
   try {
     await act(done => sftp.ext_openssh_hardlink(temporary, path, done));
   } catch (error) {
-    if (await find(channel, path)) throw isThere(path);
+    if (await findLink(channel, path)) throw isThere(path);
     return explainUnsupported('hardlink@openssh.com')(error);
   }
   await remove(channel, temporary).catch((error: unknown) => {

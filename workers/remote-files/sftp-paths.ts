@@ -12,13 +12,25 @@ export async function find({ sftp, request }: Sftp, path: string): Promise<ssh2.
   });
 }
 
+/** What is there, where it is a link the link itself; undefined where there is nothing, or nothing can be seen. */
+export async function findLink(
+  { sftp, request }: Sftp,
+  path: string,
+): Promise<ssh2.Stats | undefined> {
+  return request<ssh2.Stats>(done => sftp.lstat(path, done)).catch((error: unknown) => {
+    if (statusOf(error) !== undefined) return undefined;
+    throw error;
+  });
+}
+
 /**
- * Where a file is replaced or made. The directory of a link is not that of its file, which may be missing. Throws
- * `invalid_input` where no text names the place.
+ * Where a file is replaced or made. The directory of a link is not that of its file, which may be missing. With
+ * `exclusive` none is followed: a link is something that is there already. Throws `invalid_input` where no text names
+ * the place.
  */
-export async function findPlace(channel: Sftp, given: string) {
+export async function findPlace(channel: Sftp, given: string, { exclusive = false } = {}) {
   const present = await find(channel, given);
-  const path = await followLinks(channel, given);
+  const path = exclusive ? given : await followLinks(channel, given);
   // The host's bytes were decoded: such a path names another file, or none.
   if (path.includes('\ufffd')) throw isNotUtf8(path);
   return { present, path, directory: posix.dirname(path) };
@@ -46,16 +58,12 @@ export async function realPath(channel: Sftp, given: string): Promise<string> {
 const MAX_LINKS = 40;
 
 /** The target of a link, which may be missing; without a link the path itself, though links may be on its way. */
-async function followLinks({ sftp, request }: Sftp, given: string): Promise<string> {
+async function followLinks(channel: Sftp, given: string): Promise<string> {
+  const { sftp, request } = channel;
   let path = given;
   for (let count = 0; count < MAX_LINKS; count++) {
     const here = path;
-    const found = await request<ssh2.Stats>(done => sftp.lstat(here, done)).catch(
-      (error: unknown) => {
-        if (statusOf(error) !== undefined) return undefined;
-        throw error;
-      },
-    );
+    const found = await findLink(channel, here);
     if (!found || !isLink(found)) return path;
     const target = await request<string>(done => sftp.readlink(here, done));
     path = target.startsWith('/') ? target : pathIn(posix.dirname(here), target);

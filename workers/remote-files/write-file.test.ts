@@ -1,4 +1,12 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -90,6 +98,19 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     for (const other of [`${text}y`, text.replace(/x$/, 'y'), ''])
       await expect(write(path, other)).rejects.toMatchObject({ code: 'precondition_failed' });
     expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
+  test('takes a link to nowhere for something that is there, though it is made late', async () => {
+    const [path, nowhere] = [join(sshd.home, 'link'), join(sshd.home, 'nowhere')];
+    const link = () => symlinkSync(nowhere, path);
+    link();
+    const refused = { code: 'precondition_failed' };
+    await expect(write(path, 'text')).rejects.toMatchObject(refused);
+    rmSync(path);
+    const late = { confirm: async () => link() };
+    await expect(write(path, 'text', late)).rejects.toMatchObject(refused);
+    expect(existsSync(nowhere)).toBe(false);
+    rmSync(path);
   });
 
   test('takes the file for its own that an earlier try makes late', async () => {

@@ -15,7 +15,7 @@ import { isThere, noRegularFile, toRefusal, toWriteError } from './write-errors.
 import { writeTemporary } from './write-temporary.ts';
 
 export interface WriteFileOptions {
-  /** Absolute. A link is followed: the file that it names is replaced. */
+  /** Absolute. A link is followed, unless the write is exclusive: the file that it names is replaced. */
   path: string;
   bytes: Readable;
   /** Bytes in all; fewer or more are an error, and the file is not replaced. */
@@ -97,7 +97,7 @@ interface Written {
 
 async function write(channel: Sftp, options: WriteFileOptions, remains: Remains): Promise<Written> {
   const { exclusive, mayBeNamed, expected } = options;
-  const { present, path, directory } = await findPlace(channel, options.path);
+  const { present, path, directory } = await findPlace(channel, options.path, options);
   if (present && exclusive && !mayBeNamed) throw isThere(options.path);
   if (present && !isRegularFile(present)) throw noRegularFile(options.path, present);
   const temporary = beside(directory, options.temporary);
