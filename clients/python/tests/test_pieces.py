@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import uuid
 from pathlib import Path
-from typing import Optional
+from typing import Dict, List, Optional
 
 import pytest
 
 import windlass
 from windlass import Client
-from windlass._core.host_scripts import join_pieces, make_folder
+from windlass._core.content import Content
+from windlass._core.host_scripts import PieceFolder, join_pieces, make_folder, remove_folder
+from windlass._core.local_files import Original
 from windlass._core.transport import drive
+from windlass._core.write_file import _Sender
 
 from .conftest import Service
 
@@ -58,3 +62,75 @@ def test_a_file_keeps_its_group_or_the_group_its_rights(
             assert drive(join_pieces(session._api, session.sid, folder, ["0-5"], 5, digest, asked))
         found = target.stat()
         assert (target.read_text(), found.st_gid, found.st_mode & 0o777) == ("after", group, mode)
+
+
+def test_pieces_are_joined_only_in_a_folder_of_the_account_alone(service: Service, client: Client) -> None:
+    around = service.home / uuid.uuid4().hex
+    around.mkdir()
+    around.chmod(0o777)
+    digest = hashlib.sha256(b"after").hexdigest()
+    with service.open(client) as session:
+
+        def make() -> PieceFolder:
+            name = f".windlass-{uuid.uuid4().hex}-once"
+            folder = drive(make_folder(session._api, session.sid, str(around / "file"), name, False))
+            Path(folder.path, "0-5").write_text("after")
+            return folder
+
+        def refuse(folder: PieceFolder) -> None:
+            with pytest.raises(windlass.WindlassError) as raised:
+                drive(join_pieces(session._api, session.sid, folder, ["0-5"], 5, digest))
+            assert raised.value.code == "not_written"
+            drive(remove_folder(session._api, session.sid, folder))
+
+        linked = make()
+        assert Path(linked.path).stat().st_mode & 0o777 == 0o700
+        away = Path(linked.path).rename(around / "away")
+        Path(linked.path).symlink_to(away)
+        refuse(linked)
+        assert os.listdir(away) == ["0-5"]
+        opened = make()
+        Path(opened.path).chmod(0o770)
+        (Path(opened.path) / "notes").write_text("notes")
+        refuse(opened)
+        assert sorted(os.listdir(opened.path)) == ["0-5", "notes"]
+        assert not (around / "file").exists()
+
+
+def test_a_piece_goes_through_no_link(service: Service, client: Client) -> None:
+    around = service.home / uuid.uuid4().hex
+    around.mkdir()
+    notes = around / "notes"
+    nowhere = around / "nowhere"
+    notes.write_text("notes")
+    data = os.urandom(300_000)
+    with service.open(client) as session:
+        name = f".windlass-{uuid.uuid4().hex}-once"
+        folder = drive(make_folder(session._api, session.sid, str(around / "file"), name, False))
+        file = io.BytesIO(data)
+        content = Content(file, len(data), start=0, original=Original(file, len(data)))
+        for target in (notes, nowhere):
+            link = Path(folder.path, "0-262144")
+            link.symlink_to(target)
+            names = drive(_Sender(session._api, session.sid, folder, content).send())
+            assert names == ["0-262144", "262144-37856"]
+            link.unlink()
+        assert notes.read_text() == "notes"
+        assert not nowhere.exists()
+
+
+def test_only_old_folders_of_pieces_go(service: Service, client: Client) -> None:
+    around = service.home / uuid.uuid4().hex
+    words = uuid.uuid4().hex
+    kept = {".windlass-notes-2025": ["0-4"], f".windlass-{words}-mine": ["0-4", "notes"]}
+    gone: Dict[str, List[str]] = {f".windlass-{words}-once": ["0-4", "whole"], f".windlass-{words}-empty": []}
+    for name, files in {**kept, **gone}.items():
+        (around / name).mkdir(parents=True)
+        for file in files:
+            (around / name / file).write_text("text")
+        os.utime(around / name, (0, 0))
+    with service.open(client) as session:
+        name = f".windlass-{uuid.uuid4().hex}-once"
+        drive(make_folder(session._api, session.sid, str(around / "file"), name, False))
+    assert set(os.listdir(around)) == {*kept, name}
+    assert {one: sorted(os.listdir(around / one)) for one in kept} == kept

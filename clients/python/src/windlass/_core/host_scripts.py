@@ -15,6 +15,20 @@ NAMES = 100
 RIGHTS_OF_GROUP = 0o070
 #: Nobody comes back to pieces that are so old.
 OLD_DAYS = 7
+#: The names of all folders of pieces begin with one of 64 bits.
+DIGEST = "[0-9a-f]" * 16
+#: Functions for a folder of pieces. Another account that may write to the folder around it can give its name to
+#: something else, but not change where a shell is: so each looks at the folder in which it already is.
+FOLDER_OF_PIECES = r"""
+closed() { [ -O . ] && case $(ls -nd .) in d????-??-*) ;; *) false ;; esac; }
+enter() { [ ! -L "$1" ] && cd "$1" 2>/dev/null && closed; }
+drop() (
+  [ ! -L "$1" ] && cd "$1" && [ -O . ] || exit
+  ls -A | grep -Eqv '^([0-9]+-[0-9]+|whole(-[0-9]+)?|\.windlass-.*)$' && exit
+  rm -f [0-9]*-* whole* .windlass-*
+  rmdir "$1"
+) 2>/dev/null
+"""
 
 
 class PieceFolder(NamedTuple):
@@ -34,7 +48,8 @@ async def make_folder(api: Api, sid: str, target: str, name: str, parents: bool)
     output = await _run(
         api,
         sid,
-        f"""t={shlex.quote(target)}
+        f"""{FOLDER_OF_PIECES}
+t={shlex.quote(target)}
 if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link to nowhere'; fi
 ! command -v iconv >/dev/null || printf %s "$t" | iconv -f UTF-8 -t UTF-8 >/dev/null 2>&1 ||
   refuse invalid_input 'its path is not UTF-8'
@@ -43,8 +58,10 @@ if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link t
 d=${{t%/*}}
 d=${{d:-/}}
 [ -d "$d" ] || {{ {'mkdir -p "$d"' if parents else "false"}; }} || refuse not_found 'its folder is missing'
-find "$d/." ! -name . -prune -type d -name '.windlass-*-*' -mtime +{OLD_DAYS} -exec rm -rf {{}} + 2>/dev/null
-(umask 077; mkdir -p "$d/{name}") || refuse not_written 'nothing can be written beside it'
+for other in "$d"/.windlass-{DIGEST}*-*; do
+  [ -z "$(find "$other" -prune -type d -mtime +{OLD_DAYS} 2>/dev/null)" ] || drop "$other"
+done
+mkdir -m 700 "$d/{name}" || refuse not_written 'nothing can be written beside it'
 m=$(ls -ndL "$t" 2>/dev/null) || m=-
 printf '%s %s %s' "$(umask)" "${{m%% *}}" "$t"
 """,
@@ -68,11 +85,15 @@ async def join_pieces(
     output = await _run(
         api,
         sid,
-        f"""p={shlex.quote(folder.path)}
+        f"""{FOLDER_OF_PIECES}
+p={shlex.quote(folder.path)}
 t={shlex.quote(folder.target)}
-w=$p/whole
-all() ( cd "$p"{cats} )
+w=whole
+all() {{ :{cats}; }}
 umask 077
+set -C
+enter "$p" || refuse not_written "$p is not this account's alone"
+rm -f "$w"
 if ! {{ all >"$w"; }} 2>/dev/null && [ "$(all 2>/dev/null | wc -c)" -eq {size} ]; then
   refuse not_written 'there is no room for it'
 fi
@@ -86,14 +107,15 @@ if [ "$(wc -c <"$w")" -eq {size} ] && [ "$1" = {digest} ]; then
   [ ! -d "$t" ] && mv -f "$w" "$t" 2>/dev/null || refuse not_written 'it cannot be replaced'
   echo whole
 fi
-rm -rf "$p"
+drop "$p"
+exit 0
 """,
     )
     return output == "whole\n"
 
 
 async def remove_folder(api: Api, sid: str, folder: PieceFolder) -> None:
-    await _run(api, sid, f"rm -rf {shlex.quote(folder.path)}")
+    await _run(api, sid, f"{FOLDER_OF_PIECES}drop {shlex.quote(folder.path)}\nexit 0\n")
 
 
 async def find_home(api: Api, sid: str) -> str:

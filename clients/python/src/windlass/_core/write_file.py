@@ -78,7 +78,7 @@ async def _put(
                 **({"If-None-Match": "*"} if exclusive else {}),
             },
             keyed=True,
-            renewed=not exclusive,
+            renewed=lost_once or not exclusive,
             lost_once=lost_once,
             timeout=WRITE_SECONDS,
         )
@@ -133,8 +133,7 @@ class _Sender:
             name = f"{at}-{piece.size}"
             begun = time.monotonic()
             try:
-                path = f"{self._folder.path}/{name}"
-                await _put(self._api, self._sid, path, piece, mode=0o600, parents=False, lost_once=True)
+                await self._put_piece(name, piece)
             except Unreachable as failure:
                 await losses.add(begun)
                 is_smaller = losses.are_enough and self._length > self._least
@@ -148,6 +147,16 @@ class _Sender:
                 losses.reset()
                 patience.renew()
         return names
+
+    async def _put_piece(self, name: str, piece: Content) -> None:
+        """Nothing is written over, nor through a link that another account has put there."""
+        path = f"{self._folder.path}/{name}"
+        try:
+            await _put(self._api, self._sid, path, piece, mode=0o600, parents=False, exclusive=True, lost_once=True)
+        except WindlassError as error:
+            # It came through before; the digest of the whole tells.
+            if error.code != "precondition_failed":
+                raise
 
 
 async def _pause(api: Api, patience: Patience, failure: Unreachable, *, renew: bool) -> None:
