@@ -34,7 +34,8 @@ export async function openTemporary(channel: Sftp, place: Place): Promise<Buffer
   for (let tries = 1; ; tries++) {
     try {
       await prepareDirectory(channel, place);
-      return await request<Buffer>(done => sftp.open(temporary, 'w', attributes, done));
+      // Another account that may write to the directory can foresee the name of a later try: no link is followed.
+      return await request<Buffer>(done => sftp.open(temporary, 'wx', attributes, done));
     } catch (error) {
       if (statusOf(error) !== STATUS.noSuchFile) throw error;
       if (parents && tries < MAX_TRIES) continue;

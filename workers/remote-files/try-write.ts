@@ -11,9 +11,9 @@ const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
 export const meansFull = (words: string | undefined) => words !== undefined && FULL.test(words);
 
 /**
- * Looks for the file and appends 64 KiB to the temporary one by the host's shell, and returns the host's words if it
- * refuses: SFTP says only "failure", and the free space reported by a host ignores quotas. The caller removes what was
- * written.
+ * Looks for the file and writes 64 KiB to a new one beside the temporary one by the host's shell, and returns the host's
+ * words if it refuses: SFTP says only "failure", and the free space reported by a host ignores quotas. Nothing is written
+ * to a file that is there, which another account may have put in the way.
  */
 export async function tryWrite(
   host: RemoteExec,
@@ -35,7 +35,8 @@ e=$(ls -d ${quoteWord(path)} 2>&1 >/dev/null)
 case $e in '' | *': No such file or directory') ;; *) printf '%s\n' "$e"; exit ;; esac
 d=${quoteWord(posix.dirname(temporary))}
 while [ ! -d "$d" ]; do d=$(dirname "$d"); done
-f="$d"/${quoteWord(posix.basename(temporary))}
-{ dd if=/dev/zero bs=65536 count=1 >>"$f"; } 2>&1
-[ "$d" = ${quoteWord(posix.dirname(temporary))} ] || rm -f "$f"
+f="$d"/${quoteWord(posix.basename(temporary))}.$$
+set -C
+{ dd if=/dev/zero bs=65536 count=1 >"$f"; } 2>&1
+rm -f "$f"
 `;

@@ -179,6 +179,16 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     expect(statSync(join(sshd.home, 'shared')).mode & 0o777).toBe(0o640);
   });
 
+  test('writes through no link that has the name of its temporary file', async () => {
+    const [notes, link] = [join(sshd.home, 'notes'), join(sshd.home, '.windlass-foreseen')];
+    writeFileSync(notes, 'notes');
+    symlinkSync(notes, link);
+    const options = { exclusive: false, temporary: 'foreseen' };
+    await expect(write(join(sshd.home, 'planned'), 'text', options)).rejects.toThrow();
+    expect(readFileSync(notes, 'utf8')).toBe('notes');
+    rmSync(link, { force: true });
+  });
+
   test('removes the temporary files of earlier tries', async () => {
     const path = join(sshd.home, 'second');
     for (const left of ['job-1', 'job-2']) writeFileSync(join(sshd.home, `.windlass-${left}`), 'a');
