@@ -3,18 +3,27 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { joinPieces, preparePieces } from '../../clients/typescript/src/pieces/pieces-on-host.ts';
+import {
+  joinPieces,
+  preparePieces,
+  removePieces,
+} from '../../clients/typescript/src/pieces/pieces-on-host.ts';
 import type { ScriptSession } from '../../clients/typescript/src/pieces/script-on-host.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { missingRoot, skipTest } from '../harness/skip.ts';
 
 const directory = makeTempDir('pieces');
 afterAll(() => directory.remove());
@@ -50,6 +59,118 @@ test('a file that a link names in another encoding gets no pieces', async () => 
   }
   expect(readdirSync(real)).toEqual(['file']);
   expect(readdirSync(directory.path)).toHaveLength(2);
+});
+
+const NAME = '.windlass-0123456789abcdef-0123456789abcdef';
+let places = 0;
+/** Of a file in a folder where others may write. */
+function makePlace() {
+  const folder = join(directory.path, `shared ${++places}`);
+  mkdirSync(folder);
+  chmodSync(folder, 0o777);
+  return {
+    folder,
+    place: { target: join(folder, 'file'), folder: NAME },
+    path: join(folder, NAME),
+  };
+}
+const after = {
+  names: ['0-5'],
+  size: 5,
+  digest: createHash('sha256').update('after').digest('hex'),
+};
+const notOwn = { code: 'not_written', detail: expect.stringContaining("not this account's alone") };
+
+test('pieces come into a folder of the account alone, and whole ones are found there', async () => {
+  const { place } = makePlace();
+  const { folder } = await preparePieces(here, place);
+  expect(statSync(folder).mode & 0o777).toBe(0o700);
+  // As one of an earlier copy.
+  writeFileSync(join(folder, '0-5'), 'after');
+  writeFileSync(join(folder, '5-5'), 'cut');
+  expect((await preparePieces(here, place)).stored).toEqual(new Map([[0, 5]]));
+  // A piece is never written over: one that is cut makes room.
+  expect(readdirSync(folder)).toEqual(['0-5']);
+});
+
+test('a link in place of the folder is neither used nor followed', async () => {
+  const { folder, place, path } = makePlace();
+  const other = join(folder, 'other');
+  mkdirSync(other, { mode: 0o700 });
+  writeFileSync(join(other, '0-5'), 'after');
+  symlinkSync(other, path);
+  await expect(preparePieces(here, place)).rejects.toMatchObject(notOwn);
+  rmSync(path);
+  const pieces = await preparePieces(here, place);
+  renameSync(path, join(folder, 'away'));
+  symlinkSync(other, path);
+  await expect(joinPieces(here, pieces, after)).rejects.toMatchObject(notOwn);
+  await removePieces(here, pieces, AbortSignal.timeout(60_000));
+  expect(readdirSync(other)).toEqual(['0-5']);
+  expect(existsSync(place.target)).toBe(false);
+});
+
+test('a folder that others may write to is emptied of pieces and made again, links too', async () => {
+  const { folder, place, path } = makePlace();
+  const notes = join(folder, 'notes');
+  writeFileSync(notes, 'notes');
+  mkdirSync(path);
+  chmodSync(path, 0o777);
+  symlinkSync(notes, join(path, '0-5'));
+  const pieces = await preparePieces(here, place);
+  expect(pieces.stored.size).toBe(0);
+  expect(readdirSync(path)).toEqual([]);
+  // Where another account did so meanwhile nothing is joined.
+  writeFileSync(join(path, '0-5'), 'after');
+  writeFileSync(join(path, 'of others'), '');
+  chmodSync(path, 0o770);
+  await expect(joinPieces(here, pieces, after)).rejects.toMatchObject(notOwn);
+  expect(existsSync(place.target)).toBe(false);
+  expect(readFileSync(notes, 'utf8')).toBe('notes');
+});
+
+test('a folder of another account is refused and stays', async context => {
+  const skip = missingRoot();
+  if (skip) skipTest(context, skip);
+  const { place, path } = makePlace();
+  mkdirSync(path);
+  writeFileSync(join(path, '0-5'), 'after');
+  chownSync(path, 65_534, 65_534);
+  await expect(preparePieces(here, place)).rejects.toMatchObject(notOwn);
+  expect(readdirSync(path)).toEqual(['0-5']);
+});
+
+test('of old folders only those go that are named like ours and hold nothing but pieces', async () => {
+  const { folder, place } = makePlace();
+  const old = new Date(Date.now() - 8 * 86_400_000);
+  const make = (name: string, files: string[]) => {
+    mkdirSync(join(folder, name));
+    for (const file of files) writeFileSync(join(folder, name, file), 'text');
+    utimesSync(join(folder, name), old, old);
+  };
+  const pieces = ['0-4', '4-4', 'whole-77', 'whole', '.windlass-job-1-0'];
+  const other = 'f'.repeat(16);
+  make('.windlass-notes-2025', []);
+  make('.windlass-notes-2026', ['0-4']);
+  make(`.windlass-${other}-mine`, [...pieces, 'notes']);
+  make(`.windlass-${other}-${other}`, pieces);
+  make(`.windlass-${other}${other}-once`, []);
+  // Of this file in another state, however old.
+  make(`${NAME.slice(0, -16)}notes`, ['notes']);
+  make(`${NAME.slice(0, -16)}${other}`, pieces);
+  await preparePieces(here, place);
+  expect(readdirSync(folder).sort()).toEqual(
+    [
+      NAME,
+      `${NAME.slice(0, -16)}notes`,
+      `.windlass-${other}-mine`,
+      '.windlass-notes-2025',
+      '.windlass-notes-2026',
+    ].sort(),
+  );
+  expect(readdirSync(join(folder, `.windlass-${other}-mine`)).sort()).toEqual(
+    [...pieces, 'notes'].sort(),
+  );
 });
 
 test.skipIf(group === undefined)(

@@ -32,7 +32,7 @@ export function sendFile({ session, file, target, parents, line }: Sending): Pro
     });
     try {
       const { path } = target;
-      const what = JSON.stringify([hostname(), realpathSync(file), path]);
+      const what = JSON.stringify([hostname(), process.geteuid?.(), realpathSync(file), path]);
       const { size } = await session.writeFile(path, source, {
         parents,
         mode: modeOf(file, target),

@@ -35,3 +35,26 @@ test('the last piece gets smaller too, though it is shorter than the others', as
     server.close().closeAllConnections();
   }
 });
+
+test('a piece is written over nothing: what has its name came through before', async () => {
+  const server = createServer(async (req, res) => {
+    for await (const _ of req);
+    const isTaken = req.headers['if-none-match'] === '*';
+    res.writeHead(isTaken ? 412 : 500, { 'Content-Type': 'application/problem+json' });
+    res.end(JSON.stringify({ code: isTaken ? 'precondition_failed' : 'internal_error' }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const { port } = server.address() as AddressInfo;
+    const http = new Http({ url: `http://127.0.0.1:${port}`, token: 'x' });
+    const sending = { sid: 's', folder: '/f', length: 10, total: 10, attempts: 0 };
+    const sent: number[] = [];
+    await new PieceSender({ http } as never, sending).send(
+      { start: 0, bytes: new Uint8Array(10) },
+      { signal: new AbortController().signal, onSent: (_start, length) => sent.push(length) },
+    );
+    expect(sent).toEqual([10]);
+  } finally {
+    server.close().closeAllConnections();
+  }
+});

@@ -1,4 +1,5 @@
 import type { Connection } from '../connection.ts';
+import { WindlassError } from '../error.ts';
 import { isPassing } from '../http.ts';
 import { Losses } from '../losses.ts';
 import { putFile } from '../put-file.ts';
@@ -73,8 +74,8 @@ export class PieceSender {
     { attempt, signal }: { attempt: number; signal: AbortSignal },
   ): Promise<boolean> {
     const { sid, folder, attempts } = this.#given;
-    // Most often the folder that another copy removed can be made again.
-    const file = { sid, path: `${folder}/${name}`, mode: 0o600, parents: true };
+    // Most often the folder that another copy removed can be made again. Nothing is written over, nor through a link.
+    const place = { sid, path: `${folder}/${name}`, mode: 0o600, parents: true, exclusive: true };
     let begun = 0;
     let isAlone = false;
     const put = () => {
@@ -82,7 +83,7 @@ export class PieceSender {
       isAlone = this.#turns.isAlone;
       return putFile(
         this.#connection,
-        { ...file, body: new Blob([piece as Uint8Array<ArrayBuffer>]), size: piece.length },
+        { ...place, body: new Blob([piece as Uint8Array<ArrayBuffer>]), size: piece.length },
         signal,
       );
     };
@@ -92,6 +93,8 @@ export class PieceSender {
       return true;
     } catch (error) {
       signal.throwIfAborted();
+      // It came through before, or with another copy of the file; the digest of the whole tells.
+      if (error instanceof WindlassError && error.code === 'precondition_failed') return true;
       if (!isPassing(error) || attempt >= attempts) throw error;
       if (isAlone) await this.#losses.add(error, begun, signal);
       if (this.#losses.areEnough) {

@@ -1,4 +1,5 @@
 import { WindlassError } from '../error.ts';
+import { dropOlderThan, FOLDER_OF_PIECES } from './folder-of-pieces.ts';
 import { quoteWord, readMode, runScript, type ScriptSession } from './script-on-host.ts';
 
 /** Where the pieces of a file are on its host. */
@@ -40,7 +41,8 @@ export async function preparePieces(
   refuseOtherName(target);
   const { output } = await runScript(
     session,
-    `cd || exit 1
+    `${FOLDER_OF_PIECES}
+cd || exit 1
 t=${quoteWord(target)}
 case $t in /*) ;; *) t=$PWD/$t ;; esac
 if [ -L "$t" ]; then t=$(readlink -f "$t") || refuse not_written 'it is a link to nowhere'; fi
@@ -52,22 +54,25 @@ d=\${t%/*}
 d=\${d:-/}
 [ -d "$d" ] || { ${parents ? 'mkdir -p "$d"' : 'false'}; } || refuse not_found 'its folder is missing'
 p=$d/${folder}
-(umask 077; mkdir -p "$p") || refuse not_written 'nothing can be written beside it'
+make() { mkdir -m 700 "$p" 2>/dev/null; enter "$p"; }
+make || { drop "$p"; make; } || {
+  [ ! -d "$p" ] || refuse not_written "$p is not this account's alone"
+  refuse not_written 'nothing can be written beside it'
+}
 for other in "$d"/${folder.replace(/\w+$/, '')}*; do
-  [ "$other" = "$p" ] || [ ! -d "$other" ] || rm -rf "$other"
-done
-find "$d/." ! -name . -prune -type d -name '.windlass-*-*' -mtime +${OLD_DAYS} -exec rm -rf {} + 2>/dev/null
+  [ "$other" = "$p" ] || drop "$other"
+done${dropOlderThan(OLD_DAYS)}
 m=$(ls -ndL "$t" 2>/dev/null) || m=-
-cd "$p" || exit 1
-for piece in [0-9]*; do
-  [ ! -f "$piece" ] || printf '%s %s\\n' "$piece" "$(wc -c <"$piece")"
+for piece in [0-9]*-*; do
+  [ -f "$piece" ] || continue
+  if [ "$(($(wc -c <"$piece")))" = "\${piece#*-}" ]; then echo "$piece"; else rm -f "$piece"; fi
 done
 printf '=%s %s %s' "$(umask)" "\${m%% *}" "$t"
 `,
     { signal },
   );
   const [, list = '', umask = '', permissions = '', found = ''] =
-    /^((?:\S+ +\d+\n)*)=(\d+) (\S+) (.*)$/s.exec(output) ?? [];
+    /^((?:\S+\n)*)=(\d+) (\S+) (.*)$/s.exec(output) ?? [];
   refuseOtherName(found);
   return {
     target: found,
@@ -93,10 +98,10 @@ function refuseOtherName(path: string): void {
   });
 }
 
-/** A piece whose length differs from its name is incomplete; of those that begin at one place the last is taken. */
-function readPiece(line: string): [number, number][] {
-  const [, start, length, size] = /^(\d+)-(\d+) +(\d+)$/.exec(line) ?? [];
-  return start !== undefined && length === size ? [[Number(start), Number(length)]] : [];
+/** Of those that begin at one place the last is taken. */
+function readPiece(name: string): [number, number][] {
+  const [, start, length] = /^(\d+)-(\d+)$/.exec(name) ?? [];
+  return start === undefined ? [] : [[Number(start), Number(length)]];
 }
 
 interface WholeFile {
@@ -122,32 +127,41 @@ export async function joinPieces(
 ): Promise<boolean> {
   const { output } = await runScript(
     session,
-    `p=${quoteWord(folder)}
+    `${FOLDER_OF_PIECES}
+p=${quoteWord(folder)}
 t=${quoteWord(target)}
-w=$p/whole-$$
+w=whole-$$
 is_meant() {
   [ -f "$1" ] && [ "$(wc -c <"$1")" -eq ${size} ] || return 1
   set -- $(sha256sum <"$1" 2>/dev/null || shasum -a 256 <"$1" 2>/dev/null || echo "$2")
   [ "$1" = ${digest} ]
 }
-all() ( cd "$p"${catsOf(names)} )
-end() { rm -rf "$p" 2>/dev/null; echo "$1"; exit 0; }
+all() { :${catsOf(names)}; }
+end() { drop "$p"; echo "$1"; exit 0; }
 umask 077
+set -C
 copied= meant=
-{ all >"$w"; } 2>/dev/null && copied=1
-[ "$copied" ] && is_meant "$w" ${digest} && meant=1
-if [ "$meant" ]; then
-  m=${toOctal(mode ?? kept)}
-  set -- $(ls -ndL "$t" 2>/dev/null)
-  [ -z "$4" ] || chgrp "$4" "$w" 2>/dev/null || m=${toOctal(mode ?? kept & ~RIGHTS_OF_GROUP)}
-  chmod "$m" "$w" 2>/dev/null
-  sync "$w" 2>/dev/null
-  [ ! -d "$t" ] && mv -f "$w" "$t" 2>/dev/null && end whole
+if enter "$p"; then
+  rm -f "$w"
+  { all >"$w"; } 2>/dev/null && copied=1
+  [ "$copied" ] && is_meant "$w" ${digest} && meant=1
+  if [ "$meant" ]; then
+    m=${toOctal(mode ?? kept)}
+    set -- $(ls -ndL "$t" 2>/dev/null)
+    [ -z "$4" ] || chgrp "$4" "$w" 2>/dev/null || m=${toOctal(mode ?? kept & ~RIGHTS_OF_GROUP)}
+    chmod "$m" "$w" 2>/dev/null
+    sync "$w" 2>/dev/null
+    [ ! -d "$t" ] && mv -f "$w" "$t" 2>/dev/null && end whole
+  fi
+  rm -f "$w"
+  is_meant "$t" '' && end whole
+  [ -z "$meant" ] || refuse not_written 'it cannot be replaced'
+  [ "$copied" ] || [ "$(all 2>/dev/null | wc -c)" -ne ${size} ] || refuse not_written 'there is no room for it'
+else
+  is_meant "$t" '' && end whole
+  drop "$p"
+  [ ! -d "$p" ] || refuse not_written "$p is not this account's alone"
 fi
-rm -f "$w"
-is_meant "$t" '' && end whole
-[ -z "$meant" ] || refuse not_written 'it cannot be replaced'
-[ "$copied" ] || [ "$(all 2>/dev/null | wc -c)" -ne ${size} ] || refuse not_written 'there is no room for it'
 end other
 `,
     { signal },
@@ -161,7 +175,12 @@ export async function removePieces(
   { folder }: Pieces,
   signal: AbortSignal,
 ): Promise<void> {
-  await runScript(session, `rm -rf ${quoteWord(folder)}`, { signal });
+  await runScript(
+    session,
+    `${FOLDER_OF_PIECES}drop ${quoteWord(folder)}
+exit 0`,
+    { signal },
+  );
 }
 
 /** In their order; a line of a shell may be only so long. */
