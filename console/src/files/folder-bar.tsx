@@ -1,6 +1,7 @@
 import { type Dropped, readChosen } from '../service/dropped.ts';
 import { Button } from '../ui/button.tsx';
 import { VideoIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import type { Listing } from './entries.ts';
 import { findPattern } from './frame-pattern.ts';
 import { isFrame } from './image-type.ts';
@@ -65,6 +66,6 @@ function suggestPattern(names: string[], chosen: string | undefined): string {
 }
 
 function countOf(shown: number, all: number): string {
-  const total = `${all.toLocaleString()} ${all === 1 ? 'entry' : 'entries'}`;
-  return shown === all ? total : `${shown.toLocaleString()} of ${total}`;
+  const total = `${formatCount(all)} ${all === 1 ? 'entry' : 'entries'}`;
+  return shown === all ? total : `${formatCount(shown)} of ${total}`;
 }

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { join } from '../service/paths.ts';
+import { formatCount } from '../ui/numbers.ts';
 import { findEntry, type Listing } from './entries.ts';
 import { Picture } from './picture.tsx';
 
@@ -36,17 +37,17 @@ export function FrameSamples({ sid, listing, frames, gap, fps }: FrameSamplesPro
     <fieldset class="frames" aria-label="Preview of the frames">
       <p role="status">
         <strong>
-          {frames.length.toLocaleString()} {frames.length === 1 ? 'frame' : 'frames'}
+          {formatCount(frames.length)} {frames.length === 1 ? 'frame' : 'frames'}
         </strong>
         {fps > 0 && `, ${formatSeconds(frames.length / fps)}`}
         {missing > 0 && (
           <strong class="frames-missing">
-            , {missing.toLocaleString()} {missing === 1 ? 'is' : 'are'} missing
+            , {formatCount(missing)} {missing === 1 ? 'is' : 'are'} missing
           </strong>
         )}
         {gap && (
           <strong class="frames-missing">
-            , {gap.after.toLocaleString()} more after a gap at {gap.name}: give To number
+            , {formatCount(gap.after)} more after a gap at {gap.name}: give To number
           </strong>
         )}
       </p>

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/preact-query';
+import { formatCount } from '../ui/numbers.ts';
 import { Wait } from '../ui/wait.tsx';
 import type { Entry } from './entries.ts';
 import { NotShown } from './not-shown.tsx';
@@ -29,7 +30,7 @@ export function ParquetPreview({ sid, path, entry }: { sid: string; path: string
       )}
       <p class="preview-end muted">
         {rows.length > 0 && rows.length < rowCount && `The first ${rows.length} of `}
-        {rowCount.toLocaleString()} rows, {columnCount.toLocaleString()} columns.
+        {formatCount(rowCount)} rows, {formatCount(columnCount)} columns.
       </p>
     </>
   );

@@ -2,6 +2,7 @@ import { WindlassError } from '@windlass/client';
 import { useMemo } from 'preact/hooks';
 import { useHead } from '../service/files.ts';
 import { extensionOf } from '../service/paths.ts';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
 import type { Entry } from './entries.ts';
@@ -56,7 +57,7 @@ export function TextPreview({ sid, path, entry }: { sid: string; path: string; e
       {(isPart || columns > COLUMNS) && (
         <p class="preview-end muted">
           {isPart && (rows ? `The first ${rows.length - 1} rows. ` : 'The first 64 KiB. ')}
-          {columns > COLUMNS && `The first ${COLUMNS} of ${columns.toLocaleString()} columns. `}
+          {columns > COLUMNS && `The first ${COLUMNS} of ${formatCount(columns)} columns. `}
           Download it to see all of it.
         </p>
       )}

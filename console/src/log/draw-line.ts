@@ -1,3 +1,4 @@
+import { formatCount } from '../ui/numbers.ts';
 import type { Span, Style } from './ansi.ts';
 import { findInText } from './find-lines.ts';
 import type { LogLine } from './output-log.ts';
@@ -15,7 +16,7 @@ export function drawLine(into: HTMLElement, line: LogLine, query: string): void 
   if (line.hidden > 0) {
     const more = document.createElement('span');
     more.className = 'log-hidden';
-    more.textContent = `… ${line.hidden.toLocaleString()} more bytes in this line: download it`;
+    more.textContent = `… ${formatCount(line.hidden)} more bytes in this line: download it`;
     pieces.push(more);
   }
   into.replaceChildren(...pieces);

@@ -1,6 +1,7 @@
 import type { TargetedKeyboardEvent } from 'preact';
 import { Button } from '../ui/button.tsx';
 import { DownIcon, UpIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { MAX_MATCHES } from './find-lines.ts';
 import type { Find } from './use-find.ts';
 
@@ -63,6 +64,6 @@ export function FindBox({
 
 function describe(count: number, at: number | undefined): string {
   if (count === 0) return 'none';
-  const all = `${count.toLocaleString()}${count >= MAX_MATCHES ? '+' : ''}`;
-  return at === undefined ? all : `${(at + 1).toLocaleString()} of ${all}`;
+  const all = `${formatCount(count)}${count >= MAX_MATCHES ? '+' : ''}`;
+  return at === undefined ? all : `${formatCount(at + 1)} of ${all}`;
 }

@@ -4,6 +4,7 @@ import { apiPath } from '../service/place.ts';
 import { Button } from '../ui/button.tsx';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon, EndIcon, WrapIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { readLine, useAddress } from '../ui/use-address.ts';
 import { CopyButton } from './copy-button.tsx';
@@ -74,7 +75,7 @@ export function LogPanel({ job }: { job: string }) {
       <div class="card-head log-head">
         <p class="row">
           <span class="log-count">
-            {log.lineCount.toLocaleString()} {log.lineCount === 1 ? 'line' : 'lines'}
+            {formatCount(log.lineCount)} {log.lineCount === 1 ? 'line' : 'lines'}
           </span>
           <span class="muted">{formatBytes(bytes)}</span>
         </p>

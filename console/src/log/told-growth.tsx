@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { formatCount } from '../ui/numbers.ts';
 import type { OutputLog } from './output-log.ts';
 
 /** So often at most; lines that come by the thousand are no news one by one. */
@@ -11,11 +12,11 @@ export function ToldGrowth({ log }: { log: OutputLog }) {
   const hasLines = lineCount > 0;
   useEffect(() => {
     if (isWhole) {
-      tell(`The output has ended. Lines: ${log.lineCount.toLocaleString()}.`);
+      tell(`The output has ended. Lines: ${formatCount(log.lineCount)}.`);
       return;
     }
     const say = () =>
-      log.lineCount > 0 && tell(`Lines of output so far: ${log.lineCount.toLocaleString()}.`);
+      log.lineCount > 0 && tell(`Lines of output so far: ${formatCount(log.lineCount)}.`);
     say();
     const timer = setInterval(say, TELL_MS);
     return () => clearInterval(timer);

@@ -2,6 +2,7 @@ import { useMemo } from 'preact/hooks';
 import { serviceNow } from '../service/clock.ts';
 import { useStatistics, useWorkers } from '../service/operations.ts';
 import { SERVICE_PATH } from '../service/place.ts';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { formatDuration } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
@@ -20,7 +21,7 @@ const RANGES = [
   { id: 'week', name: 'Week', seconds: 7 * 24 * HOUR, step: 2 * HOUR },
   { id: 'month', name: 'Month', seconds: 30 * 24 * HOUR, step: 8 * HOUR },
 ];
-const whole = (value: number) => value.toLocaleString(undefined, { maximumFractionDigits: 1 });
+
 const seconds = (value: number) =>
   value < 1 ? `${Math.round(value * 1_000)} ms` : formatDuration(value * 1_000);
 
@@ -80,7 +81,7 @@ export function Overview() {
             times={steps.times}
             stepMs={steps.stepMs}
             look="columns"
-            format={whole}
+            format={formatCount}
             series={[
               { name: 'Failed', tone: 'red', values: steps.failed },
               { name: 'Cancelled', tone: 'grey', values: steps.cancelled },
@@ -92,7 +93,7 @@ export function Overview() {
             times={steps.times}
             stepMs={steps.stepMs}
             look="lines"
-            format={whole}
+            format={formatCount}
             series={[
               { name: 'Waiting', tone: 'amber', values: steps.waiting },
               { name: 'Running', tone: 'blue', values: steps.running },

@@ -1,5 +1,6 @@
 import { type UserRecord, useAllUsers } from '../service/operations.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Table } from '../ui/table.tsx';
 import { Wait } from '../ui/wait.tsx';
@@ -23,9 +24,7 @@ export function Storage() {
       {!users && !error && <Wait>Asking for what users store …</Wait>}
       {users && <StorageTable users={users.slice(0, SHOWN)} total={total} />}
       {users && users.length > SHOWN && (
-        <p class="muted">
-          {(users.length - SHOWN).toLocaleString()} more users store less than these.
-        </p>
+        <p class="muted">{formatCount(users.length - SHOWN)} more users store less than these.</p>
       )}
       <p class="muted">
         Results and outputs of jobs, artifacts, uploads, cached videos and bookmarks, in all
@@ -73,7 +72,7 @@ const StorageTable = ({ users, total }: { users: UserRecord[]; total: number }) 
 );
 
 const Part = ({ part, of }: { part: number; of: string }) => {
-  const percent = `${(100 * part).toLocaleString(undefined, { maximumFractionDigits: 1 })} %`;
+  const percent = `${formatCount(100 * part)} %`;
   return (
     <span class="part">
       <meter min="0" max="1" value={Math.min(1, part)} aria-label={of} title={percent} />

@@ -1,4 +1,5 @@
 import type { Parse } from '../service/models.ts';
+import { formatCount } from '../ui/numbers.ts';
 import { Ago } from '../ui/time.tsx';
 import { RowErrors } from './row-errors.tsx';
 
@@ -45,7 +46,7 @@ export function Parses({ parses }: { parses: Parse[] }) {
             )}
             {parse.skipped && parse.skipped.count > 0 && (
               <details>
-                <summary>{parse.skipped.count.toLocaleString()} were left out</summary>
+                <summary>{formatCount(parse.skipped.count)} were left out</summary>
                 <RowErrors errors={parse.skipped.errors} aids={parse.aids} />
               </details>
             )}

@@ -12,6 +12,7 @@ import {
 } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { Time } from '../ui/time.tsx';
 import { NameFields } from './name-fields.tsx';
 import { SaveTexts } from './save-texts.tsx';
@@ -59,7 +60,7 @@ function DeleteProject({ project: { id, name } }: { project: Project }) {
   ) => {
     const found = data?.pages.reduce((sum, page) => sum + page.items.length, 0);
     if (found === undefined) return `its ${many}`;
-    return `${found.toLocaleString()}${hasNextPage ? ' and more' : ''} ${found === 1 ? one : many}`;
+    return `${formatCount(found)}${hasNextPage ? ' and more' : ''} ${found === 1 ? one : many}`;
   };
   return (
     <section class="card card-body narrow" aria-label="Delete">

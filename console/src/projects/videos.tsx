@@ -18,6 +18,7 @@ import { Time } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Player } from '../video/player.tsx';
 import '../styles/video.css';
+import { formatCount } from '../ui/numbers.ts';
 
 /** The videos that are kept in a project. The one that is shown stands in the address. */
 export function Videos({ project }: { project: Project }) {
@@ -112,7 +113,7 @@ const COLUMNS: Column<CacheEntry>[] = [
   { name: 'Key', look: 'ellipsis', title: ({ key }) => key, cell: ({ key }) => key },
   { name: 'Type', cell: ({ type }) => type },
   { name: 'Size', look: 'numbers', cell: ({ size }) => formatBytes(size) },
-  { name: 'Frames', look: 'numbers', cell: ({ frames }) => frames?.toLocaleString() },
+  { name: 'Frames', look: 'numbers', cell: ({ frames }) => frames && formatCount(frames) },
   { name: 'Kept since', cell: ({ created }) => <Time at={created} /> },
 ];
 

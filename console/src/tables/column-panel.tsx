@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Column, TableKey } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { CloseIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { ColumnHistogram } from './histogram.tsx';
 import { OPS, type Op } from './view-address.ts';
 
@@ -37,7 +38,7 @@ export function ColumnPanel({ table, column, rows, filter, onFilter, onClose }: 
           <Fact name="Least">{tell(min)}</Fact>
           <Fact name="Greatest">{tell(max)}</Fact>
           <Fact name="Missing">
-            {nulls === 0 ? 'none' : `${nulls.toLocaleString()} of ${rows.toLocaleString()}`}
+            {nulls === 0 ? 'none' : `${formatCount(nulls)} of ${formatCount(rows)}`}
           </Fact>
         </dl>
         {nearly && <p>{tellOdd(nearly)}</p>}
@@ -51,9 +52,8 @@ export function ColumnPanel({ table, column, rows, filter, onFilter, onClose }: 
 /** Rows are counted from 1, as beside the table. */
 const tellOdd = ({ type, others, first }: NonNullable<Column['nearly']>): string => {
   const what = `${type === 'integer' ? 'an' : 'a'} ${type}`;
-  const more =
-    others === 1 ? '' : `, and ${(others - 1).toLocaleString()} more values are not either`;
-  return `Sorted and compared as text: row ${(first.row + 1).toLocaleString()} has "${first.value}", which is not ${what}${more}.`;
+  const more = others === 1 ? '' : `, and ${formatCount(others - 1)} more values are not either`;
+  return `Sorted and compared as text: row ${formatCount(first.row + 1)} has "${first.value}", which is not ${what}${more}.`;
 };
 
 const tell = (value: unknown) => (value === null ? 'none' : String(value));

@@ -4,6 +4,7 @@ import { apiPath } from '../service/place.ts';
 import { makeView, readCsv, type TableKey, type View } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { DownloadIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 
 interface DownloadsProps {
@@ -60,7 +61,7 @@ export function Downloads({ table, view, total }: DownloadsProps) {
         </Button>
       ) : (
         <Button onClick={() => stop.current?.abort()}>
-          Stop at {read.toLocaleString()} of {total?.toLocaleString() ?? '…'} rows
+          Stop at {formatCount(read)} of {total === undefined ? '…' : formatCount(total)} rows
         </Button>
       )}
       <a

@@ -1,4 +1,5 @@
 import { type Column, type TableKey, useHistogram, type Value } from '../service/tables.ts';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
 
@@ -33,7 +34,7 @@ export function ColumnHistogram({ table, column, filter, onFilter }: ColumnHisto
             >
               <Bar part={count / Math.max(1, ...countsOf(data.values ?? []))} />
               <span class="ellipsis">{tell(value)}</span>
-              <span class="muted">{count.toLocaleString()}</span>
+              <span class="muted">{formatCount(count)}</span>
             </button>
           </li>
         ))}
@@ -48,7 +49,7 @@ export function ColumnHistogram({ table, column, filter, onFilter }: ColumnHisto
       <ul class="bins-bars">
         {bins.map(({ from, to, count }, n) => {
           const last = n === bins.length - 1;
-          const words = `${tell(from)} to ${tell(to)}: ${count.toLocaleString()}`;
+          const words = `${tell(from)} to ${tell(to)}: ${formatCount(count)}`;
           return (
             <li key={String(from)}>
               <button

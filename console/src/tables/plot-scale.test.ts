@@ -41,6 +41,10 @@ describe('the scale of a column', () => {
 test('the ends of an axis are rounded, and what is told of a place is not', () => {
   const { format, round } = scaleOf(column('number'));
   expect([format(80_334.33333), round(80_334.33333)]).toEqual(['80,334.33333', '80,334.3']);
+  expect([format(1.234567891e-27), round(1.234567891e-27)]).toEqual([
+    '1.234567891e-27',
+    '1.23457e-27',
+  ]);
   expect(scaleOf(column('date')).round('2026-05-01')).toBe('2026-05-01');
 });
 

@@ -1,3 +1,5 @@
+import { roundTo } from '../ui/numbers.ts';
+
 /** As the service tells values, columns and series, so that a plot is tested without it. */
 export type Value = string | number | boolean | null;
 
@@ -25,8 +27,8 @@ export interface Scale {
   round: (value: Value | undefined) => string;
 }
 
-const rounded = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 6 });
-const numeric = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 10 });
+const rounded = roundTo(6);
+const numeric = roundTo(10);
 const TIMES: PlotColumn['type'][] = ['date', 'time', 'timestamp'];
 
 /** Only these are plotted. */
@@ -42,8 +44,8 @@ export function scaleOf({ type, exact, min }: PlotColumn): Scale {
       format: asItIs,
       round: asItIs,
     };
-  const by = (digits: Intl.NumberFormat) => (value: Value | undefined) =>
-    typeof value === 'number' ? digits.format(value) : asItIs(value);
+  const by = (tell: (value: number) => string) => (value: Value | undefined) =>
+    typeof value === 'number' ? tell(value) : asItIs(value);
   return { toNumber: Number, format: by(numeric), round: by(rounded) };
 }
 

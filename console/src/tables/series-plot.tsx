@@ -2,6 +2,7 @@ import type { TargetedKeyboardEvent, TargetedPointerEvent } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { type Column, type TableKey, useSeries } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
 import { drawSeries, nearestFilled, scaleOf } from './plot-scale.ts';
@@ -77,7 +78,7 @@ export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProp
   const seen = told === undefined || !data ? undefined : nearestFilled(data, told);
   const words =
     seen === undefined || !buckets
-      ? `${count.toLocaleString()} steps`
+      ? `${formatCount(count)} steps`
       : `${along.format(buckets.from[seen])} to ${along.format(buckets.to[seen])}: ${
           buckets.count[seen] === 0
             ? 'no value'
@@ -173,7 +174,7 @@ export function SeriesPlot({ table, filter, x, y, zoom, onZoom }: SeriesPlotProp
   );
 }
 
-const rowsOf = (count = 0) => (count === 1 ? 'one row' : `${count.toLocaleString()} rows`);
+const rowsOf = (count = 0) => (count === 1 ? 'one row' : `${formatCount(count)} rows`);
 
 /** How many buckets fit. */
 function usePoints(area: { current: HTMLElement | null }): number {

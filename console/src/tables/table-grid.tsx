@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from 'preact/
 import { type Column, lookAgain, readRowsOf, type TableKey, type View } from '../service/tables.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Wait } from '../ui/wait.tsx';
 import { layColumns, seenColumns } from './column-layout.ts';
@@ -142,7 +143,7 @@ export function TableGrid(props: TableGridProps) {
                   style={{ height: `${ROW}px` }}
                 >
                   <div class="grid-number" role="rowheader" aria-colindex={1}>
-                    {(n + 1).toLocaleString()}
+                    {formatCount(n + 1)}
                   </div>
                   {shownColumns.map(({ name, type }, m) => (
                     <Cell
@@ -172,7 +173,7 @@ export function TableGrid(props: TableGridProps) {
           <Wait>
             {isPlain
               ? 'Reading rows …'
-              : `${view.sort.length > 0 ? 'Sorting' : 'Filtering'} ${rows.toLocaleString()} rows …`}
+              : `${view.sort.length > 0 ? 'Sorting' : 'Filtering'} ${formatCount(rows)} rows …`}
           </Wait>
         </div>
       )}

@@ -14,6 +14,7 @@ import { SeriesPlot, type Zoom } from './series-plot.tsx';
 import { TableGrid } from './table-grid.tsx';
 import { describeFilter, readView } from './view-address.ts';
 import '../styles/table.css';
+import { formatCount } from '../ui/numbers.ts';
 
 /** A table of a model: its rows, its columns, and one column along another. */
 export function TablePart({ project, model, name = '' }: ModelPartProps) {
@@ -59,10 +60,10 @@ function ShownTable({ table, data }: { table: TableKey; data: Table }) {
       <div class="row table-bar">
         <span class="grow muted" role="status">
           {total === undefined
-            ? `Of ${rows.toLocaleString()} rows …`
+            ? `Of ${formatCount(rows)} rows …`
             : total === rows
               ? `${countOf(rows, 'row')}, ${countOf(columns.length, 'column').toLowerCase()}`
-              : `${total.toLocaleString()} of ${rows.toLocaleString()} rows`}
+              : `${formatCount(total)} of ${formatCount(rows)} rows`}
         </span>
         <GoToRow
           most={total ?? rows}
@@ -134,7 +135,7 @@ function ShownTable({ table, data }: { table: TableKey; data: Table }) {
 }
 
 const countOf = (count: number, what: string) =>
-  count === 1 ? `One ${what}` : `${count.toLocaleString()} ${what}s`;
+  count === 1 ? `One ${what}` : `${formatCount(count)} ${what}s`;
 
 type Change = ReturnType<typeof useAddress>[1];
 

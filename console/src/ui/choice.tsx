@@ -3,6 +3,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hook
 import type { More } from '../service/pages.ts';
 import { findOptions, type Option } from './find-options.ts';
 import { DownIcon } from './icons.tsx';
+import { formatCount } from './numbers.ts';
 import { usePlaceBelow } from './use-place-below.ts';
 
 interface ChoiceProps {
@@ -199,9 +200,9 @@ interface Told {
 function describe({ found, read, typed = '', more }: Told): string {
   const isReading = found < SHOWN && more?.hasNextPage === true;
   if (isReading && more.isFetchNextPageError) return 'More could not be read. Try it again.';
-  if (isReading) return `Looking on, after ${read.toLocaleString()} …`;
+  if (isReading) return `Looking on, after ${formatCount(read)} …`;
   if (found > SHOWN) {
-    const count = `${found.toLocaleString()}${more?.hasNextPage ? ' and more' : ''}`;
+    const count = `${formatCount(found)}${more?.hasNextPage ? ' and more' : ''}`;
     return `The first ${SHOWN} of ${count}: type a part of the name.`;
   }
   if (typed.trim() === '') return '';

@@ -1,5 +1,6 @@
 import type { Drop } from '../service/dropped.ts';
 import { Button } from './button.tsx';
+import { formatCount } from './numbers.ts';
 
 /** Of many the first are named. */
 const NAMED = 5;
@@ -16,7 +17,7 @@ export function DropProblem({ files, unreadable, onClose }: Drop & { onClose: ()
         <>
           <strong>
             The browser cannot read {unreadable.slice(0, NAMED).join(', ')}
-            {more > 0 && ` and ${more.toLocaleString()} more`}.
+            {more > 0 && ` and ${formatCount(more)} more`}.
           </strong>
           <p>
             It is gone, or you may not read it. Look at its permissions and drop it again.

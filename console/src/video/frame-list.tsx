@@ -1,5 +1,6 @@
 import type { NamedFrame } from './result.ts';
 import '../styles/video.css';
+import { formatCount } from '../ui/numbers.ts';
 
 /** Frames that a video could not have, and why. */
 export const FrameList = ({ frames, count }: { frames: NamedFrame[]; count: number }) => (
@@ -14,8 +15,6 @@ export const FrameList = ({ frames, count }: { frames: NamedFrame[]; count: numb
         ))}
       </ul>
     </section>
-    {count > frames.length && (
-      <p class="muted">and {(count - frames.length).toLocaleString()} more</p>
-    )}
+    {count > frames.length && <p class="muted">and {formatCount(count - frames.length)} more</p>}
   </>
 );

@@ -1,5 +1,6 @@
 import { Button } from '../ui/button.tsx';
 import { FullIcon, PauseIcon, PlayIcon, StepBackIcon, StepIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { formatTime, type Timing } from './frames.ts';
 
 export const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
@@ -42,7 +43,7 @@ export function PlayerControls(props: PlayerControlsProps) {
       {step('The next frame', frame + 1, StepIcon)}
       <span class="player-place">
         <span>
-          Frame <strong>{(frame + 1).toLocaleString()}</strong> of {frames.toLocaleString()}
+          Frame <strong>{formatCount(frame + 1)}</strong> of {formatCount(frames)}
         </span>
         <span class="muted">
           {formatTime(frames > 0 ? (frame * duration) / frames : 0)} of {formatTime(duration)}

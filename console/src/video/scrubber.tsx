@@ -1,5 +1,6 @@
 import type { TargetedPointerEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { formatCount } from '../ui/numbers.ts';
 import { formatTime, type Timing, timeOf } from './frames.ts';
 import { placeTile, type Tiles } from './tiles.ts';
 
@@ -38,7 +39,7 @@ export function Scrubber({ timing, frame, address, sprite, onShow }: ScrubberPro
             <Glimpse address={address} time={timeOf(pointed.frame, timing)} />
           )}
           <span>
-            {(pointed.frame + 1).toLocaleString()}, {timeText(pointed.frame)}
+            {formatCount(pointed.frame + 1)}, {timeText(pointed.frame)}
           </span>
         </div>
       )}

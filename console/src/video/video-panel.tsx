@@ -3,6 +3,7 @@ import type { Job } from '../service/jobs.ts';
 import { apiPath, downloadPath } from '../service/place.ts';
 import { formatBytes } from '../ui/format-bytes.ts';
 import { DownloadIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { FrameList } from './frame-list.tsx';
 import { formatTime } from './frames.ts';
 import { KeepVideo } from './keep-video.tsx';
@@ -26,7 +27,7 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
   const facts = [
     type === 'video/webm' ? 'WebM' : 'MP4',
     formatBytes(bytes),
-    `${frames.toLocaleString()} frames`,
+    `${formatCount(frames)} frames`,
     ...(tiles ? [formatTime(tiles.duration)] : []),
     `encoded ${encoded === 'host' ? `on ${job.host ?? 'the host'}` : 'by a worker'}`,
   ];
@@ -63,16 +64,16 @@ export function VideoPanel({ job, result }: { job: Job; result: VideoResult }) {
         </div>
         {gap && (
           <p class="card-body">
-            {gap.after.toLocaleString()} more after a gap at <code>{gap.path}</code> are not in it:
-            make another one with a last number.
+            {formatCount(gap.after)} more after a gap at <code>{gap.path}</code> are not in it: make
+            another one with a last number.
           </p>
         )}
         {uncached && <p class="card-body">It is not in the cache of the project: {uncached}</p>}
         {skippedCount > 0 && (
           <details class="card-body">
             <summary>
-              {skippedCount.toLocaleString()} {skippedCount === 1 ? 'frame was' : 'frames were'}{' '}
-              left out
+              {formatCount(skippedCount)} {skippedCount === 1 ? 'frame was' : 'frames were'} left
+              out
             </summary>
             <FrameList frames={skipped} count={skippedCount} />
           </details>
