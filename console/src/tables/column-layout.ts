@@ -1,26 +1,36 @@
-import type { Column } from '../service/tables.ts';
+import type { PlotColumn, Value } from './plot-scale.ts';
+
+interface Column extends PlotColumn {
+  max: Value;
+}
 
 /** px. */
 const WIDTHS: Record<Column['type'], number> = {
   text: 200,
   integer: 120,
-  number: 150,
+  // That of the longest double, such as -1.7976931348623157e+308.
+  number: 200,
   boolean: 90,
   date: 120,
   time: 150,
   timestamp: 210,
 };
 const LETTER = 7.5;
+/** Beside what is in a cell. */
+const PADDING = 26;
 /** Of the buttons beside a column's name. */
 const BUTTONS = 62;
+/** What a name makes of it at most. */
 const WIDEST = 300;
 
-/** Where each column begins, and at the end where the last one ends. */
+/** Where each column begins, and at the end where the last one ends. A number that lost its end would be another one. */
 export function layColumns(columns: Column[]): number[] {
   const starts = [0];
-  for (const { name, type } of columns) {
-    const wanted = Math.max(WIDTHS[type], name.length * LETTER + BUTTONS);
-    starts.push((starts.at(-1) ?? 0) + Math.min(WIDEST, wanted));
+  for (const { name, type, min, max } of columns) {
+    const named = Math.min(WIDEST, name.length * LETTER + BUTTONS);
+    const digits = Math.max(String(min).length, String(max).length);
+    const whole = type === 'integer' ? digits * LETTER + PADDING : 0;
+    starts.push((starts.at(-1) ?? 0) + Math.max(WIDTHS[type], named, whole));
   }
   return starts;
 }
