@@ -81,6 +81,31 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await page.getByLabel('Environment').fill('');
   });
 
+  test('options stay for the next command, and are told where they are folded', async () => {
+    await go(`run?session=${sid}`);
+    const options = page.locator('.command-end > details');
+    const summary = options.locator('summary');
+    if (!(await options.evaluate(element => element.hasAttribute('open')))) await summary.click();
+    await page.getByLabel('Folder').fill('/tmp');
+    await page.getByLabel('Environment').fill('SEED=7');
+    await command().fill('pwd; echo "$SEED"');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await expect.poll(lines).toEqual(['/tmp', '7']);
+    await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+    await rows().first().waitFor();
+    await page.goBack();
+    expect(await page.getByLabel('Folder').inputValue()).toBe('/tmp');
+    await command().fill('echo "anew $SEED"; pwd');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await expect.poll(lines).toEqual(['anew 7', '/tmp']);
+    await summary.click();
+    expect(await summary.innerText()).toBe('Options: /tmp, 1 variable');
+    await expectUsable();
+    await summary.click();
+    for (const field of ['Folder', 'Environment']) await page.getByLabel(field).fill('');
+    expect(await summary.innerText()).toBe('Options');
+  });
+
   test('a command that is accepted late turns no batch job into a command', async () => {
     let release = () => {};
     const held = new Promise<void>(resolve => {
@@ -123,6 +148,8 @@ describeStack(missing, 'commands and their jobs in the console', form => {
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.locator('.badge', { hasText: 'Cancelled' }).waitFor();
     await go(`run?session=${sid}&as=batch`);
+    // They stay for the next job.
+    await page.getByLabel('More options').fill('');
     await page.getByLabel('Environment').fill('WORD=batch');
     await command().fill('echo "$WORD on $SLURM_JOB_NUM_NODES"');
     await page.getByRole('button', { name: 'Submit' }).click();

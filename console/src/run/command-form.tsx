@@ -10,6 +10,7 @@ import { Button } from '../ui/button.tsx';
 import { PlayIcon } from '../ui/icons.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { BatchFields, readBatch } from './batch-fields.tsx';
+import { describeOptions } from './describe-options.ts';
 import { EarlierCommands } from './earlier-commands.tsx';
 import { type Given, RunOptionFields, readRunOptions } from './run-options.tsx';
 
@@ -42,8 +43,10 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
     // Called when the user has left the page, too.
     onSuccess: (_, { text }) => {
       keepCommand(text);
-      // The form has it as long as it is there. What was typed meanwhile is not sent.
-      if (readDraft().command === text) keepDraft({ command: '', fields: {} });
+      // The form has it as long as it is there. What was typed meanwhile is not sent. Options are for the next one, too:
+      // without its folder it would do something else.
+      const { command: kept, fields: options } = readDraft();
+      if (kept === text) keepDraft({ command: '', fields: options, isCopy: true });
       void queries.invalidateQueries({ queryKey: ['jobs'] });
     },
   });
@@ -86,6 +89,7 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
     event.preventDefault();
   };
   const rows = Math.min(MAX_ROWS, Math.max(3, command.split('\n').length));
+  const told = describeOptions(fields, isBatch);
   const hasBatch = isBatch || (engines ?? []).length > 0;
   return (
     <form
@@ -115,7 +119,10 @@ export function CommandForm({ session, isBatch, onBatch, onStarted }: CommandFor
       />
       <div class="command-end">
         <details class="grow" open={isBatch || Object.values(kept.fields).some(Boolean)}>
-          <summary>Options</summary>
+          <summary>
+            Options
+            {told.length > 0 && <span class="options-set">: {told.join(', ')}</span>}
+          </summary>
           {isBatch ? <BatchFields draft={fields} /> : <RunOptionFields draft={fields} />}
         </details>
         <div class="row command-send">

@@ -55,7 +55,7 @@ export function keepAccount(account: Account): void {
 export interface Draft {
   command: string;
   fields: Record<string, string>;
-  /** It is a job's, and nothing was typed into it. */
+  /** A job has it, and nothing was typed into it since. */
   isCopy?: boolean;
 }
 
