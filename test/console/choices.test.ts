@@ -151,6 +151,47 @@ describeStack(missingPrograms('chromium'), 'choosing one of many in the console'
     await page.getByRole('dialog', { name: 'person02000' }).waitFor();
   });
 
+  test('the newest of thousands of projects stands first, and any is found', async () => {
+    const models = Array.from({ length: 1_100 }, (_, n) => ({
+      mid: idOf(n),
+      project: idOf(0),
+      name: `Run ${n}`,
+      type: 'run',
+    }));
+    await database`insert into models ${database(models)}`;
+    await database`update projects set updated = now() + interval '1 minute'
+      where pid = ${idOf(MANY - 1)}`;
+    await database`update models set updated = now() + interval '1 minute'
+      where mid = ${idOf(1_099)}`;
+    const rows = page.locator('tbody tr');
+    await page.goto(`${stack.url}/console/projects`);
+    await expect.poll(() => rows.first().textContent()).toContain(`Study ${MANY - 1}`);
+    // All are sorted, and those that nobody scrolls to are not drawn.
+    expect(await rows.count()).toBe(200);
+    await page.getByRole('button', { name: 'More projects' }).click();
+    await expect.poll(() => rows.count()).toBe(400);
+    await page.getByLabel('Names that contain').fill('study 2300');
+    await rows.filter({ hasText: 'Study 2300' }).waitFor();
+    await expectAccessible(page);
+    // Not before the end was read.
+    let release = () => {};
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    await page.route('**/api/projects?*after*', async route => {
+      await held;
+      await route.continue();
+    });
+    await page.goto(`${stack.url}/console/projects?find=nothing`);
+    await page.getByText('Looking on, after 1,000 …').waitFor();
+    expect(await page.getByText('No name contains that').count()).toBe(0);
+    release();
+    await page.getByText('No name contains that').waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+    await page.goto(`${stack.url}/console/projects/${idOf(0)}/models`);
+    await expect.poll(() => rows.first().textContent()).toContain('Run 1099');
+  });
+
   test('no script threw, and nothing broke the policy', () => {
     expect(opened.faults).toEqual([]);
   });

@@ -6,9 +6,11 @@ import { type ProjectSummary, useProjects } from '../service/projects.ts';
 import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Ago } from '../ui/time.tsx';
 import { useAddress } from '../ui/use-address.ts';
+import { useFirstRows, useReadOn } from '../ui/use-read-on.ts';
 import { useTitle } from '../ui/use-title.ts';
 import { Wait } from '../ui/wait.tsx';
 import '../styles/operate.css';
@@ -28,9 +30,11 @@ export function ProjectsPage() {
   const [isAdding, setAdding] = useState(false);
   const find = search.get('find') ?? '';
   const all = data?.pages.flatMap(page => page.items) ?? [];
-  const shown = all
+  const isReading = useReadOn(list);
+  const found = all
     .filter(({ name }) => name.toLowerCase().includes(find.toLowerCase()))
     .sort((a, b) => b.updated.localeCompare(a.updated));
+  const { rows, more } = useFirstRows(found, list, isReading);
   const add = (
     <Button look="primary" onClick={() => setAdding(true)}>
       <PlusIcon />
@@ -59,7 +63,7 @@ export function ProjectsPage() {
       {!data && !error && <Wait>Asking for your projects …</Wait>}
       {data && (
         <div class="card">
-          {shown.length > 0 && <ProjectTable projects={shown} />}
+          {rows.length > 0 && <ProjectTable projects={rows} />}
           {all.length === 0 && (
             <Empty title="No project yet">
               <p>
@@ -70,14 +74,16 @@ export function ProjectsPage() {
               {add}
             </Empty>
           )}
-          {all.length > 0 && shown.length === 0 && (
+          {isReading && <Wait>{`Looking on, after ${formatCount(all.length)} …`}</Wait>}
+          {all.length > 0 && rows.length === 0 && !isReading && (
             <Empty title="No name contains that">
               <p>
+                {list.hasNextPage && `None of the first ${formatCount(all.length)}. `}
                 Look for another part of it, or at <Link href="/projects">all projects</Link>.
               </p>
             </Empty>
           )}
-          <More list={list}>More projects</More>
+          <More list={more}>More projects</More>
         </div>
       )}
       {isAdding && <NewProjectDialog onClose={() => setAdding(false)} />}

@@ -6,9 +6,11 @@ import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
 import { More } from '../ui/more.tsx';
+import { formatCount } from '../ui/numbers.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
+import { useFirstRows, useReadOn } from '../ui/use-read-on.ts';
 import { Wait } from '../ui/wait.tsx';
 import { NewModelDialog } from './new-model-dialog.tsx';
 
@@ -17,9 +19,11 @@ export function Models({ project }: { project: Project }) {
   const list = useModels(project.id);
   const { data, error } = list;
   const [isAdding, setAdding] = useState(false);
+  const isReading = useReadOn(list);
   const models = data?.pages
     .flatMap(page => page.items)
     .sort((a, b) => b.updated.localeCompare(a.updated));
+  const { rows, more } = useFirstRows(models ?? [], list, isReading);
   const add = canWrite(project) && (
     <Button look="primary" onClick={() => setAdding(true)}>
       <PlusIcon />
@@ -36,7 +40,7 @@ export function Models({ project }: { project: Project }) {
       {!models && !error && <Wait>Asking for its models …</Wait>}
       {models && (
         <div class="card">
-          {models.length > 0 && <ModelTable pid={project.id} models={models} />}
+          {models.length > 0 && <ModelTable pid={project.id} models={rows} />}
           {models.length === 0 && (
             <Empty title="No model yet">
               <p>
@@ -46,7 +50,8 @@ export function Models({ project }: { project: Project }) {
               {add}
             </Empty>
           )}
-          <More list={list}>More models</More>
+          {isReading && <Wait>{`Looking on, after ${formatCount(models.length)} …`}</Wait>}
+          <More list={more}>More models</More>
         </div>
       )}
       {isAdding && <NewModelDialog pid={project.id} onClose={() => setAdding(false)} />}
