@@ -176,12 +176,18 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     await grace.fetch(path, { method: 'PUT', body: '{"value":2}' });
     await value.fill('3.10');
     await page.getByRole('button', { name: 'Store' }).click();
-    expect(await page.getByRole('alert').textContent()).toMatch(
-      /Precondition failed[\s\S]*Request/,
-    );
+    await page.getByText('Somebody else stored this parameter since.').waitFor();
+    expect(await page.getByLabel('Stored now').inputValue()).toBe('2');
+    expect(await value.inputValue()).toBe('3.10');
     expect(await stored()).toBe('2');
-    page.once('dialog', asked => asked.accept());
-    await page.goto(page.url());
+    await expectUsable();
+    // One more time, and it is still not replaced unseen.
+    await grace.fetch(path, { method: 'PUT', body: '{"value":2.5}' });
+    await page.getByRole('button', { name: 'Store mine' }).click();
+    await expect.poll(() => page.getByLabel('Stored now').inputValue()).toBe('2.5');
+    await page.getByRole('button', { name: 'Store mine' }).click();
+    await expect.poll(stored).toBe('3.10');
+    await page.getByText('Somebody else stored').waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'day' }).click();
     await rowOf('run/seed').waitFor();
     await expectUsable();
@@ -217,10 +223,9 @@ describeStack(missingPrograms('chromium'), 'projects in the console', form => {
     const path = `/api/models/${mid}/parameters/draft`;
     await grace.fetch(path, { method: 'PUT', body: '{"value":3,"input":false}' });
     await look();
-    await page.getByRole('button', { name: 'Store' }).click();
-    await page.getByRole('alert').waitFor();
+    await page.getByText('Somebody else stored this parameter since.').waitFor();
     expect(await page.getByLabel('Value').inputValue()).toBe('{"typed": 2}');
-    await page.getByRole('button', { name: 'Take it back' }).click();
+    await page.getByRole('button', { name: 'Take theirs' }).click();
     await expect.poll(() => page.getByLabel('Value').inputValue()).toBe('3');
     await page.getByLabel('Value').fill('4');
     await page.getByRole('button', { name: 'Store' }).click();

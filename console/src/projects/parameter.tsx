@@ -1,5 +1,5 @@
 import type { TargetedSubmitEvent } from 'preact';
-import { Link, useLocation } from 'wouter-preact';
+import { useLocation } from 'wouter-preact';
 import { useDraft } from '../service/drafts.ts';
 import { artifactPath, downloadName, useArtifact } from '../service/models.ts';
 import { draftOf, useParameter, useStoreParameter } from '../service/parameters.ts';
@@ -67,7 +67,7 @@ function KnownParameter(props: ModelPartProps & { name: string }) {
           </Empty>
         </div>
       ) : (
-        <ParameterForm key={tag} {...props} text={text} isInput={isInput} tag={tag} />
+        <ParameterForm {...props} text={text} isInput={isInput} tag={tag} />
       )}
     </>
   );
@@ -92,12 +92,14 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
   const first = useFocus<HTMLInputElement>();
   const isWriter = canWrite(project);
   const isChanged = text !== stored;
+  const isStorable = readJson(text).error === undefined;
+  /** What is stored is another one than what it changes. */
+  const isBehind = draft.tag !== tag && !store.isPending;
   const base = `/projects/${project.id}/models/${model.id}`;
-  const save = (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
+  const save = (replaced: string | undefined) => {
     const aid = name ?? draft.aid.trim();
     store.mutate(
-      { ...draft, aid },
+      { ...draft, aid, tag: replaced },
       {
         onSuccess: () => {
           drop();
@@ -107,8 +109,16 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
       },
     );
   };
+  const send = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    if (!isBehind) save(tag);
+  };
+  const takeBack = () => {
+    drop();
+    store.reset();
+  };
   return (
-    <form class="form" onSubmit={save} autocomplete="off">
+    <form class="form" onSubmit={send} autocomplete="off">
       {name === undefined && (
         <>
           <h1>New parameter</h1>
@@ -143,31 +153,66 @@ function ParameterForm({ project, model, name, text: stored, isInput, tag }: Par
         />
         <span>An input of the model, not one of its results</span>
       </label>
-      {store.error && (
-        <Problem error={store.error}>
-          {name !== undefined && (
-            <Link href={`${base}/content`} onClick={drop}>
-              Back to the content, to open what is stored now
-            </Link>
-          )}
-        </Problem>
+      {isBehind && (
+        <Conflict
+          text={stored}
+          isAsked={store.isError}
+          isPending={store.isPending}
+          isStorable={isStorable}
+          onTake={takeBack}
+          onStore={() => save(tag)}
+        />
       )}
+      {store.error && !isBehind && <Problem error={store.error} />}
       {isWriter && (
         <div class="row">
-          <Button
-            type="submit"
-            look="primary"
-            disabled={store.isPending || readJson(text).error !== undefined}
-          >
-            Store
-          </Button>
-          {name !== undefined && isChanged && <Button onClick={drop}>Take it back</Button>}
+          {!isBehind && (
+            <Button type="submit" look="primary" disabled={store.isPending || !isStorable}>
+              Store
+            </Button>
+          )}
+          {name !== undefined && isChanged && !isBehind && (
+            <Button onClick={takeBack}>Take it back</Button>
+          )}
           <span role="status" class="muted">
             {store.isPending ? 'Storing …' : isChanged && name !== undefined && 'Not stored yet.'}
           </span>
         </div>
       )}
     </form>
+  );
+}
+
+interface ConflictProps {
+  /** What is stored. */
+  text: string;
+  /** It was met while storing. */
+  isAsked: boolean;
+  isPending: boolean;
+  isStorable: boolean;
+  onTake: () => void;
+  onStore: () => void;
+}
+
+/** What somebody else has stored beside what is typed: one of them is chosen once both were seen. */
+function Conflict({ text, isAsked, isPending, isStorable, onTake, onStore }: ConflictProps) {
+  const notice = useFocus<HTMLDivElement>(isAsked);
+  return (
+    <div class="form conflict">
+      <div class="notice" data-look="error" role="alert" tabIndex={-1} ref={notice}>
+        <strong>Somebody else stored this parameter since.</strong>
+        <p>What you typed is above, and what is stored now is below.</p>
+        <div class="row">
+          <Button disabled={isPending} onClick={onTake}>
+            Take theirs
+          </Button>
+          <Button look="primary" disabled={isPending || !isStorable} onClick={onStore}>
+            Store mine
+          </Button>
+        </div>
+      </div>
+      <JsonEditor label="Stored now" text={text} onChange={() => {}} isReadOnly />
+    </div>
   );
 }
 

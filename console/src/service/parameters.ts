@@ -53,7 +53,7 @@ export const useStoreParameter = (mid: string) =>
           parseAs: 'text',
         }),
       );
-      await (isNew ? stored.catch(sayThatItExists(aid)) : stored);
+      await stored.catch(isNew ? sayThatItExists(aid) : readAgain(mid, aid));
     },
     onSuccess: async (_, { aid, tag }) => {
       dropDraft(draftOf(mid, tag === undefined ? '' : aid));
@@ -66,6 +66,16 @@ export const useStoreParameter = (mid: string) =>
 const sayThatItExists = (aid: string) => (error: unknown) => {
   if (!(error instanceof WindlassError && error.code === 'precondition_failed')) throw error;
   throw exists(aid);
+};
+
+/** Of what somebody else has stored meanwhile, what it is. */
+const readAgain = (mid: string, aid: string) => async (error: unknown) => {
+  if (error instanceof WindlassError && error.code === 'precondition_failed')
+    await Promise.all([
+      queries.refetchQueries({ queryKey: ['parameter', mid, aid] }),
+      queries.refetchQueries({ queryKey: ['model', mid, 'artifact', aid] }),
+    ]);
+  throw error;
 };
 
 async function refuseExisting(mid: string, aid: string): Promise<void> {
