@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatAge, formatTable } from './table.ts';
+import { formatAge, formatTable, formatUsed } from './table.ts';
 
 test('columns are as wide as their cells, and a line as wide as the terminal', () => {
   const rows = [
@@ -35,4 +35,13 @@ test.each([
 test('a table may have very many rows', () => {
   const text = formatTable(['a', 'b'], Array(200_000).fill(['long', 'x']));
   expect(text.slice(0, 24)).toBe('a     b\nlong  x\nlong  x\n');
+});
+
+test('a token was not used before it was made, and within an hour is all that is known', () => {
+  const made = '2026-05-01T12:32:00.000Z';
+  const used = '2026-05-01T12:00:00.000Z';
+  const at = (time: string) => formatUsed(used, made, Date.parse(`2026-05-01T${time}Z`));
+  expect(at('12:32:01')).toBe('<1h');
+  expect(at('13:02:00')).toBe('30m');
+  expect(at('14:32:00')).toBe('2h');
 });

@@ -29,6 +29,12 @@ function cut(text: string, width: number): string {
   return characters.length <= width ? text : `${characters.slice(0, width - 1).join('')}…`;
 }
 
+/** How long ago a token was used, of which the service keeps the hour: nobody used it before it was made. */
+export function formatUsed(used: string, created: string, now = Date.now()): string {
+  if (now - Date.parse(used) < 3_600_000) return '<1h';
+  return formatAge(used < created ? created : used, now);
+}
+
 /** How long ago: `5s`, `12m`, `3h`, `4d`. */
 export function formatAge(time: string, now = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1_000));

@@ -1,6 +1,6 @@
 import { unwrap } from '../../../clients/typescript/src/api.ts';
 import { printDone, printRecord, printRecords } from '../../output/print-records.ts';
-import { formatAge } from '../../output/table.ts';
+import { formatAge, formatUsed } from '../../output/table.ts';
 import { connect, connectByPassword, type PasswordOptions } from '../connect.ts';
 import { readPages } from '../read-pages.ts';
 
@@ -15,7 +15,7 @@ export async function listTokens({ json }: { json?: boolean }): Promise<void> {
       ID: ({ id }) => id,
       SCOPE: ({ scope }) => scope,
       AGE: ({ created }) => formatAge(created),
-      USED: ({ used }) => (used ? formatAge(used) : 'never'),
+      USED: ({ used, created }) => (used ? formatUsed(used, created) : 'never'),
       EXPIRES: ({ expires }) => expires ?? 'never',
       NAME: ({ name }) => name,
     },

@@ -5,7 +5,7 @@ import { ConfirmDialog } from '../ui/confirm-dialog.tsx';
 import { PlusIcon } from '../ui/icons.tsx';
 import { ListSection } from '../ui/list-section.tsx';
 import { type Column, Table } from '../ui/table.tsx';
-import { Ago, Time } from '../ui/time.tsx';
+import { Time, Used } from '../ui/time.tsx';
 import { NewTokenDialog } from './new-token-dialog.tsx';
 
 /** How the user's programs log in. */
@@ -62,7 +62,8 @@ const COLUMNS: Column<Token>[] = [
   { name: 'Expires', cell: ({ expires }) => (expires === null ? 'Never' : <Time at={expires} />) },
   {
     name: 'Used',
-    cell: ({ used }) => (used === null ? <span class="muted">Never</span> : <Ago at={used} />),
+    cell: ({ used, created }) =>
+      used === null ? <span class="muted">Never</span> : <Used token={{ used, created }} />,
   },
 ];
 

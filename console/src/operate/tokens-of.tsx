@@ -1,7 +1,7 @@
 import { type Token, useEndToken, useTokensOf } from '../service/operations.ts';
 import { Button } from '../ui/button.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { Ago } from '../ui/time.tsx';
+import { Used } from '../ui/time.tsx';
 import { Wait } from '../ui/wait.tsx';
 
 /** The tokens of a user's programs: when they were used last, and their end. */
@@ -39,12 +39,12 @@ export function TokensOf({ username }: { username: string }) {
   );
 }
 
-const Described = ({ token: { scope, used } }: { token: Token }) => (
+const Described = ({ token: { scope, used, created } }: { token: Token }) => (
   <span class="muted">
     {scope === 'read' ? 'reads only' : 'reads and writes'},{' '}
     {used ? (
       <>
-        used <Ago at={used} />
+        used <Used token={{ used, created }} />
       </>
     ) : (
       'never used'

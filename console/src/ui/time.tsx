@@ -40,6 +40,13 @@ export function Ago({ at }: { at: string }) {
   );
 }
 
+/** When a token was used last, of which the service keeps the hour: nobody used it before it was made. */
+export function Used({ token: { used, created } }: { token: { used: string; created: string } }) {
+  const now = useNow(MINUTE);
+  if (now - Date.parse(used) < HOUR) return <>within the last hour</>;
+  return <Ago at={used < created ? created : used} />;
+}
+
 function formatAgo(ms: number): string {
   if (ms < 10 * SECOND) return 'just now';
   if (ms < MINUTE) return `${Math.floor(ms / (10 * SECOND)) * 10} seconds ago`;
