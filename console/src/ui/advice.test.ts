@@ -17,6 +17,9 @@ test('people are told what they can do at a page', () => {
   expect(adviceOf({ code: 'session_not_found', hint })).toBe('Log in to the host again.');
   const may = 'A server administrator can allow that with "private": true in the host\'s entry.';
   expect(adviceOf({ code: 'host_not_allowed', hint: may })).toContain('private networks');
+  const receiver =
+    'Use an address that everybody reaches. An operator can allow others with WEBHOOK_PRIVATE.';
+  expect(adviceOf({ code: 'host_not_allowed', hint: receiver })).toBe(receiver);
   const skip = 'Correct the listed frames, or give "on-bad-frame": "skip".';
   expect(adviceOf({ code: 'bad_frames', hint: skip })).toContain('left out');
   const unauthorized = {

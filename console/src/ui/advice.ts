@@ -11,7 +11,8 @@ const ADVICE: [error: RegExp, advice: string | undefined][] = [
     /^host_not_allowed .*"private"/,
     `If it is meant to be there, tick the box of private networks. ${HOSTS}`,
   ],
-  [/^(host_not_allowed|missing_agent)/, HOSTS],
+  // Of the address of a webhook the service says itself what can be done.
+  [/^(host_not_allowed(?!.*WEBHOOK_)|missing_agent)/, HOSTS],
   [/^reconnect_required/, 'Log in to the host again, then repeat it.'],
   [
     /^bad_frames/,
