@@ -67,6 +67,9 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     const names = Array.from({ length: 60 }, (_, n) => `column ${n}`);
     const wide = `${names.join(',')}\n${names.map((_, n) => n).join(',')}\n`;
     await makeTable(client, { mid, aid: 'wide', csv: wide });
+    const physics =
+      't,mass,wave\n0,1.67e-27,4.489712379304426e-9\n1.5,9.1e-31,-1.7976931348623157e308\n';
+    await makeTable(client, { mid, aid: 'physics', csv: physics });
     await makeArray(client, { mid, aid: 'grid' });
     opened = await openConsole(browser, stack.url, { path: `${base}/content` });
     page = opened.page;
@@ -328,12 +331,50 @@ describeStack(missingPrograms('chromium'), 'tables in the console', form => {
     await page.getByRole('button', { name: 'About column 59' }).waitFor();
   });
 
+  test('numbers are seen to their ends, in one notation whatever the language', async () => {
+    const german = await openConsole(browser, stack.url, {
+      path: `${base}/table?name=physics&x=t&y=mass`,
+      locale: 'de-DE',
+    });
+    await logInToConsole(german.page, stack);
+    const cells = german.page.locator('.grid-cell[data-type=number]');
+    const texts = () => cells.allTextContents();
+    await expect
+      .poll(texts)
+      .toEqual([
+        '0',
+        '1.67e-27',
+        '4.489712379304426e-9',
+        '1.5',
+        '9.1e-31',
+        '-1.7976931348623157e+308',
+      ]);
+    const cut = await cells.evaluateAll(all =>
+      all.filter(cell => cell.scrollWidth > cell.clientWidth).map(cell => cell.textContent),
+    );
+    expect(cut).toEqual([]);
+    const labels = german.page.locator('.plot-top, .plot-bottom, .plot-times span');
+    await expect.poll(() => labels.allTextContents()).toEqual(['1.67e-27', '9.1e-31', '0', '1.5']);
+    await german.page.goto(`${stack.url}/console/${base}/table?name=big`);
+    await german.page.getByText(`${MAX} rows, 2 columns`).waitFor();
+    expect(german.faults).toEqual([]);
+    await german.page.context().close();
+  });
+
   test('an array shows its shape and a part of it', async () => {
     await page.goto(`${stack.url}/console/${base}/content`);
     await page.getByRole('link', { name: 'grid', exact: true }).click();
     await page.getByText('2 × 3 of type integer, from 0 to 5').waitFor();
     const cells = page.getByRole('region', { name: 'Values' }).getByRole('cell');
     await expect.poll(() => cells.allTextContents()).toEqual(['0', '1', '2', '3', '4', '5']);
+    const heads = (role: 'columnheader' | 'rowheader') =>
+      page.getByRole('region', { name: 'Values' }).getByRole(role).allTextContents();
+    expect(await heads('columnheader')).toEqual(['Index', '0', '1', '2']);
+    expect(await heads('rowheader')).toEqual(['0', '1']);
+    await page.getByLabel('Part').fill('1, 1:');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await expect.poll(() => cells.allTextContents()).toEqual(['4', '5']);
+    expect(await heads('rowheader')).toEqual(['1', '2']);
     await page.getByLabel('Part').fill(':,1');
     await page.getByRole('button', { name: 'Show' }).click();
     await expect.poll(() => cells.allTextContents()).toEqual(['1', '4']);

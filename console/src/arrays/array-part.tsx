@@ -8,6 +8,7 @@ import { Problem } from '../ui/problem.tsx';
 import { TableBox } from '../ui/table-box.tsx';
 import { useAddress } from '../ui/use-address.ts';
 import { Wait } from '../ui/wait.tsx';
+import { firstOf, layPart } from './lay-part.ts';
 
 /** So many rows and columns are shown. */
 const ROWS = 50;
@@ -46,7 +47,12 @@ export function ArrayPart({ model, name = '' }: ModelPartProps) {
             slice={search.get('slice') ?? firstSlice(data.shape)}
             onChange={slice => change({ slice })}
           />
-          <Slice mid={model.id} aid={name} slice={search.get('slice') ?? firstSlice(data.shape)} />
+          <Slice
+            mid={model.id}
+            aid={name}
+            shape={data.shape}
+            slice={search.get('slice') ?? firstSlice(data.shape)}
+          />
         </>
       )}
     </>
@@ -85,28 +91,54 @@ function SliceForm({ slice, onChange }: { slice: string; onChange: (slice: strin
   );
 }
 
-function Slice({ mid, aid, slice }: { mid: string; aid: string; slice: string }) {
-  const { data, error } = useSlice(mid, aid, slice);
+interface SliceProps {
+  mid: string;
+  aid: string;
+  /** Of the whole array. */
+  shape: number[];
+  slice: string;
+}
+
+function Slice({ mid, aid, shape: whole, slice }: SliceProps) {
+  const { data, error, isPlaceholderData } = useSlice(mid, aid, slice);
   if (error) return <Problem error={error} />;
   if (!data) return <Wait>Reading the values …</Wait>;
   const { shape, values } = data;
-  const width = shape.at(-1) ?? 1;
-  const rows = Math.ceil(values.length / Math.max(1, width));
-  const isCut = rows > ROWS || width > COLUMNS;
+  const { rows, columns, rowName, columnName } = layPart(shape, firstOf(slice, whole));
+  const isCut = rows > ROWS || columns > COLUMNS;
+  const range = (count: number) => Array.from({ length: count }, (_, n) => n);
+  const shownColumns = range(Math.min(columns, COLUMNS));
   return (
-    <div class="card">
+    <div class="card" aria-busy={isPlaceholderData}>
       <TableBox label="Values">
         <table class="plain">
+          {columnName && (
+            <thead>
+              <tr>
+                <th scope="col" class="numbers">
+                  Index
+                </th>
+                {shownColumns.map(column => (
+                  <th key={column} scope="col" class="numbers">
+                    {columnName(column)}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+          )}
           <tbody>
-            {Array.from({ length: Math.min(rows, ROWS) }, (_, row) => (
+            {range(Math.min(rows, ROWS)).map(row => (
               <tr key={row}>
-                {values
-                  .slice(row * width, row * width + Math.min(width, COLUMNS))
-                  .map((value, column) => (
-                    <td key={column} class="numbers">
-                      {String(value)}
-                    </td>
-                  ))}
+                {rowName && (
+                  <th scope="row" class="numbers">
+                    {rowName(row)}
+                  </th>
+                )}
+                {shownColumns.map(column => (
+                  <td key={column} class="numbers">
+                    {String(values[row * columns + column])}
+                  </td>
+                ))}
               </tr>
             ))}
           </tbody>
