@@ -1,4 +1,5 @@
 import { useMemo } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import { serviceNow } from '../service/clock.ts';
 import {
   type AuditAction,
@@ -105,6 +106,38 @@ const Entries = ({ entries }: { entries: AuditEntry[] }) => (
   <Table look="audit" label="Audit" rows={entries} keyOf={({ seq }) => seq} columns={COLUMNS} />
 );
 
+/** What is told of a text that may hold secrets, by the action. */
+const DIGESTS: Partial<Record<AuditAction, string>> = {
+  command: 'SHA-256 of the command',
+  'file.write': 'SHA-256 of the path',
+  'file.remove': 'SHA-256 of the path',
+};
+/** A job is made in the transaction that writes the entry. */
+const AROUND_MS = 1_000;
+
+function Target({ entry: { action, target, user, time } }: { entry: AuditEntry }) {
+  const digest = DIGESTS[action];
+  const at = (by: number) => new Date(Date.parse(time) + by).toISOString();
+  const around = { owner: user ?? '', since: at(-AROUND_MS), until: at(AROUND_MS) };
+  return (
+    <>
+      <span class="mono ellipsis" title={target ?? undefined}>
+        {target}
+      </span>
+      {digest && (
+        <span class="below muted">
+          {digest}. <Link href={`/jobs?${new URLSearchParams(around)}`}>Its job</Link>
+        </span>
+      )}
+      {action === 'job.cancel' && (
+        <span class="below">
+          <Link href={`/jobs/${target}`}>The job</Link>
+        </span>
+      )}
+    </>
+  );
+}
+
 const COLUMNS: Column<AuditEntry>[] = [
   { name: 'Time', cell: ({ time }) => <Time at={time} /> },
   { name: 'User', cell: ({ user }) => user ?? <span class="muted">unknown</span> },
@@ -126,11 +159,7 @@ const COLUMNS: Column<AuditEntry>[] = [
   },
   {
     name: 'Target',
-    cell: ({ target }) => (
-      <span class="mono ellipsis" title={target ?? undefined}>
-        {target}
-      </span>
-    ),
+    cell: entry => <Target entry={entry} />,
   },
   { name: 'Address', look: 'mono', cell: ({ address }) => address },
 ];
