@@ -50,7 +50,7 @@ export function Table<Row>({
               </th>
             ))}
             {actions && (
-              <th scope="col">
+              <th scope="col" class="actions">
                 <span class="visually-hidden">Actions</span>
               </th>
             )}
