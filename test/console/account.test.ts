@@ -59,6 +59,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what a user has of the own',
     await expectAccessible(page);
     await dialog().getByRole('button', { name: 'Make the token' }).click();
     const token = await dialog().getByLabel('Token', { exact: true }).inputValue();
+    await expect.poll(() => page.evaluate('getSelection().toString()')).toBe(token);
     await expectAccessible(page);
     expect((await asToken(token)).status).toBe(200);
     expect((await asToken(token, 'DELETE', '/api/jobs/none')).status).toBe(403);
@@ -69,6 +70,8 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what a user has of the own',
     const [listed] = (await ada.get<{ items: { expires: string }[] }>('/api/users/-/tokens')).items;
     const days = (Date.parse(listed?.expires ?? '') - Date.now()) / 86_400_000;
     expect(days).toBeCloseTo(90, 1);
+    await page.reload();
+    expect(await row.textContent()).toContain('within the last hour');
     await expectUsable();
     await row.getByRole('button', { name: 'End' }).click();
     await dialog().getByRole('button', { name: 'End the token' }).click();

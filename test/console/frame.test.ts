@@ -101,6 +101,10 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what stands around all pages
     await page.keyboard.press('Enter');
     await again.waitFor({ state: 'detached' });
     expect(await page.getByLabel('User name there').inputValue()).toBe('half of a name');
+    // The keys go on where they were.
+    await expect
+      .poll(() => page.getByLabel('User name there').and(page.locator(':focus')).count())
+      .toBe(1);
     await page.keyboard.press('Escape');
     expect(await command().inputValue()).toBe('half of a command');
     expect(await page.getByLabel('Folder').inputValue()).toBe('/half/of/a/folder');

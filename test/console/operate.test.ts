@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { formatBytes } from '../../console/src/ui/format-bytes.ts';
@@ -37,6 +38,11 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
   const show = (part: string) =>
     page.getByRole('navigation', { name: 'Parts' }).getByRole('link', { name: part }).click();
   const rowOf = (name: string) => page.getByRole('row').filter({ hasText: name });
+  /** What has the focus, by its name. */
+  const focused = () =>
+    page.evaluate<string>(
+      'document.activeElement.ariaLabel ?? document.activeElement.textContent.slice(0, 40)',
+    );
   const expectUsable = async () => {
     await expectAccessible(page);
     await expectToFit(page);
@@ -104,7 +110,12 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await dialog.getByRole('button', { name: 'See its keys' }).click();
     const fingerprint = await dialog.locator('.fingerprints li').first().textContent();
     expect(fingerprint).toMatch(/^ed25519 SHA256:/);
+    await expect.poll(focused).toBe('Compare its keys');
     await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    await expect.poll(() => dialog.getByLabel('Name').and(page.locator(':focus')).count()).toBe(1);
+    await page.keyboard.press('Enter');
+    await dialog.locator('.fingerprints li').first().waitFor();
     expect((await client.get<{ items: unknown[] }>('/api/hosts')).items).toHaveLength(1);
     await dialog.getByRole('button', { name: 'pin them' }).click();
     await dialog.waitFor({ state: 'detached' });
@@ -247,6 +258,7 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     expect(await rowOf('grace').textContent()).toContain('0 bytes');
     await rowOf('grace').getByRole('button', { name: 'Change' }).click();
     await dialog.getByText('reads only, never used').waitFor();
+    expect(await focused()).toMatch(/^Make an administrator/);
     await expectUsable();
     await dialog.getByRole('button', { name: 'End the token notebook' }).click();
     await dialog.getByText('None: no program').waitFor();
@@ -259,10 +271,12 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     await expectAccessible(page);
     await dialog.getByRole('button', { name: 'Disable', exact: true }).click();
     await dialog.getByText('Cannot log in.').waitFor();
+    expect(await focused()).toBe('Role');
     expect((await login('GET', '/api/users/-')).status).toBe(401);
     await dialog.getByRole('button', { name: 'Enable' }).click();
     await dialog.getByText('Is a user.').waitFor();
     await dialog.getByRole('button', { name: 'Remove this user' }).click();
+    await expect.poll(focused).toBe('Remove');
     await dialog.getByRole('button', { name: 'Remove grace' }).click();
     await rowOf('grace').waitFor({ state: 'detached' });
   });
@@ -324,6 +338,38 @@ describeStack(missingPrograms('sshd', 'chromium'), 'what administrators see', fo
     expect(await first.textContent()).toContain(`${formatBytes(storage.bytes)}100 %No limit`);
     await expectUsable();
     await client.delete(`/api/projects/${stored.id}`);
+  });
+
+  test('what is done with a row stays in sight on a telephone', async () => {
+    await page.setViewportSize({ width: 390, height: 800 });
+    for (const part of ['Users', 'Hosts']) {
+      await show(part);
+      const { x = 0, width = 390 } =
+        (await page
+          .getByRole('button', { name: /^Change/ })
+          .first()
+          .boundingBox()) ?? {};
+      expect(x + width).toBeLessThan(390);
+      await expectUsable();
+    }
+    await page.setViewportSize({ width: 1280, height: 720 });
+  });
+
+  test('the audit leads from a command to its job', async () => {
+    const sid = await openSession(client, sshd);
+    const { id } = await launchAsync(client, sid, 'echo audited');
+    await waitForEnd(client, id);
+    await show('Audit');
+    await page.getByLabel('Action').selectOption('command');
+    const digest = createHash('sha256').update('echo audited').digest('hex');
+    const entry = rowOf(digest).first();
+    await entry.getByText('SHA-256 of the command').waitFor();
+    await expectUsable();
+    await entry.getByRole('link', { name: 'Its job' }).click();
+    const job = page.locator('.jobs tbody tr').filter({ has: page.locator(`a[href*="${id}"]`) });
+    expect(await job.textContent()).toContain('commandhost');
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Audit' }).waitFor();
   });
 
   test('the audit tells who did it, and settings where they are from', async () => {

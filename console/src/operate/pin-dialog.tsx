@@ -108,7 +108,10 @@ function Compare({
   const { keys } = shown;
   return (
     <div class="form">
-      <p>
+      <h3 tabIndex={-1} autofocus>
+        Compare its keys
+      </h3>
+      <p role="status">
         <strong>{place.address}</strong> shows these keys. Compare them with what you were told by
         its administrator, or with what this prints on the machine itself:
       </p>
