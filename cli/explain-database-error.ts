@@ -3,6 +3,7 @@ import { describeRefusal } from '../shared/database/describe-refusal.ts';
 import { hostsOf, splitHosts } from '../shared/database/host-urls.ts';
 import { MigrationError } from '../shared/database/migrations/session.ts';
 import { API_ROLE, WORKER_ROLE } from '../shared/database/rights.ts';
+import { describeTlsFailure } from '../shared/database/tls.ts';
 import { CommandError } from './command-error.ts';
 
 const UNDEFINED_TABLE = '42P01';
@@ -33,10 +34,11 @@ export function explainDatabaseError(error: unknown, url: string, setting: strin
     return failure('The database has no tables of Windlass yet.', 'Run `windlass migrate`.');
   if (!isDatabaseDown(error)) return error;
   const outage = describeOutage(error).replace('the database', `the database at ${host}`);
+  const hint = /^53/.test(sqlState(error) ?? '')
+    ? 'Make room for it, and start again.'
+    : `Start it, or correct ${setting}.`;
   return failure(
     `${outage[0]?.toUpperCase()}${outage.slice(1)}.`,
-    /^53/.test(sqlState(error) ?? '')
-      ? 'Make room for it, and start again.'
-      : `Start it, or correct ${setting}.`,
+    describeTlsFailure(error)?.hint ?? hint,
   );
 }

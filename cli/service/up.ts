@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { isDatabaseDown } from '../../shared/database/connect.ts';
+import { isDatabaseDown, sqlState } from '../../shared/database/connect.ts';
 import { createLog, type Logger } from '../../shared/process/log.ts';
 import { listSecrets } from '../../shared/secrets/redact.ts';
 import { type Config, readConfig } from '../../shared/settings/config.ts';
@@ -69,8 +69,10 @@ async function upEmbedded({ life, environment }: CommandContext, config: Config)
       renewed: { dataDir, processesWith },
     });
   } catch (error) {
+    // A server that refuses a login has not ended.
+    const isRefused = /^28/.test(sqlState(error) ?? '');
     const isGone = isDatabaseDown(error) || errnoOf(error) === 'ECONNREFUSED';
-    throw postgres && isGone ? endedEarly(dataDir, error) : error;
+    throw postgres && isGone && !isRefused ? endedEarly(dataDir, error) : error;
   } finally {
     await lock?.release();
     await postgres?.stop();

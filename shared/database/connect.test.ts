@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, isIPv6, type Server, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
-import { type Database, isDatabaseDown, openDatabase } from './connect.ts';
+import { type Database, describeOutage, isDatabaseDown, openDatabase } from './connect.ts';
 
 let server: Server | undefined;
 let database: Database | undefined;
@@ -27,6 +28,7 @@ async function serve(
   onLogin = (socket: Socket) => {
     socket.write(Buffer.concat([message('R', Buffer.alloc(4)), ready('I')]));
   },
+  host = '127.0.0.1',
 ): Promise<{ url: string; connections: () => number }> {
   let connections = 0;
   server = createServer(socket => {
@@ -41,11 +43,11 @@ async function serve(
         socket.write(Buffer.concat([message('C', Buffer.from('BEGIN\0')), ready('T')]));
       } else onStatement(socket);
     });
-  }).listen(0, '127.0.0.1');
+  }).listen(0, host);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    url: `postgres://user:secret@127.0.0.1:${port}/database`,
+    url: `postgres://user:secret@${isIPv6(host) ? `[${host}]` : host}:${port}/database`,
     connections: () => connections,
   };
 }
@@ -89,6 +91,38 @@ function answer(
     ...end,
   ]);
 }
+
+const hasIPv6 = Object.values(networkInterfaces()).some(all =>
+  all?.some(({ address }) => address === '::1'),
+);
+
+test.skipIf(!hasIPv6)('a database may have an IPv6 address', async () => {
+  const { url } = await serve(socket => socket.write(answer(['here'])), undefined, '::1');
+  database = openDatabase(url, { max: 1 });
+  expect([...(await database.sql.unsafe('select'))]).toEqual([{ word: 'here' }]);
+  expect(await database.direct.query('select')).toEqual([{ word: 'here' }]);
+});
+
+test('a login that the database refuses is an outage, and tells why', async () => {
+  for (const [code, said] of [
+    ['28P01', 'the database refuses the login of DATABASE_URL'],
+    ['28000', 'the database refuses the login of DATABASE_URL'],
+    ['3D000', 'the server has no database of the name in DATABASE_URL'],
+  ] as const) {
+    const refusal = Buffer.from(`SFATAL\0C${code}\0Mno\0\0`);
+    const { url } = await serve(
+      () => {},
+      socket => socket.end(message('E', refusal)),
+    );
+    const refused = openDatabase(url, { max: 1 });
+    for (const ask of [() => refused.sql.unsafe('select'), () => refused.direct.query('select')]) {
+      const error = await ask().catch((reason: unknown) => reason);
+      expect([isDatabaseDown(error), describeOutage(error)]).toEqual([true, said]);
+    }
+    await refused.close();
+    server?.close();
+  }
+});
 
 test('an interrupted result does not affect the next one', async () => {
   let asked = 0;

@@ -4,6 +4,7 @@ import { DirectConnection } from './direct-connection.ts';
 import { openPool } from './pool.ts';
 import { SESSION_SETTINGS } from './session-settings.ts';
 import { CONNECT_TIMEOUT_MS, socketErrors } from './socket.ts';
+import { describeTlsFailure } from './tls.ts';
 
 export type Db = PostgresJsDatabase;
 /** A transaction, or the database itself. To TypeScript both are one type: the two names tell the reader what is meant. */
@@ -17,6 +18,8 @@ export interface Database {
   direct: DirectConnection;
   /** All but the direct connection leads to a connection pooler. */
   isPooled: boolean;
+  /** Rejects while it cannot be used. */
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -56,8 +59,20 @@ export function openDatabase(
     // database goes away just then (porsager/postgres#1223), which would end the process.
     fetch_types: false,
   };
-  const sql = openPool(url, options);
+  let hasFailed = false;
+  const onFailed = (error: unknown) => {
+    hasFailed ||= isDatabaseDown(error);
+  };
+  const sql = openPool(url, { ...options, onFailed });
   const direct = new DirectConnection(directUrl ?? url, { idleSessionMs });
+  const check = async () => {
+    // It is asked every 5 s anyway; a statement of the pool would keep another connection open.
+    await direct.query('select 1');
+    // An open connection outlives a change of the password, which refuses new ones.
+    if (!hasFailed) return;
+    hasFailed = false;
+    await sql.unsafe('select 1');
+  };
   // Without a timeout end() can wait for ever after a failed query (porsager/postgres#1130).
   const close = async () => {
     await Promise.all([sql.end({ timeout: 2 }), direct.close()]);
@@ -67,6 +82,7 @@ export function openDatabase(
     sql,
     direct,
     isPooled,
+    check,
     close,
   };
 }
@@ -76,9 +92,9 @@ const LOST_CONNECTION =
   /^(Connection terminated|Client has encountered a connection error|timeout expired$)/;
 
 /**
- * Whether the database cannot be reached, is starting or is shutting down: PostgreSQL's classes 08 (connection), 57P
- * (operator intervention) and 53 (no resources), 57014 (statement timeout), 25006 (it became a standby), and errors of
- * the drivers and their sockets.
+ * Whether the database cannot be reached, is starting or is shutting down: PostgreSQL's classes 08 (connection), 28 (it
+ * refuses the login), 57P (operator intervention) and 53 (no resources), 3D000 (there is no such database), 57014 (statement
+ * timeout), 25006 (it became a standby), and errors of the drivers and their sockets.
  */
 export function isDatabaseDown(error: unknown): boolean {
   for (let e: unknown = error; e instanceof Error; e = e.cause) {
@@ -87,13 +103,17 @@ export function isDatabaseDown(error: unknown): boolean {
     if (typeof code !== 'string') continue;
     if (/^CONNECTION_(CLOSED|ENDED|DESTROYED)$|^CONNECT_TIMEOUT$/.test(code)) return true;
     const isAnswer = e.name === 'PostgresError' || 'severity' in e;
-    if (isAnswer && /^(08|57P|53)|^57014$|^25006$/.test(code)) return true;
+    if (isAnswer && /^(08|28|57P|53)|^3D000$|^57014$|^25006$/.test(code)) return true;
   }
   return false;
 }
 
 /** What an operator has to mend before a database that isDatabaseDown() can be used again, in words that end a sentence. */
-export function describeOutage(error: unknown): string {
+export const describeOutage = (error: unknown): string =>
+  reasonOfOutage(error) ?? 'the database cannot be reached';
+
+/** The same, where more is known than that it cannot be reached. */
+export function reasonOfOutage(error: unknown): string | undefined {
   switch (sqlState(error)) {
     case '53100':
       return 'the disk of the database is full';
@@ -103,8 +123,13 @@ export function describeOutage(error: unknown): string {
       return 'the database has no connection left (max_connections)';
     case '25006':
       return 'the database accepts no writes';
+    case '28000':
+    case '28P01':
+      return 'the database refuses the login of DATABASE_URL';
+    case '3D000':
+      return 'the server has no database of the name in DATABASE_URL';
     default:
-      return 'the database cannot be reached';
+      return describeTlsFailure(error)?.problem;
   }
 }
 

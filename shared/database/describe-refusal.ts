@@ -13,8 +13,13 @@ export function describeRefusal(
   const host = hostsOf(url);
   const { pathname, username } = new URL(splitHosts(url)[0] ?? url);
   switch (sqlState(error)) {
-    case '28P01':
     case '28000':
+      return {
+        // Such as that pg_hba.conf has no entry for connections without encryption.
+        problem: `The database at ${host} refuses ${username}: ${messageOf(error)}.`,
+        hint: `Correct ${setting}, or the server.`,
+      };
+    case '28P01':
       return {
         problem: `The database at ${host} refuses the password of ${username}.`,
         hint: `Correct ${setting}.`,
@@ -27,6 +32,12 @@ export function describeRefusal(
     default:
       return undefined;
   }
+}
+
+/** What the server says, through drizzle's wrapping. */
+function messageOf(error: unknown): string {
+  const { cause, message = '' } = error as Error;
+  return cause instanceof Error && !('severity' in (error as Error)) ? messageOf(cause) : message;
 }
 
 /** The same where the server is too old. */

@@ -7,7 +7,20 @@ const SCRAM = 'scram-sha-256';
 /** The URL of each server of a URL that may name several, as libpq does: `postgres://user@one:5432,two:5433/name`. */
 export function splitHosts(url: string): string[] {
   const [, before = '', hosts = '', after = ''] = PARTS.exec(url) ?? [];
-  return (hosts ? hosts.split(',').map(host => before + host + after) : [url]).map(withoutOurs);
+  return hosts ? hosts.split(',').map(host => before + host + after) : [url];
+}
+
+export interface ServerAddress {
+  host: string;
+  port: number;
+}
+
+/** Where a URL of one server leads. Undefined where it names no host: the drivers have their own defaults. */
+export function addressOf(url: string): ServerAddress | undefined {
+  if (!URL.canParse(url)) return undefined;
+  const { hostname, port } = new URL(url);
+  const host = decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1');
+  return host ? { host, port: Number(port || process.env.PGPORT || 5432) } : undefined;
 }
 
 /** The kind of server that a URL asks for. Windlass writes, and so asks for the primary anyway. */
@@ -30,7 +43,7 @@ export function withScram(url: string): string {
   return demanding.href;
 }
 
-const parametersOf = (url: string) => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
+export const parametersOf = (url: string) => new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
 
 /** The hosts of a URL, without its user and password. */
 export const hostsOf = (url: string): string =>
@@ -38,10 +51,15 @@ export const hostsOf = (url: string): string =>
     .map(each => new URL(each).host)
     .join(',');
 
-function withoutOurs(url: string): string {
-  const ours = [TARGET, AUTH].filter(name => url.includes(name));
-  if (ours.length === 0 || !URL.canParse(url)) return url;
+/** The URL without what the drivers do not know, or understand in ways of their own. */
+export function withoutOurs(url: string): string {
+  if (!URL.canParse(url)) return url;
   const parsed = new URL(url);
+  const ours = [...parsed.searchParams.keys()].filter(
+    name => name === TARGET || name === AUTH || name.startsWith('ssl'),
+  );
+  // Otherwise as it was written.
+  if (ours.length === 0) return url;
   for (const name of ours) parsed.searchParams.delete(name);
   return parsed.href;
 }

@@ -9,6 +9,8 @@ type PoolOptions = postgres.Options<Record<string, never>> & {
   max: number;
   /** So many connections are usual; further ones are used under load. */
   usual: number;
+  /** Told of each statement and transaction that fails. */
+  onFailed: (error: unknown) => void;
 };
 
 /** A statement of the driver, with the function of a client that sends it. It is called when the statement is awaited. */
@@ -22,18 +24,27 @@ const toStatement = (made: Promise<unknown>) =>
  * A pool of two clients, the second for load (decision 34). A client takes the connection that was free for longest, so
  * that even few statements keep all its connections open; those of the second close after `idle_timeout`.
  */
-export function openPool(url: string, { max, usual, ...options }: PoolOptions): postgres.Sql {
+export function openPool(
+  url: string,
+  { max, usual, onFailed, ...options }: PoolOptions,
+): postgres.Sql {
   /** Never connects. It makes statements, and drizzle sets parsers and serializers on its options, which the clients have. */
   const finder = finderOf(url);
-  const template = postgres(finder.url, options);
+  const template = postgres(finder.url, { ...options, ssl: false });
   const first = new ReplacedClient({ template, finder, max: Math.min(usual, max) });
   const second = max > usual ? new ReplacedClient({ template, finder, max: max - usual }) : first;
   const isFree = () => first === second || first.running < usual;
   const connectionDelay = new ConnectionDelay(isFree);
-  const run = <T>(work: (client: Client) => Promise<T>) =>
-    connectionDelay.run(() =>
-      (isFree() ? first : second).run(work).finally(() => connectionDelay.next()),
-    );
+  const run = async <T>(work: (client: Client) => Promise<T>) => {
+    try {
+      return await connectionDelay.run(() =>
+        (isFree() ? first : second).run(work).finally(() => connectionDelay.next()),
+      );
+    } catch (error) {
+      onFailed(error);
+      throw error;
+    }
+  };
   const hook = (made: unknown) => {
     // A statement is a promise. The names and lists of values in it, which are made here too, are not sent by themselves.
     if (!(made instanceof Promise)) return made;
@@ -118,11 +129,16 @@ class ReplacedClient {
     const socket = async (target: SocketTarget) => {
       const place = await finder.find().catch((error: Error) => error);
       if (place instanceof Error) return failSoon(place);
-      if (isRetired) return failSoon(new Error('the database client was replaced'));
-      const opened = openSocket(place ? { host: [place.host], port: [place.port] } : target, {
+      const where = place ? { host: [place.host], port: [place.port] } : target;
+      const opened = await openSocket(where, {
+        tls: finder.tls,
         onBroken: retire,
         onError: () => finder.forget(),
-      });
+      }).catch(failSoon);
+      if (isRetired) {
+        opened.destroy();
+        return failSoon(new Error('the database client was replaced'));
+      }
       return finder.requiresScram ? requireScram(opened) : opened;
     };
     const sql: postgres.Sql = postgres({

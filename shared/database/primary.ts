@@ -1,8 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { requiresScram, splitHosts } from './host-urls.ts';
+import {
+  addressOf,
+  requiresScram,
+  type ServerAddress,
+  splitHosts,
+  withoutOurs,
+} from './host-urls.ts';
 import { openScramSocket } from './require-scram.ts';
 import { socketErrors } from './socket.ts';
+import { type DatabaseTls, describeTlsFailure, tlsOf } from './tls.ts';
 
 const { Client } = pg;
 
@@ -11,10 +18,6 @@ const ANSWER_MS = 3_000;
 /** The other servers have so long to answer after the first primary has. */
 const OTHERS_MS = 300;
 
-interface ServerAddress {
-  host: string;
-  port: number;
-}
 interface Primary extends ServerAddress {
   /** Counts promotions: an old primary that came back has an older one. */
   timeline: number;
@@ -24,12 +27,14 @@ interface Primary extends ServerAddress {
 export class PrimaryFinder {
   /** Whether its servers have to authenticate by SCRAM-SHA-256. */
   readonly requiresScram: boolean;
+  readonly tls: DatabaseTls | undefined;
   readonly #urls: string[];
   #found: Promise<ServerAddress> | undefined;
 
   constructor(url: string) {
     this.requiresScram = requiresScram(url);
-    this.#urls = splitHosts(url);
+    this.tls = tlsOf(url);
+    this.#urls = splitHosts(url).map(withoutOurs);
   }
 
   /** The URL of the first server: for all that is the same for each. */
@@ -37,9 +42,9 @@ export class PrimaryFinder {
     return this.#urls[0] ?? '';
   }
 
-  /** Undefined: there is one server, which is where its URL says. */
+  /** Undefined: the URL names no host. */
   async find(): Promise<ServerAddress | undefined> {
-    if (this.#urls.length < 2) return undefined;
+    if (this.#urls.length < 2) return addressOf(this.url);
     this.#found ??= this.#search().catch(error => {
       this.#found = undefined;
       throw error;
@@ -54,13 +59,17 @@ export class PrimaryFinder {
   async #search(): Promise<ServerAddress> {
     const primaries: Primary[] = [];
     const asked = this.#urls.map(async url =>
-      primaries.push(await askWhetherPrimary({ connectionString: url, ...streamOf(this) })),
+      primaries.push(await askWhetherPrimary({ connectionString: url, ...waysOf(this) })),
     );
     const first = Promise.any(asked).then(() => delay(OTHERS_MS));
     await Promise.race([Promise.allSettled(asked), first.catch(() => {})]);
     const [newest] = primaries.sort((a, b) => b.timeline - a.timeline);
     if (newest) return newest;
-    const error = new Error('no server of DATABASE_URL is a primary that answers');
+    const reasons = await Promise.all(asked.map(each => each.catch((error: unknown) => error)));
+    const error = new Error('no server of DATABASE_URL is a primary that answers', {
+      // What all of them refuse is told.
+      cause: reasons.every(isRefusal) ? reasons[0] : undefined,
+    });
     socketErrors.add(error);
     throw error;
   }
@@ -92,8 +101,17 @@ async function askWhetherPrimary(server: pg.ClientConfig): Promise<Primary> {
   }
 }
 
-const streamOf = (finder: PrimaryFinder): pg.ClientConfig =>
-  finder.requiresScram ? { stream: openScramSocket } : {};
+/** Whether the server, or its certificate, says what is wrong. */
+const isRefusal = (error: unknown) =>
+  (error instanceof Error && 'severity' in error) || describeTlsFailure(error) !== undefined;
+
+/** How `pg` connects. It looks for what is missing in the environment. */
+const waysOf = ({ requiresScram, tls }: PrimaryFinder): pg.ClientConfig => ({
+  // A copy: `pg` hides the key in it.
+  ssl: tls ? { ...tls.options } : false,
+  ...(tls && { sslnegotiation: tls.isDirect ? 'direct' : 'postgres' }),
+  ...(requiresScram && { stream: openScramSocket }),
+});
 
 const finders = new Map<string, PrimaryFinder>();
 
@@ -109,7 +127,7 @@ export function clientOf(url: string): typeof pg.Client {
   const finder = finderOf(url);
   return class extends Client {
     constructor(config: pg.ClientConfig) {
-      super({ ...config, ...streamOf(finder) });
+      super({ ...config, ...waysOf(finder) });
     }
 
     override connect(): Promise<never>;
@@ -129,6 +147,8 @@ export function clientOf(url: string): typeof pg.Client {
         return (await super.connect()) as never;
       } catch (error) {
         finder.forget();
+        // Where the server said nothing, nobody could be told by its code that this is about the database.
+        if (error instanceof Error && !('severity' in error)) socketErrors.add(error);
         throw error;
       }
     }

@@ -6,6 +6,7 @@ import { describeRefusal, describeVersion } from './describe-refusal.ts';
 import { MIGRATIONS, readJournal } from './migrations/migration-files.ts';
 import { describeNewerSchema } from './newer-schema.ts';
 import { requireDirect, requireSettings } from './pooler.ts';
+import { describeTlsFailure } from './tls.ts';
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 const OLDER = 'the schema is older than this program: run `windlass migrate`';
@@ -33,7 +34,10 @@ export async function waitForSchema(
       throwIfRefused(describeRefusal(error, options.url, 'DATABASE_URL'));
       // The schema is made before the rights to it are granted, and a restored or older database may lack them.
       if (sqlState(error) === INSUFFICIENT_PRIVILEGE) reason = NO_RIGHTS;
-      else if (isDatabaseDown(error)) reason = describeOutage(error);
+      else if (isDatabaseDown(error))
+        reason = [describeOutage(error), describeTlsFailure(error)?.hint]
+          .filter(Boolean)
+          .join('. ');
       else throw error;
       return undefined;
     });

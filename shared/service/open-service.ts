@@ -1,5 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Database, type DatabaseOptions, openDatabase } from '../database/connect.ts';
+import {
+  type Database,
+  type DatabaseOptions,
+  openDatabase,
+  reasonOfOutage,
+} from '../database/connect.ts';
 import { Notifications } from '../database/notifications.ts';
 import { waitForSchema } from '../database/wait-for-schema.ts';
 import { waitForStore } from '../installation/wait-for-store.ts';
@@ -111,8 +116,7 @@ async function open<S extends keyof Config>(
     direct: database.direct,
   });
   const dependencies: Dependency[] = [
-    // The direct connection is asked every 5 s anyway; a statement of the pool would keep another one open.
-    { name: 'the database', check: () => database.direct.query('select 1') },
+    { name: 'the database', check: () => database.check(), explain: reasonOfOutage },
     { name: 'the object store', check: () => objects.check() },
   ];
   if (database.isPooled)

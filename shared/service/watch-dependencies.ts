@@ -10,6 +10,8 @@ export interface Dependency {
   name: string;
   /** Rejects while it is away. */
   check(): Promise<unknown>;
+  /** Why it is away, where more is known than that. */
+  explain?: (error: unknown) => string | undefined;
 }
 
 /**
@@ -24,7 +26,7 @@ export function watchDependencies(
 }
 
 async function watch(
-  { name, check }: Dependency,
+  { name, check, explain }: Dependency,
   { log, stopping, everyMs }: { log: Logger; stopping: AbortSignal; everyMs: number },
 ): Promise<void> {
   let awaySince: number | undefined;
@@ -52,7 +54,8 @@ async function watch(
     } catch (err) {
       if (stopping.aborted) return;
       const level = awaySince === undefined ? 'warn' : 'debug';
-      log[level]({ err, dependency: name }, `${name} is away`);
+      const away = [`${name} is away`, explain?.(err)].filter(Boolean).join(': ');
+      log[level]({ err, dependency: name }, away);
       awaySince ??= performance.now();
     }
   }

@@ -7,7 +7,7 @@ export const BACKING_SERVICES = {
   DATABASE_URL: {
     schema: databaseUrl.optional(),
     meaning:
-      'PostgreSQL 16 or newer (default: the embedded one); several hosts, separated by commas: the primary of them',
+      'PostgreSQL 16 or newer (default: the embedded one); several hosts, separated by commas: the primary of them; for TLS it ends with ?sslmode=verify-full, and with &sslrootcert=FILE for an authority of your own',
   },
   DATABASE_DIRECT_URL: {
     schema: databaseUrl.optional(),

@@ -77,6 +77,36 @@ test('a database may have several hosts, of which the primary is wanted', () => 
   ]);
 });
 
+test('TLS to a database is as libpq names it, and nobody else decides about it', () => {
+  const problemOf = (parameters: string) =>
+    problemsOf({ DATABASE_URL: `postgres://u:p@one,two/d?${parameters}` })[0]?.replace(
+      /^.*\): /,
+      '',
+    );
+  for (const right of [
+    'sslmode=disable',
+    'sslmode=require',
+    'sslmode=verify-full',
+    'sslmode=verify-full&sslrootcert=system',
+    'sslmode=verify-ca&sslrootcert=/ca.pem',
+    'sslmode=require&sslcert=/a&sslkey=/b&sslnegotiation=direct',
+  ])
+    expect([right, problemOf(right)]).toEqual([right, undefined]);
+  const modes = 'must have as sslmode disable, require, verify-ca or verify-full';
+  for (const sslmode of ['allow', 'prefer', 'no-verify', 'bogus', ''])
+    expect(problemOf(`sslmode=${sslmode}`)).toBe(modes);
+  for (const [wrong, said] of [
+    ['ssl=true', /sslmode=verify-full/],
+    ['sslrootcert=/ca.pem', /needs sslmode=verify-full for its sslrootcert/],
+    ['sslmode=disable&sslnegotiation=direct', /needs sslmode=verify-full/],
+    ['sslmode=require&sslnegotiation=other', /postgres or direct/],
+    ['sslmode=verify-ca', /needs sslrootcert/],
+    ['sslmode=require&sslrootcert=system', /needs sslmode=verify-full/],
+    ['sslmode=require&sslkey=/b', /sslcert and sslkey together/],
+  ] as const)
+    expect(problemOf(wrong)).toMatch(said);
+});
+
 test('the database of a Redis has a number', () => {
   for (const url of ['redis://host', 'redis://host/', 'rediss://:word@host:6379/12'])
     expect(problemsOf({ REDIS_URL: url })).toEqual([]);

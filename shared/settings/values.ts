@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { canRequireAuth, splitHosts, targetOf } from '../database/host-urls.ts';
+import { findTlsProblem } from '../database/tls-parameters.ts';
 import { parseAlgorithms } from '../ssh/algorithms.ts';
 
 /** Kinds of values in the environment. */
@@ -89,7 +90,11 @@ export const databaseUrl = z
     value => [null, 'read-write', 'primary'].includes(targetOf(value)),
     'target_session_attrs must be read-write or primary: Windlass writes',
   )
-  .refine(canRequireAuth, 'require_auth must be scram-sha-256, and goes without sslmode');
+  .refine(canRequireAuth, 'require_auth must be scram-sha-256, and goes without sslmode')
+  .superRefine((value, context) => {
+    const problem = findTlsProblem(value);
+    if (problem) context.addIssue(problem);
+  });
 
 /** Whether secrets may pass through it: plain http only within this machine. */
 export function isSecureUrl(text: string): boolean {

@@ -1,0 +1,31 @@
+import { parametersOf } from './host-urls.ts';
+
+const MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
+/** The authorities that Node trusts, and those in NODE_EXTRA_CA_CERTS. */
+export const SYSTEM = 'system';
+
+/** What is wrong with the parameters of TLS in a URL, which have the meanings that libpq gives them; undefined: nothing. */
+export function findTlsProblem(url: string): string | undefined {
+  const parameters = parametersOf(url);
+  const given = (name: string) => parameters.get(name);
+  const mode = given('sslmode');
+  if (parameters.has('ssl')) return 'says sslmode=verify-full or sslmode=require instead of ssl';
+  // `allow` and `prefer`, libpq's default, let whoever answers decide that nothing is encrypted.
+  if (mode !== null && !MODES.includes(mode)) return `must have as sslmode ${listOf(MODES)}`;
+  const negotiation = given('sslnegotiation');
+  if (![null, 'postgres', 'direct'].includes(negotiation))
+    return 'must have as sslnegotiation postgres or direct';
+  const [needy] = [...parameters.keys()].filter(name => /^ssl(rootcert|cert|key)$/.test(name));
+  const needsTls = needy ?? (negotiation === 'direct' ? 'sslnegotiation=direct' : undefined);
+  if (needsTls && (mode ?? 'disable') === 'disable')
+    return `needs sslmode=verify-full for its ${needsTls}`;
+  if (mode === 'verify-ca' && given('sslrootcert') === null)
+    return 'needs sslrootcert for sslmode=verify-ca: any authority has certificates for anybody';
+  if (given('sslrootcert') === SYSTEM && mode !== 'verify-full')
+    return `needs sslmode=verify-full for sslrootcert=${SYSTEM}`;
+  if (parameters.has('sslcert') !== parameters.has('sslkey'))
+    return 'needs sslcert and sslkey together';
+  return undefined;
+}
+
+const listOf = (words: string[]) => `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
