@@ -221,15 +221,17 @@ describe('the document is OpenAPI 3.1', () => {
     const ajv = new Ajv2020({ strict: false });
     addFormats.default(ajv);
     ajv.addSchema(document, 'description');
+    const compiled = new Set<string>();
     const compile = (content: Record<string, { schema?: JsonObject }> = {}) => {
       for (const [type, { schema }] of Object.entries(content)) {
         expect(type).toMatch(/^\w+\/[\w.+-]+$/);
-        if (schema === undefined) continue;
+        const text = JSON.stringify(schema);
+        if (schema === undefined || compiled.has(text)) continue;
+        compiled.add(text);
         expect(ajv.validateSchema(schema), ajv.errorsText()).toBe(true);
-        ajv.compile({ $id: `description-${++schemas}`, ...absolute(schema) });
+        ajv.compile(absolute(schema));
       }
     };
-    let schemas = 0;
     for (const { operation } of operations()) {
       compile(operation.requestBody?.content);
       for (const parameter of operation.parameters) compile({ 'text/plain': parameter });
@@ -239,7 +241,7 @@ describe('the document is OpenAPI 3.1', () => {
         for (const header of Object.values(headers)) expect(header).toHaveProperty('schema');
       }
     }
-    expect(schemas).toBeGreaterThan(500);
+    expect(compiled.size).toBeGreaterThan(100);
   });
 });
 
