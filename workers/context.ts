@@ -23,14 +23,11 @@ export interface WorkerContext extends ServiceContext {
   stopping: AbortSignal;
 }
 
-/** What a handler works with: one attempt at one job. */
-export interface JobContext<K extends JobKind = JobKind> {
+/** One attempt at one job, of which nothing is checked yet: its row may be from a newer version. */
+export interface AttemptContext {
   worker: WorkerContext;
   /** As it was claimed, with what update() and updateVisibly() have written since. */
   job: JobRow;
-  /** Of the job's session. */
-  sid: K extends KindWithSession ? string : null;
-  payload: Payload<K>;
   /** This attempt's token. */
   token: string;
   log: Logger;
@@ -56,6 +53,13 @@ export interface JobContext<K extends JobKind = JobKind> {
   withFailure(write: (tx: Tx) => Promise<void>): void;
   /** The job's output, opened where the last attempt left it. */
   output(): Promise<OutputWriter>;
+}
+
+/** What a handler works with. */
+export interface JobContext<K extends JobKind = JobKind> extends AttemptContext {
+  /** Of the job's session. */
+  sid: K extends KindWithSession ? string : null;
+  payload: Payload<K>;
 }
 
 export type SessionContext = JobContext<KindWithSession>;

@@ -16,12 +16,12 @@ import { SESSION_ENDED } from '../../shared/jobs/cancel.ts';
 import { isJobKind, JOBS, type JobKind, jobDefinition } from '../../shared/jobs/catalog.ts';
 import { backoffAfter, MAX_CONSECUTIVE_LOSSES } from '../../shared/jobs/lease.ts';
 import { removeIfRolledBack } from '../../shared/storage/remove-if-rolled-back.ts';
-import type { Handler, JobContext, Outcome, WorkerContext } from '../context.ts';
+import type { AttemptContext, Handler, Outcome, WorkerContext } from '../context.ts';
+import { createAttemptContext } from './attempt-context.ts';
 import { LeaseLost } from './claim.ts';
 import type { ClaimedRow } from './claim-jobs.ts';
 import { finishJob, type JobEnd } from './end-jobs.ts';
 import type { HeldClaim } from './held-claims.ts';
-import { createJobContext } from './job-context.ts';
 import { causeOf, isCancelled } from './job-signals.ts';
 import { releaseJob, updateLeasedVisibly } from './leased-updates.ts';
 import { ProgressWriter } from './progress-writer.ts';
@@ -35,7 +35,7 @@ const UNAVAILABLE_SECONDS = 3;
 
 /** One attempt at a job, from its claim to its end or release. */
 export class Attempt {
-  readonly context: JobContext;
+  readonly context: AttemptContext;
   readonly #worker: WorkerContext;
   readonly #claim: HeldClaim;
   readonly #progress: ProgressWriter;
@@ -56,7 +56,7 @@ export class Attempt {
       await updateLeasedVisibly(worker.database.db, claim, { ...next, consecutiveLosses: 0 });
       worker.notifications.publish('job', claim.id);
     });
-    this.context = createJobContext(worker, row, claim, {
+    this.context = createAttemptContext(worker, row, claim, {
       progress: (value, message) => this.#progress.set(value, message),
       withFailure: write => {
         this.#withFailure = write;
@@ -73,8 +73,8 @@ export class Attempt {
         throw new WindlassError('internal', { detail: `No worker knows how to do ${kind}.` });
       if (jobDefinition(kind).session && session === null)
         throw new WindlassError('internal', { detail: `A job ${kind} has no session.` });
-      this.context.payload = await readPayload(this.context, kind);
-      const outcome = await handler(this.context);
+      const payload = await readPayload(this.context, kind);
+      const outcome = await handler({ ...this.context, sid: session, payload });
       return { ...outcome, result: JOBS[kind].result.parse(outcome.result) };
     } catch (error) {
       throw causeOf(error, this.#claim.signals);

@@ -1,6 +1,6 @@
 import { type JobKind, jobDefinition, type Payload } from '../../shared/jobs/catalog.ts';
 import { NOT_UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
-import type { JobContext } from '../context.ts';
+import type { AttemptContext } from '../context.ts';
 import { ReleaseJob } from './release-job.ts';
 
 /** Seconds until a worker tries again, perhaps a newer one. */
@@ -10,7 +10,10 @@ const RETRY_SECONDS = 10;
  * The payload of a claimed job. A job whose payload is not understood waits, as those of a newer release do: its work may
  * have begun, and whatever ends the row would end that on its host too.
  */
-export async function readPayload(context: JobContext, kind: JobKind): Promise<Payload<JobKind>> {
+export async function readPayload(
+  context: AttemptContext,
+  kind: JobKind,
+): Promise<Payload<JobKind>> {
   const { job, log, signal } = context;
   const read = jobDefinition(kind).payload.safeParse(job.payload);
   if (!read.success) {

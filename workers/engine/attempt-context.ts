@@ -1,5 +1,4 @@
-import type { JobKind, Payload } from '../../shared/jobs/catalog.ts';
-import type { JobContext, WorkerContext } from '../context.ts';
+import type { AttemptContext, WorkerContext } from '../context.ts';
 import { openOutput } from '../output/open-output.ts';
 import type { OutputWriter } from '../output/output-writer.ts';
 import type { ClaimedRow } from './claim-jobs.ts';
@@ -7,21 +6,18 @@ import type { HeldClaim } from './held-claims.ts';
 import { updateLeased, updateLeasedVisibly } from './leased-updates.ts';
 import { DATABASE, retry } from './retry.ts';
 
-/** What the handler of a claimed job works with. `parts` are the attempt's. */
-export function createJobContext(
+/** What an attempt at a claimed job works with. `parts` are the attempt's. */
+export function createAttemptContext(
   worker: WorkerContext,
   row: ClaimedRow,
   claim: HeldClaim,
-  parts: Pick<JobContext, 'progress' | 'withFailure'>,
-): JobContext {
+  parts: Pick<AttemptContext, 'progress' | 'withFailure'>,
+): AttemptContext {
   const { signals, log } = claim;
   let output: Promise<OutputWriter> | undefined;
   return {
     worker,
     job: row,
-    // Attempt.work() checks both, which may fail: the row may be from a newer version.
-    sid: row.session,
-    payload: row.payload as Payload<JobKind>,
     token: claim.token,
     log,
     signal: signals.signal,
