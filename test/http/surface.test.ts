@@ -25,52 +25,6 @@ describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
 
-  test('every operation is there with and without /api, with the same answers', async () => {
-    const video = `/remotes/${sid}/videos/00000000000000000000000000`;
-    const operations: [string, string, unknown?][] = [
-      ['GET', '/users/-'],
-      ['GET', '/users'],
-      ['POST', '/users', {}],
-      ['GET', '/users/admin'],
-      ['PUT', '/users/nobody', {}],
-      ['DELETE', '/users/nobody'],
-      ['GET', '/hosts'],
-      ['POST', '/hosts', {}],
-      ['GET', '/hosts/host'],
-      ['PUT', '/hosts/nowhere', {}],
-      ['DELETE', '/hosts/nowhere'],
-      ['GET', '/remotes'],
-      ['POST', '/remotes', {}],
-      ['GET', `/remotes/${sid}`],
-      ['DELETE', '/remotes/none'],
-      ['POST', '/remotes/launch', { sid: 'none', command: 'true' }],
-      ['POST', `/remotes/${sid}/videos`, {}],
-      ['GET', `${video}/status`],
-      ['GET', video],
-      ['GET', '/jobs/none'],
-      ['DELETE', '/jobs/none'],
-      ['DELETE', '/jobs/none/record'],
-      ['GET', '/jobs/none/events'],
-      ['GET', '/jobs/none/output'],
-      ['GET', '/jobs/none/result'],
-      ['POST', '/jobs/none/retry'],
-      ['PATCH', '/jobs'],
-      ['GET', '/nothing/here'],
-    ];
-    for (const [method, path, body] of operations) {
-      const [bare, prefixed] = await Promise.all(
-        ['', '/api'].map(async prefix => {
-          const response = await send(method, prefix + path, body);
-          const { requestId: _, ...answer } = (await response.json()) as Record<string, unknown>;
-          // The detail of an unknown address quotes it.
-          return [response.status, JSON.stringify(answer).replace('/api/nothing', '/nothing')];
-        }),
-      );
-      expect([method, path, prefixed]).toEqual([method, path, bare]);
-      expect([method, path, bare?.[0]]).not.toEqual([method, path, 500]);
-    }
-  });
-
   test('a collection is the same with a slash behind it', async () => {
     const json = { 'Content-Type': 'application/json' };
     const project = await send('POST', '/api/projects/', { name: 'behind a slash' }, json);
