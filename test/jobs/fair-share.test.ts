@@ -8,14 +8,14 @@ import { JobQueues } from '../../shared/jobs/queue.ts';
 import { startJob } from '../../shared/jobs/start-job.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import { dispatchWaiting, type Turns } from '../../workers/engine/dispatch-waiting.ts';
+import { dispatchWaiting, type QueueTurn } from '../../workers/engine/dispatch-waiting.ts';
 import { withdrawSlots } from '../../workers/engine/heartbeat.ts';
 import { withDatabase } from '../harness/databases/migrated-database.ts';
 
 const given = withDatabase('fair-share');
 let database: Database;
 let queues: JobQueues;
-let turns: Turns;
+let turns: QueueTurn;
 
 beforeAll(() => {
   database = given.database();

@@ -17,7 +17,7 @@ import { startJobInSession } from '../../shared/jobs/start-job-in-session.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
 import type { Claim } from '../../workers/engine/claim.ts';
-import { dispatchWaiting, type Turns } from '../../workers/engine/dispatch-waiting.ts';
+import { dispatchWaiting, type QueueTurn } from '../../workers/engine/dispatch-waiting.ts';
 import { endJobs } from '../../workers/engine/end-jobs.ts';
 import { readLeases, reclaimLeases } from '../../workers/engine/expired-leases.ts';
 import { releaseJob, updateLeasedVisibly } from '../../workers/engine/leased-updates.ts';
@@ -119,7 +119,7 @@ describe('on a table that has grown, after statistics that are older', () => {
 
   // Counted once: on a busy machine a second passes between two starts.
   const openJobs = new OpenJobCounts(10 * WAITING, 3_600_000);
-  const turns: Turns = { queue: 'remote', last: '' };
+  const turns: QueueTurn = { queue: 'remote', last: '' };
   const command = () => ({
     kind: 'command' as const,
     payload: { command: 'true' },

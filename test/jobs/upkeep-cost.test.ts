@@ -8,7 +8,7 @@ import { UNDERSTOOD } from '../../shared/jobs/payload-versions.ts';
 import { JobQueues } from '../../shared/jobs/queue.ts';
 import { createLog } from '../../shared/process/log.ts';
 import { readConfig } from '../../shared/settings/config.ts';
-import { dispatchWaiting, type Turns } from '../../workers/engine/dispatch-waiting.ts';
+import { dispatchWaiting, type QueueTurn } from '../../workers/engine/dispatch-waiting.ts';
 import { type Picked, pickNext } from '../../workers/engine/pick-next.ts';
 import { FinishedRunRemover } from '../../workers/runs/finished-run-remover.ts';
 import {
@@ -178,7 +178,7 @@ test('jobs that no worker understands are set aside until one does, and hide nob
   await db.execute(sql`analyze jobs`);
   const queues = new JobQueues({ databaseUrl: given.url, redisUrl: undefined, log });
   const context = { database, queues, log, config: readConfig({ DATABASE_URL: given.url }) };
-  const turns: Turns = { queue: 'remote', last: '' };
+  const turns: QueueTurn = { queue: 'remote', last: '' };
   const dispatch = () => dispatchWaiting(context, turns);
   const isDispatched = async (id: string) =>
     (await db.execute(sql`select from jobs where id = ${id} and dispatched is not null`)).length >

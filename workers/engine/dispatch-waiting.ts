@@ -19,7 +19,7 @@ import { readUnderstood, tendToNewer, type Understanding } from './set-aside.ts'
 type Context = Pick<WorkerContext, 'config' | 'database' | 'queues' | 'log'>;
 
 /** Whose turn it is in a queue. Starts anew in another dispatcher process. */
-export interface Turns extends Understanding {
+export interface QueueTurn extends Understanding {
   /** The last user who was given a slot. */
   last: string;
 }
@@ -28,12 +28,12 @@ export interface Turns extends Understanding {
 const TURNS_OF_AWAY = 0.25;
 
 /** Gives the queue's free slots to waiting jobs; true when more jobs may wait. */
-export async function dispatchWaiting(context: Context, turns: Turns): Promise<boolean> {
-  const { queue } = turns;
+export async function dispatchWaiting(context: Context, turn: QueueTurn): Promise<boolean> {
+  const { queue } = turn;
   if (!(await hasWaiting(context, queue))) return false;
   for (;;) {
     const { entries, wants, hidden } = await context.database.db.transaction(tx =>
-      giveSlots(tx, turns, context.config.LIMIT_SHARE),
+      giveSlots(tx, turn, context.config.LIMIT_SHARE),
     );
     const { length: count } = entries;
     if (count > 0)
@@ -41,7 +41,7 @@ export async function dispatchWaiting(context: Context, turns: Turns): Promise<b
         const why = 'the queue is unavailable; its entries are dispatched again later';
         context.log.warn({ err, queue, count }, why);
       });
-    const isMoreLeft = await tendToNewer(context.database.db, turns, hidden);
+    const isMoreLeft = await tendToNewer(context.database.db, turn, hidden);
     if (count === 0 || wants !== 'share') return isMoreLeft || wants !== 'none';
   }
 }
@@ -65,8 +65,8 @@ interface Given {
 }
 
 /** Holds the queue's lock: nobody else gives slots, so the counts hold until the commit. */
-async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Given> {
-  const { queue, last: after } = turns;
+async function giveSlots(tx: Tx, turn: QueueTurn, limitShare: number): Promise<Given> {
+  const { queue, last: after } = turn;
   // Two statements in one round trip: the second one's snapshot is taken after the lock.
   const [, counted] = (await tx.execute(
     sql.raw(`select pg_advisory_xact_lock(${lockOf(queue)});
@@ -77,7 +77,7 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   const free = slots - held;
   if (free <= 0) return { entries: [], wants: 'slots', hidden: [] };
   const rules = shareRules(slots, limitShare);
-  const understood = await readUnderstood(tx, turns);
+  const understood = await readUnderstood(tx, turn);
   // The last of them was lost just now.
   if (!understood) return { entries: [], wants: 'slots', hidden: [] };
   const isTurnOfAway = Math.random() < TURNS_OF_AWAY;
@@ -88,7 +88,7 @@ async function giveSlots(tx: Tx, turns: Turns, limitShare: number): Promise<Give
   const hidden = picked?.hidden ?? [];
   if (!ids) return { entries: [], wants: due > 0 ? 'slots' : 'none', hidden };
   // A row that is locked, to be cancelled, is passed over, to avoid deadlocks.
-  turns.last = last ?? after;
+  turn.last = last ?? after;
   const wanted = ids.split(',');
   const unlocked = sql`select id from ${jobs} where ${jobs.id} = ${anyOf(wanted)} for update skip locked`;
   const rows = await tx

@@ -10,7 +10,7 @@ import { awaitDisk, endDiskWait, isWaitingForDisk } from '../runs/await-disk.ts'
 import { watchLimits } from '../runs/command-limits.ts';
 import type { CommandSink } from '../runs/command-sink.ts';
 import { directoryNotFound } from '../runs/directory-not-found.ts';
-import { NO_DIRECTORY, noDirectoryOutput, runRequest } from '../runs/launch-script.ts';
+import { NO_DIRECTORY, noDirectoryOutput, toRunScript } from '../runs/launch-script.ts';
 import { outcomeLost, runPlainExec } from '../runs/plain-exec.ts';
 import { explainAccessDenied } from '../runs/run-errors.ts';
 import { runOnHost } from '../runs/run-on-host.ts';
@@ -85,7 +85,7 @@ async function run(
     },
   };
   const returncode = usesAgent
-    ? await runOnHost(context, on => runRequest(payload, job.id, on), sink).then(end => {
+    ? await runOnHost(context, on => toRunScript(payload, job.id, on), sink).then(end => {
         limits.assertKept();
         return checkWhole(output, end);
       })

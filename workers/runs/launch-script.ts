@@ -3,7 +3,7 @@ import type { Startup } from '../../shared/ssh/startup-files.ts';
 import { passVariables } from '../host-agent/pass-variables.ts';
 import { quoteFolder, quoteWord } from '../host-agent/shell-quote.ts';
 import { type CommandDefaults, withSessionEnv } from '../ssh/command-defaults.ts';
-import type { RunRequest } from './run-on-host.ts';
+import type { RunScript } from './run-on-host.ts';
 
 /** The shell that reads the script below itself: others drop the functions that it exports. */
 const EXPORTS_FUNCTIONS = /\/bash$/;
@@ -49,11 +49,11 @@ export function launchScript(launch: Launch, id: string, startup: Startup): stri
 const AT_HOME = 'CDPATH= command cd 2>/dev/null || command cd /\nunset OLDPWD\n';
 
 /** What an agent is asked to run. `shell` is the account's. */
-export function runRequest(
+export function toRunScript(
   given: Launch,
   id: string,
   { shell, defaults }: { shell: string; defaults: CommandDefaults },
-): RunRequest {
+): RunScript {
   const launch = withSessionEnv(given, defaults);
   if (defaults.startup === 'each')
     return { script: leaveNoFile(AT_HOME + launchScript(launch, id, 'each')), reader: 'login' };

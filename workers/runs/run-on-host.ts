@@ -6,7 +6,7 @@ import type { SessionContext } from '../context.ts';
 import { LeaseLost } from '../engine/claim.ts';
 import { wasCancelled } from '../engine/job-signals.ts';
 import { ReleaseJob } from '../engine/release-job.ts';
-import type { AgentClient, RunRequest as AgentRequest } from '../host-agent/client.ts';
+import type { AgentClient, RunRequest } from '../host-agent/client.ts';
 import type { RunEvent } from '../host-agent/protocol/run-event.ts';
 import type { CommandDefaults } from '../ssh/command-defaults.ts';
 import { awaySince, isAwayTooLong, isUnreachable } from '../ssh/host-away.ts';
@@ -30,10 +30,10 @@ const REPEAT_MS = 12 * 3_600_000;
 /** The mean wait before a new request on an account that has no process left. */
 const CROWDED_MS = 300;
 
-export type RunRequest = Pick<AgentRequest, 'command' | 'script' | 'reader'>;
+export type RunScript = Pick<RunRequest, 'command' | 'script' | 'reader'>;
 
 /** Given by the account's shell, and how the session's commands are run, where these matter. */
-type Requested = RunRequest | ((on: { shell: string; defaults: CommandDefaults }) => RunRequest);
+type Requested = RunScript | ((on: { shell: string; defaults: CommandDefaults }) => RunScript);
 
 /**
  * Runs a command on the host exactly once and stores its output, through lost connections and workers. Returns at its
@@ -226,7 +226,7 @@ class Run {
     } while (agent.confirmedAt !== since);
   }
 
-  #requestFor(agent: AgentClient, { defaults }: RemoteSession): RunRequest {
+  #requestFor(agent: AgentClient, { defaults }: RemoteSession): RunScript {
     const { shell } = agent.hello;
     return typeof this.#request === 'function' ? this.#request({ shell, defaults }) : this.#request;
   }

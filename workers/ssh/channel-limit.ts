@@ -1,6 +1,6 @@
 import { sleep } from '../../shared/process/abort.ts';
 import { channelRefused, channelRefusedBesideAgent, channelsHang } from './channel-refusals.ts';
-import { connectionLost, explainFailure, isRefusal } from './ssh-errors.ts';
+import { connectionFailed, explainFailure, isRefusal } from './ssh-errors.ts';
 
 /** Channels of one connection; sshd's MaxSessions defaults to 10. A refusal lowers the limit for a while. */
 const MAX_CHANNELS = 9;
@@ -82,7 +82,7 @@ export class ChannelLimit {
     // Whoever was woken and leaves wakes the next one.
     if (signal?.aborted) this.#wakeOne();
     signal?.throwIfAborted();
-    if (this.#isClosed) throw connectionLost();
+    if (this.#isClosed) throw connectionFailed();
     this.#openChannels++;
   }
 

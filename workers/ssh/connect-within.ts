@@ -1,5 +1,5 @@
 import { type Hops, hostOf } from '../../shared/ssh/hops.ts';
-import { type Attempt, attemptAtOnce, connect, type Target } from './connect.ts';
+import { attemptAtOnce, connect, type Target, type TryLogin } from './connect.ts';
 import { unreachable } from './dial.ts';
 import { namingHop } from './hop-errors.ts';
 import type { Connection } from './log-in.ts';
@@ -14,7 +14,7 @@ export async function connectWithin(
 ): Promise<Connection> {
   const signal = AbortSignal.timeout(ms);
   let reached: Hops | undefined;
-  const tracked: Attempt = (until, logIn) => {
+  const tracked: TryLogin = (until, logIn) => {
     reached = until;
     return attempt(until, logIn, signal);
   };

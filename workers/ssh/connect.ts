@@ -19,13 +19,13 @@ import { SeenCertificates } from './trusted-keys.ts';
 const LIMITS = { connectMs: 10_000, loginMs: 20_000 };
 
 /** Logs in at the last of these hops when that may be tried, unless the signal is aborted. */
-export type Attempt = (
+export type TryLogin = (
   hops: Hops,
   logIn: () => Promise<Connection>,
   signal: AbortSignal,
 ) => Promise<Connection>;
 
-export const attemptAtOnce: Attempt = (_hops, logIn) => logIn();
+export const attemptAtOnce: TryLogin = (_hops, logIn) => logIn();
 
 /** Runs a login as `account` at the last of these hops, if that is still allowed. */
 export type Guard = (
@@ -41,7 +41,7 @@ export interface Target {
   destination: string;
   /** Answers what a host asks for besides the credential. */
   ask?: Ask;
-  attempt?: Attempt;
+  attempt?: TryLogin;
   guard?: Guard;
   limits?: typeof LIMITS;
   algorithms?: SshAlgorithms;

@@ -1,5 +1,5 @@
 import type { CircuitBreakers } from './circuit-breaker.ts';
-import type { Attempt } from './connect.ts';
+import type { TryLogin } from './connect.ts';
 import type { Connection } from './log-in.ts';
 import type { LoginDialogue } from './login-dialogue.ts';
 import { retryDropped } from './retry-dropped.ts';
@@ -14,7 +14,7 @@ export class LoginAttempts {
     this.#dialogue = dialogue;
   }
 
-  readonly run: Attempt = (hops, logIn, signal) => {
+  readonly run: TryLogin = (hops, logIn, signal) => {
     const attempt = async () => {
       const begin = () => this.#begin(logIn());
       const { connecting } = await this.#breakers.of(hops).execute(begin, signal);

@@ -2,7 +2,7 @@ import { WindlassError } from '../../shared/errors/errors.ts';
 import { DroppedBeforeLogin, unreachable } from './dial.ts';
 import { type HostWords, quoteHost } from './host-words.ts';
 
-interface Attempt {
+interface FailedLogin {
   host: { address: string; port: number };
   words?: HostWords;
   /** Whether the host had shown its key when it failed. */
@@ -12,7 +12,7 @@ interface Attempt {
 /** Translates an error of ssh2 about a connection attempt, with the host's words. */
 export function toLoginError(
   error: Error & { level?: string; code?: string },
-  { host, words, hasShownKey = true }: Attempt,
+  { host, words, hasShownKey = true }: FailedLogin,
 ): WindlassError {
   if (error instanceof WindlassError) return error;
   if (error.level === 'client-authentication') {

@@ -17,7 +17,7 @@ export class SftpError extends SshError {}
 /** What a failed request for a channel means that was no refusal over an open connection. */
 export function explainFailure(error: unknown, isClosed: boolean): unknown {
   if (error instanceof SftpError && !isClosed) return sftpUnavailable(error);
-  return error instanceof SshError ? connectionLost(error) : error;
+  return error instanceof SshError ? connectionFailed(error) : error;
 }
 
 function sftpUnavailable(cause: SftpError): WindlassError {
@@ -38,7 +38,7 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof Error && /open failure|channel open/i.test(error.message);
 }
 
-export function connectionLost(cause?: SshError): WindlassError {
+export function connectionFailed(cause?: SshError): WindlassError {
   return new WindlassError('remote_connection_failed', {
     detail: cause?.message ?? 'The connection was lost.',
     hint: 'Try again.',

@@ -19,7 +19,7 @@ import { type CsvTable, nullsOf, readCsv } from './read-csv.ts';
 /** The size of the sample for the first guess at the types. */
 export const SAMPLE = { rows: 50_000, cells: 500_000, least: 1_000 };
 
-export interface TypedColumn {
+export interface GuessedColumn {
   name: string;
   type: SqlType;
   /** The types that the user allows. */
@@ -28,7 +28,7 @@ export interface TypedColumn {
 
 export interface Guess {
   /** The columns without an empty last one, see hasOnlyTrailingDelimiters(). */
-  columns: TypedColumn[];
+  columns: GuessedColumn[];
   hasHeader: boolean;
   /** Whether the header is one by the look of its texts alone: it stands over texts. */
   isHeaderGuessed: boolean;
@@ -128,7 +128,7 @@ function refuseUnknownNames(types: Record<string, unknown>, names: string[]): vo
 /** Whether the sample has one: checking all numbers takes time, and few files need it. */
 async function hasFortranExponents(
   connection: DuckDBConnection,
-  { relation, columns }: { relation: string; columns: TypedColumn[] },
+  { relation, columns }: { relation: string; columns: GuessedColumn[] },
 ): Promise<boolean> {
   const numbers = columns.flatMap(({ type }, i) => (type === 'DOUBLE' ? [`c${i}`] : []));
   if (numbers.length === 0) return false;

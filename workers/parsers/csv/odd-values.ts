@@ -3,7 +3,7 @@ import type { OddValues } from '../../../shared/database/schema.ts';
 import { query, quoteName, quoteText, readParquet } from '../table/duckdb.ts';
 import { type SqlType, TYPE_OF_SQL } from '../table/sql-types.ts';
 import { countByTypes, holds, type Notation, typedText, typesIn } from './column-types.ts';
-import type { TypedColumn } from './guess-columns.ts';
+import type { GuessedColumn } from './guess-columns.ts';
 
 /** Looked at first: most columns of text are plainly texts, and are not read again. */
 const SAMPLE = { rows: 10_000, cells: 500_000, least: 1_000 };
@@ -14,7 +14,7 @@ const MAX_CHARACTERS = 60;
 interface Table {
   /** The Parquet file. */
   table: string;
-  columns: TypedColumn[];
+  columns: GuessedColumn[];
   notation: Notation;
 }
 

@@ -4,7 +4,7 @@ import { computeColumnStatistics } from '../table/column-statistics.ts';
 import { countRows, quoteName, readParquet, runLong } from '../table/duckdb.ts';
 import { parquetStatement } from '../table/parquet-statement.ts';
 import { castTo, chooseType, findTypes, holds, type Notation, typedText } from './column-types.ts';
-import { type Guess, guessColumns, type SAMPLE, type TypedColumn } from './guess-columns.ts';
+import { type Guess, type GuessedColumn, guessColumns, type SAMPLE } from './guess-columns.ts';
 import { findOddValues } from './odd-values.ts';
 import { type CsvTable, readCsv } from './read-csv.ts';
 import { findTypeErrors } from './type-errors.ts';
@@ -87,7 +87,7 @@ const MISFIT = 'value of another type';
 const isMisfit = (error: unknown) => String(error).includes(MISFIT);
 
 /** An SQL expression for a column's value; fails with MISFIT if the type does not hold the text. */
-function checked({ name, type }: TypedColumn, i: number, notation: Notation): string {
+function checked({ name, type }: GuessedColumn, i: number, notation: Notation): string {
   const text = `c${i}`;
   if (type === 'VARCHAR') return `${text} AS ${quoteName(name)}`;
   return `CASE WHEN ${text} IS NULL THEN NULL WHEN ${holds(type, text, notation)} THEN ${castTo(type, text, notation)}

@@ -24,7 +24,7 @@ export interface TakenSegment extends SegmentClaim {
 export type SegmentRow = typeof videoSegments.$inferSelect;
 
 /** The attempt at a video's job that offers segments. */
-export interface Attempt {
+export interface OfferingClaim {
   job: string;
   token: string;
 }
@@ -134,7 +134,7 @@ interface TakeOptions {
   /** VIDEO_SHARE_SECONDS. */
   seconds: number;
   /** Takes from this attempt only, for the worker of the job; a helper takes from any. */
-  attempt?: Attempt;
+  attempt?: OfferingClaim;
 }
 
 /**
@@ -198,7 +198,7 @@ async function splitSegment(tx: Tx, options: TakeOptions): Promise<TakenSegment 
 }
 
 /** All segments of the attempt, in their order. */
-export function listSegments(db: Db, { job, token }: Attempt): Promise<SegmentRow[]> {
+export function listSegments(db: Db, { job, token }: OfferingClaim): Promise<SegmentRow[]> {
   return db
     .select()
     .from(videoSegments)
