@@ -1,6 +1,6 @@
-import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { isExecutable } from '../servers/is-executable.ts';
 
 /** Programs that tests use when they are there, and the Debian package that has each. */
 export const TEST_PROGRAMS = {
@@ -68,13 +68,4 @@ export function findProgram(name: string): string | undefined {
     PROGRAM_CACHE,
   ];
   return folders.map(folder => join(folder, name)).find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,6 +1,7 @@
-import { accessSync, chmodSync, constants, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
+import { isExecutable } from './is-executable.ts';
 import { loadOrCreateKeyPair } from './key-pair.ts';
 import { startSsh2Server } from './ssh2-server.ts';
 import { type Sshd, startSshd } from './sshd.ts';
@@ -108,13 +109,4 @@ function writeExecutable(path: string, text: string): void {
 export function findSshd(): string | undefined {
   const folders = ['/usr/sbin', '/usr/local/sbin', '/sbin', '/usr/bin', '/opt/homebrew/sbin'];
   return folders.map(folder => join(folder, 'sshd')).find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { parse } from 'node:querystring';
 import { z } from 'zod';
 import { hmac } from '../../shared/secrets/secrets.ts';
+import { tryParseJson } from '../../shared/try-parse-json.ts';
 
 /** By this prefix people, secret scanners and our own logs recognise a link. */
 const PREFIX = 'wlk_';
@@ -73,18 +74,10 @@ export function decodeLink(
 }
 
 function readClaims(payload: string): LinkClaims | undefined {
-  const read = encodedClaims.safeParse(parseJson(Buffer.from(payload, 'base64url').toString()));
+  const read = encodedClaims.safeParse(tryParseJson(Buffer.from(payload, 'base64url').toString()));
   if (!read.success) return undefined;
   const [username, version, created, token, administrator, expires, parameters] = read.data;
   return { username, version, created, token, administrator, expires, parameters };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The first HMAC derives a key for links only, so that no other HMAC of the service is a link's. */

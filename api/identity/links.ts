@@ -4,14 +4,12 @@ import { targetDigest } from '../../shared/audit/audit.ts';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { WindlassError } from '../../shared/errors/errors.ts';
-import type { Config } from '../../shared/settings/config.ts';
 import { isUnexpired, type Scope } from './api-tokens.ts';
 import type { WriteAudit } from './audit.ts';
 import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import { decodeLink, encodeLink, type LinkedAddress } from './link-text.ts';
+import type { SecretKeys } from './secret-keys.ts';
 import type { User } from './user.ts';
-
-type Keys = Pick<Config, 'SECRET_KEY_BEFORE'> & { SECRET_KEY: string };
 
 /** Who makes a link, and by which token, if by one. */
 export interface LinkMaker {
@@ -25,7 +23,7 @@ export interface LinkMaker {
 /** Makes a link that lasts for the given seconds, or as long as its maker's token if that is shorter. */
 export async function makeLink(
   db: Db,
-  { SECRET_KEY }: Keys,
+  { SECRET_KEY }: SecretKeys,
   { user, token, ends }: LinkMaker,
   { address, seconds, audit }: { address: LinkedAddress; seconds: number; audit: WriteAudit },
 ): Promise<{ link: string; expires: Date }> {
@@ -53,7 +51,7 @@ export async function makeLink(
  */
 export async function findLink(
   db: Db,
-  { SECRET_KEY, SECRET_KEY_BEFORE }: Keys,
+  { SECRET_KEY, SECRET_KEY_BEFORE }: SecretKeys,
   text: string,
   address: LinkedAddress,
 ): Promise<{ user: User; scope?: Scope; token?: string; ends: Date } | undefined> {

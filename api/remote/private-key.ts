@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import ssh2 from 'ssh2';
-import { wireString } from '../../shared/ssh/wire.ts';
+import { wireString, wireUint32 } from '../../shared/ssh/wire.ts';
 
 /** The key without a passphrase, or what is wrong with it. */
 export type ParsedKey = { key: string } | { problem: string };
@@ -57,18 +57,12 @@ function writeEd25519(pem: string, publicKey: Buffer): string {
   const whole = Buffer.concat([
     Buffer.from('openssh-key-v1\0'),
     ...[wireString('none'), wireString('none'), wireString('')],
-    number(1),
+    wireUint32(1),
     wireString(publicKey),
     wireString(Buffer.concat([bytes, padding])),
   ]);
   const lines = whole.toString('base64').replace(/.{70}(?=.)/g, '$&\n');
   return `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines}\n-----END OPENSSH PRIVATE KEY-----\n`;
-}
-
-function number(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
 }
 
 /** The public key of a private key without a passphrase, in wire format. */

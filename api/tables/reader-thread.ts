@@ -8,6 +8,7 @@ import { LRUCache } from 'lru-cache';
 import { exportRows } from './export-rows.ts';
 import { countValues, makeHistogram } from './histogram.ts';
 import { readPage } from './read-page.ts';
+import type { OpenTable } from './row-groups.ts';
 import { SeriesReader } from './series.ts';
 import {
   type FromThread,
@@ -61,10 +62,7 @@ async function runTask(id: number, { key, size }: TableFile, task: TableTask): P
   return { bytes: new TextEncoder().encode(await makeJson({ key, file, metadata }, task)) };
 }
 
-function makeJson(
-  table: { key: string; file: AsyncBuffer; metadata: FileMetaData },
-  task: Exclude<TableTask, { kind: 'export' }>,
-): Promise<string> {
+function makeJson(table: OpenTable, task: Exclude<TableTask, { kind: 'export' }>): Promise<string> {
   const { file, metadata } = table;
   if (task.kind === 'rows') return readPage(file, metadata, task);
   if (task.kind === 'series') return series.read(table, task);

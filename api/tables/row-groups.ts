@@ -5,6 +5,14 @@ import { TableReadError } from './thread-protocol.ts';
 /** Limit on one row group's columns, decoded, in bytes. */
 const MAX_DECODED_BYTES = 128 << 20;
 
+/** One that the thread reads. */
+export interface OpenTable {
+  /** Of the object. */
+  key: string;
+  file: AsyncBuffer;
+  metadata: FileMetaData;
+}
+
 export type RowGroup = FileMetaData['row_groups'][number];
 export type Values = ArrayLike<unknown>;
 

@@ -1,8 +1,7 @@
-import type { AsyncBuffer, FileMetaData } from 'hyparquet';
 import { LRUCache } from 'lru-cache';
 import { type Axis, axisOf } from './axis.ts';
 import { RAW_PARSERS } from './encode-value.ts';
-import { checkSize, type RowGroup, readColumns } from './row-groups.ts';
+import { checkSize, type OpenTable, type RowGroup, readColumns } from './row-groups.ts';
 import type { SeriesRange, SeriesRequest } from './thread-protocol.ts';
 
 /** Doubles of recently plotted columns: 10 million rows of two columns take 160 MB. */
@@ -69,13 +68,6 @@ function addToBuckets({ edges, min, max, count }: Buckets, x: Float64Array, y: F
   }
 }
 
-interface Table {
-  /** Of the object. */
-  key: string;
-  file: AsyncBuffer;
-  metadata: FileMetaData;
-}
-
 interface Axes {
   x: Axis;
   y: Axis;
@@ -90,7 +82,7 @@ export class SeriesReader {
   #idle: NodeJS.Timeout | undefined;
 
   /** The text of a JSON object. */
-  async read(table: Table, { x, y, points, range, base }: SeriesRequest): Promise<string> {
+  async read(table: OpenTable, { x, y, points, range, base }: SeriesRequest): Promise<string> {
     const axes = { x: axisOf(x, base), y: axisOf(y) };
     if (!axes.x || !axes.y) throw new Error('one of the columns has no values');
     const given = { x: axes.x, y: axes.y };
@@ -99,7 +91,7 @@ export class SeriesReader {
     return writeBuckets(buckets, given);
   }
 
-  async #fill(buckets: Buckets, { key, file, metadata }: Table, axes: Axes): Promise<void> {
+  async #fill(buckets: Buckets, { key, file, metadata }: OpenTable, axes: Axes): Promise<void> {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => this.#columns.clear(), IDLE_MS).unref();
     for (const [at, group] of metadata.row_groups.entries()) {

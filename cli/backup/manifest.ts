@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { tryParseJson } from '../../shared/try-parse-json.ts';
 import { CommandError } from '../command-error.ts';
 
 /**
@@ -35,17 +36,9 @@ export async function readManifest(folder: string): Promise<Manifest> {
       cause,
     });
   });
-  const { success, data } = manifest.safeParse(parse(text));
+  const { success, data } = manifest.safeParse(tryParseJson(text));
   if (success) return data;
   throw new CommandError(`${join(folder, MANIFEST)} is of no form that this release reads.`, {
     hint: 'Restore with the release that made the backup, or a newer one.',
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

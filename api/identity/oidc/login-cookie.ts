@@ -2,7 +2,7 @@ import { createHash, hkdfSync } from 'node:crypto';
 import type { CookieOptions, Request, Response } from 'express';
 import { EncryptJWT, jwtDecrypt } from 'jose';
 import { z } from 'zod';
-import type { Config } from '../../../shared/settings/config.ts';
+import type { SecretKeys } from '../secret-keys.ts';
 
 /** Longest time that a login at the provider may take. */
 export const LOGIN_SECONDS = 600;
@@ -14,7 +14,6 @@ const loginUnderWay = z.object({
   verifier: z.string(),
   target: z.string(),
 });
-type Keys = Pick<Config, 'SECRET_KEY_BEFORE'> & { SECRET_KEY: string };
 export type LoginUnderWay = z.output<typeof loginUnderWay>;
 
 /**
@@ -22,14 +21,14 @@ export type LoginUnderWay = z.output<typeof loginUnderWay>;
  * login can finish it (login CSRF: RFC 9700, 4.7), and nothing is stored before, so that nobody fills the database.
  */
 export class LoginCookie {
-  readonly #keys: Keys;
+  readonly #keys: SecretKeys;
   readonly #options: CookieOptions;
 
   /**
    * @param keys may be renewed: what was begun under the one before is finished.
    * @param options.path of the callback: no other request carries the cookie.
    */
-  constructor(keys: Keys, options: { path: string; secure: boolean }) {
+  constructor(keys: SecretKeys, options: { path: string; secure: boolean }) {
     this.#keys = keys;
     // Lax: the provider's redirect is a navigation from another site.
     this.#options = { ...options, httpOnly: true, sameSite: 'lax', encode: String };
