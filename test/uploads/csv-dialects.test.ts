@@ -663,8 +663,9 @@ test('a value that goes on after its quotes has a hint of the delimiter', async 
 
 test('what is irregular only in its later megabytes is read as it would be in the first', async () => {
   // A table is begun after 4 MiB that look regular.
-  const rows = 450_000;
-  const begin = `a,b\n${Array.from({ length: rows }, (_, n) => `${n},of a row\n`).join('')}`;
+  const rows = 45_000;
+  const filler = 'of a row'.repeat(13);
+  const begin = `a,b\n${Array.from({ length: rows }, (_, n) => `${n},${filler}\n`).join('')}`;
   const regular = await read(begin);
   expect([regular.rows, regular.json[0]?.at(-1)]).toEqual([rows, String(rows - 1)]);
   for (const [end, given] of [
@@ -672,17 +673,14 @@ test('what is irregular only in its later megabytes is read as it would be in th
     ['7,x,\n', {}],
     ['1,2,3\n7,x\n', { tolerance: 1 }],
     ['# of another kind\n7,x\n', { comment: '#' }],
-    // A row group of the first ones' size would be too large of these.
-    [`7,${'x'.repeat(1 << 20)}\n`.repeat(8), {}],
   ] as const) {
     const { rows: found, json, columns } = await read(begin + end, given);
-    const [id, text] = json.map(column => column.at(-1) ?? '');
-    expect([id, text?.slice(0, 2)]).toEqual(['7', '"x']);
-    expect([found - rows, columns.map(({ type }) => type)]).toEqual([
-      end.length > 1_000 ? 8 : 1,
-      ['integer', 'text'],
-    ]);
+    expect(json.map(column => column.at(-1))).toEqual(['7', '"x"']);
+    expect([found, columns.map(({ type }) => type)]).toEqual([rows + 1, ['integer', 'text']]);
   }
+  // DuckDB passes over a blank line, which is a value of a single column here.
+  const { json } = await read(`a\n${`${filler}\n`.repeat(rows)}\nx\n`, { nulls: ['NA'] });
+  expect(json[0]?.slice(rows)).toEqual(['""', '"x"']);
   const line = rows + 2;
   await expect(read(`${begin}8,"x\n`)).rejects.toMatchObject({
     problems: [{ row: line, reason: 'a quote is never closed' }],
@@ -700,7 +698,7 @@ test('values of lines that look like rows', async () => {
     );
   const check = async (rows: number, first: number, lineBreak: string) => {
     const texts = Array.from({ length: rows }, (_, n) =>
-      n < first ? 'of one line' : note(n).join(lineBreak),
+      n < first ? 'of one line'.padEnd(90) : note(n).join(lineBreak),
     );
     const { json } = await read(`id,note\n${texts.map((text, n) => `${n},"${text}"\n`).join('')}`);
     expect(json[0]?.every((id, n) => id === String(n))).toBe(true);
@@ -709,7 +707,7 @@ test('values of lines that look like rows', async () => {
   };
   for (const lineBreak of ['\n', '\r\n']) await check(5_000, 0, lineBreak);
   // A table is begun after 4 MiB.
-  await check(305_000, 300_000, '\n');
+  await check(50_000, 45_000, '\n');
 });
 
 test('a thousand columns', async () => {

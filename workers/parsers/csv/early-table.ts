@@ -10,7 +10,7 @@ const INTERRUPT_EVERY_MS = 50;
 
 /**
  * Writes a table while its file is still scanned, as if that were regular, as nearly all are. DuckDB leaves the scan a
- * processor part of the time: 200 MB of 300 columns take 2.9 s instead of 3.4.
+ * processor part of the time: 200 MB of five columns take 7 % less. Those of 300 take as long, by one thread of DuckDB.
  */
 export class EarlyTable {
   /** The bytes that its row groups were made for. */
