@@ -14,7 +14,8 @@ import {
   startFaultStack,
   withHost,
 } from './fault-host.ts';
-import { isFull, type Random, withSeed } from './settings.ts';
+import type { Random } from '../harness/random.ts';
+import { isFull, withSeed } from './settings.ts';
 import { quoteLog } from './suite.ts';
 
 const JOBS = isFull ? 200 : 10;

@@ -5,7 +5,7 @@ import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import type { Random } from './settings.ts';
+import type { Random } from '../harness/random.ts';
 
 export type QueueKind = 'postgres' | 'redis';
 

@@ -8,7 +8,8 @@ import { type Count, expectWhole, launchCounts, waitForOutput } from './counting
 import { findWorkers, killSomeWorker, type RunningStack, withHost } from './fault-host.ts';
 import { expectCleanHost, expectForgotten } from './host-state.ts';
 import { drawLongFilm, expectWholeVideo, startVideo } from './long-videos.ts';
-import { faultRuns, isFull, type Random, withSeed } from './settings.ts';
+import type { Random } from '../harness/random.ts';
+import { faultRuns, isFull, withSeed } from './settings.ts';
 
 /** Workers that die, or stand still, at any moment: a job goes on in another one, and nothing is done twice. */
 export function testKilledWorkers(service: () => RunningStack): void {

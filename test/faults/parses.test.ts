@@ -26,7 +26,8 @@ import { missingMinio, startMinio, type TestMinio } from '../harness/servers/min
 import { describeUnless } from '../harness/skip.ts';
 import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { insist, isServing } from './insist.ts';
-import { isFull, type Random, withSeed } from './settings.ts';
+import type { Random } from '../harness/random.ts';
+import { isFull, withSeed } from './settings.ts';
 import { type FormatFile, makeFormatFiles } from './table-files.ts';
 
 const PROTOCOLS = ['parts', 'tus'] as const;

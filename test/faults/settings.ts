@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { Random } from '../harness/random.ts';
 
 /** `npm run test:faults` runs every fault in full, `npm test` each a few times. */
 export const isFull = process.env.FAULTS === 'full';
@@ -11,33 +12,6 @@ export const seed = Number(process.env.FAULT_SEED || randomInt(1, 2 ** 31));
 
 /** The seed of what would find something new each time: `npm test` looks at the same, the full form goes on looking. */
 export const steadySeed = isFull ? seed : Number(process.env.FAULT_SEED || 1);
-
-/** Numbers that one seed makes again: Mulberry32. */
-export class Random {
-  #state: number;
-
-  constructor(start: number) {
-    this.#state = start;
-  }
-
-  /** 0 ≤ x < 1. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  }
-
-  between(low: number, high: number): number {
-    return low + this.next() * (high - low);
-  }
-
-  pick<T>(from: readonly T[]): T {
-    const picked = from[Math.floor(this.next() * from.length)];
-    if (picked === undefined) throw new Error('There is nothing to pick from.');
-    return picked;
-  }
-}
 
 /** Runs a test whose faults are drawn from the seed; a failure names the seed that makes the same draws. */
 export async function withSeed(run: (random: Random) => Promise<void>): Promise<void> {

@@ -16,7 +16,8 @@ import {
 import { isEnded, type Job } from '../harness/hosts/remote.ts';
 import { pidsNamed, type RunningStack, startFaultStack } from './fault-host.ts';
 import { insist, isServing } from './insist.ts';
-import { isFull, Random, withSeed } from './settings.ts';
+import { Random } from '../harness/random.ts';
+import { isFull, withSeed } from './settings.ts';
 import { quoteLog } from './suite.ts';
 
 const UPLOADS = isFull ? 50 : 8;

@@ -2,27 +2,20 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { beforeAll, expect, test } from 'vitest';
 import { expectProblem, type Problem } from '../harness/clients/problem.ts';
+import { senderOf } from '../harness/clients/sender.ts';
 import { openSession } from '../harness/hosts/remote.ts';
 import { missingPrograms } from '../harness/skip.ts';
 import { describeStack } from '../harness/stacks/forms.ts';
 import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 
-type Fields = Record<string, string>;
-
 describeStack(missingPrograms('sshd'), 'what clients send', form => {
   const { stack, client, sshd } = useRemoteStack(form);
+  const send = senderOf(client);
   let sid: string;
 
   beforeAll(async () => {
     sid = await openSession(client, sshd);
   });
-
-  const send = (method: string, path: string, body?: unknown, headers: Fields = {}) =>
-    client.fetch(path, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
 
   const fieldsOf = (problem: Problem) => problem.fields?.map(({ field }) => field).sort();
 
@@ -153,7 +146,11 @@ describeStack(missingPrograms('sshd'), 'what clients send', form => {
   });
 
   test('bodies: 413, 415, what is no JSON, no UTF-8 or too deep', async () => {
-    const post = (body: RequestInit['body'], type = 'application/json', headers: Fields = {}) =>
+    const post = (
+      body: RequestInit['body'],
+      type = 'application/json',
+      headers: Record<string, string> = {},
+    ) =>
       stack.api('/api/remotes/launch', {
         method: 'POST',
         headers: { 'Content-Type': type, ...headers },

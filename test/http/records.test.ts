@@ -5,6 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { Client } from '../../servers/api-client.ts';
 import { newId } from '../../shared/ids.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { senderOf } from '../harness/clients/sender.ts';
 import { openStackDatabase } from '../harness/databases/database.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import {
@@ -19,22 +20,14 @@ import { describeStack } from '../harness/stacks/forms.ts';
 import { useRemoteStack } from '../harness/stacks/use-stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
 
-type Fields = Record<string, string>;
-
 describeStack(missingPrograms('sshd'), 'records, lists and jobs over HTTP', form => {
   const { stack, client, sshd } = useRemoteStack(form);
+  const send = senderOf(client);
   let sid: string;
 
   beforeAll(async () => {
     sid = await openSession(client, sshd);
   });
-
-  const send = (method: string, path: string, body?: unknown, headers: Fields = {}) =>
-    client.fetch(path, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
 
   test('ETag, 304, If-Match and 412 on records', async () => {
     const path = '/api/users/tagged';

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { expectProblem } from '../harness/clients/problem.ts';
+import { senderOf } from '../harness/clients/sender.ts';
 import { tusMetadata } from '../harness/clients/tus.ts';
 import { drawFrames } from '../harness/files/draw-frames.ts';
 import { type Job, openSession, waitForEnd } from '../harness/hosts/remote.ts';
@@ -12,18 +13,12 @@ type Fields = Record<string, string>;
 
 describeStack(missingPrograms('sshd'), 'the HTTP surface', form => {
   const { stack, client, sshd } = useRemoteStack(form);
+  const send = senderOf(client);
   let sid: string;
 
   beforeAll(async () => {
     sid = await openSession(client, sshd);
   });
-
-  const send = (method: string, path: string, body?: unknown, headers: Fields = {}) =>
-    client.fetch(path, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
 
   test('a collection is the same with a slash behind it', async () => {
     const json = { 'Content-Type': 'application/json' };

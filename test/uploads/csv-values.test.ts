@@ -5,6 +5,7 @@ import type { ParserParameters } from '../../shared/uploads/parsers.ts';
 import { makeTable } from '../../workers/parsers/csv/make-table.ts';
 import { parseTable } from '../harness/clients/parsed-table.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
+import { Random } from '../harness/random.ts';
 
 /** CSV_FILES=10000 tries as many; CSV_SEED begins elsewhere. */
 const FILES = Number(process.env.CSV_FILES ?? 100);
@@ -15,36 +16,15 @@ const SAMPLE = { rows: 6, cells: 1_000_000, least: 6 };
 const directory = makeTempDir('csv-values');
 afterAll(() => directory.remove());
 
-/** A small generator of random numbers (mulberry32), so that a file can be made again from its seed. */
-class Random {
-  #state: number;
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  }
-  below(n: number): number {
-    return Math.floor(this.next() * n);
-  }
-  of<T>(values: readonly T[]): T {
-    return values[this.below(values.length)] as T;
-  }
-  digits(n: number): string {
-    return Array.from({ length: n }, () => this.below(10)).join('');
-  }
-}
-
+const digits = (r: Random, count: number) =>
+  Array.from({ length: count }, () => r.below(10)).join('');
 const two = (n: number) => String(n).padStart(2, '0');
 const day = (r: Random) =>
-  `${r.of(['1969', '2020', '0001', '9999', '0000', '1582'])}-${two(r.below(14))}-${two(r.below(33))}`;
+  `${r.pick(['1969', '2020', '0001', '9999', '0000', '1582'])}-${two(r.below(14))}-${two(r.below(33))}`;
 const clock = (r: Random) =>
-  `${two(r.below(26))}:${two(r.below(62))}:${two(r.below(62))}${r.of(['', '', '.5', `.${r.digits(6)}`, `.${r.digits(9)}`])}`;
+  `${two(r.below(26))}:${two(r.below(62))}:${two(r.below(62))}${r.pick(['', '', '.5', `.${digits(r, 6)}`, `.${digits(r, 9)}`])}`;
 const zone = (r: Random) =>
-  r.of([
+  r.pick([
     'Z',
     '+00:00',
     '-00:00',
@@ -61,10 +41,10 @@ const zone = (r: Random) =>
 
 /** What stands in files, by kind; of each kind some is on purpose not what it seems to be. */
 const KINDS: Record<string, (r: Random) => string> = {
-  small: r => `${r.of(['', '-'])}${r.below(1_000)}`,
-  large: r => `${r.of(['', '-'])}${r.of([1 + r.below(9), ''])}${r.digits(15 + r.below(6))}`,
+  small: r => `${r.pick(['', '-'])}${r.below(1_000)}`,
+  large: r => `${r.pick(['', '-'])}${r.pick([1 + r.below(9), ''])}${digits(r, 15 + r.below(6))}`,
   edge: r =>
-    r.of([
+    r.pick([
       ...['9007199254740991', '9007199254740992', '9007199254740993', '-9007199254740993'],
       ...[
         '9223372036854775807',
@@ -73,13 +53,14 @@ const KINDS: Record<string, (r: Random) => string> = {
         '18014398509481984',
       ],
     ]),
-  odd: r => r.of(['007', '+5', '-0', '00', '0', ' 1', '1 ', '  -2  ', '1_000', '1,5', '0x10', '٣']),
+  odd: r =>
+    r.pick(['007', '+5', '-0', '00', '0', ' 1', '1 ', '  -2  ', '1_000', '1,5', '0x10', '٣']),
   decimal: r =>
-    `${r.of(['', '-', '+'])}${r.of(['', '0', '1', '12', '01'])}.${r.digits(r.below(20))}`,
+    `${r.pick(['', '-', '+'])}${r.pick(['', '0', '1', '12', '01'])}.${digits(r, r.below(20))}`,
   exponent: r =>
-    `${r.of(['', '-'])}${r.below(10)}${r.of(['', '.', '.25'])}${r.of(['e', 'E'])}${r.of(['', '+', '-'])}${r.below(400)}`,
+    `${r.pick(['', '-'])}${r.below(10)}${r.pick(['', '.', '.25'])}${r.pick(['e', 'E'])}${r.pick(['', '+', '-'])}${r.below(400)}`,
   hard: r =>
-    r.of([
+    r.pick([
       ...[
         '2.2250738585072014e-308',
         '4.9e-324',
@@ -100,17 +81,18 @@ const KINDS: Record<string, (r: Random) => string> = {
         '1.0D+03',
       ],
     ]),
-  special: r => r.of(['nan', 'NaN', 'inf', '-Infinity', 'NA', 'null', 'None', '#N/A']),
-  truth: r => r.of(['true', 'false']),
-  truths: r => r.of(['true', 'false', 'True', 'FALSE', 'yes', 'no', 't', 'f', '1', '0', ' true']),
+  special: r => r.pick(['nan', 'NaN', 'inf', '-Infinity', 'NA', 'null', 'None', '#N/A']),
+  truth: r => r.pick(['true', 'false']),
+  truths: r => r.pick(['true', 'false', 'True', 'FALSE', 'yes', 'no', 't', 'f', '1', '0', ' true']),
   date: r => `20${two(r.below(100))}-${two(1 + r.below(12))}-${two(1 + r.below(28))}`,
   dates: day,
-  time: r => `${two(r.below(24))}:${two(r.below(60))}:${two(r.below(60))}${r.of(['', '.25'])}`,
-  times: r => `${clock(r)}${r.of(['', '', zone(r)])}`,
-  timestamp: r => `2020-01-${two(1 + r.below(28))}${r.of(['T', ' '])}${two(r.below(24))}:30:00`,
-  timestamps: r => `${day(r)}${r.of(['T', ' ', 't'])}${clock(r)}`,
+  time: r => `${two(r.below(24))}:${two(r.below(60))}:${two(r.below(60))}${r.pick(['', '.25'])}`,
+  times: r => `${clock(r)}${r.pick(['', '', zone(r)])}`,
+  timestamp: r => `2020-01-${two(1 + r.below(28))}${r.pick(['T', ' '])}${two(r.below(24))}:30:00`,
+  timestamps: r => `${day(r)}${r.pick(['T', ' ', 't'])}${clock(r)}`,
   zoned: r => `2020-01-${two(1 + r.below(28))}T${two(r.below(24))}:30:00.125${zone(r)}`,
-  text: r => r.of(['a', 'b c', '"quoted"', 'x,y', 'line\nbreak', 'é', '😀', ' ', "'", '\\N', '%']),
+  text: r =>
+    r.pick(['a', 'b c', '"quoted"', 'x,y', 'line\nbreak', 'é', '😀', ' ', "'", '\\N', '%']),
   missing: () => '',
 };
 const NAMES = Object.keys(KINDS);
@@ -118,9 +100,9 @@ const NAMES = Object.keys(KINDS);
 /** Rows of one kind a column, the later ones of another. */
 function makeRows(r: Random): string[][] {
   const columns = Array.from({ length: 1 + r.below(5) }, () => ({
-    first: r.of(NAMES),
-    late: r.of(NAMES),
-    share: r.of([0, 0.1, 0.5]),
+    first: r.pick(NAMES),
+    late: r.pick(NAMES),
+    share: r.pick([0, 0.1, 0.5]),
   }));
   const rows = 1 + r.below(40);
   return Array.from({ length: rows }, (_, i) =>
