@@ -2,8 +2,10 @@ import { and, count, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import type { Db } from '../../shared/database/connect.ts';
 import { tokens, users } from '../../shared/database/schema.ts';
 import { timestampOf } from '../../shared/database/timestamp.ts';
+import { tryWrite } from '../../shared/database/try-write.ts';
 import { conflict } from '../../shared/errors/errors.ts';
 import { newId } from '../../shared/ids.ts';
+import type { ServiceContext } from '../../shared/service/open-service.ts';
 import type { WriteAudit } from './audit.ts';
 import { IDENTITY_COLUMNS } from './identity-columns.ts';
 import { lockUnchangedUser } from './lock-user.ts';
@@ -49,15 +51,17 @@ export async function createToken(
   return { id, token };
 }
 
+type Context = Pick<ServiceContext, 'database' | 'log'>;
+
 const thisHour = sql`date_trunc('hour', now(), 'UTC')`;
 
-/** One write an hour. Ignores errors: the request itself succeeds without it. */
-async function recordUse(db: Db, token: string): Promise<void> {
-  await db
+/** One write an hour. The request itself succeeds without it. */
+async function recordUse({ database, log }: Context, token: string): Promise<void> {
+  const use = database.db
     .update(tokens)
     .set({ used: thisHour })
-    .where(eq(tokens.hash, hashSecret(token)))
-    .catch(() => {});
+    .where(eq(tokens.hash, hashSecret(token)));
+  await tryWrite(log, 'recording the use of a token', use);
 }
 
 /**
@@ -65,12 +69,12 @@ async function recordUse(db: Db, token: string): Promise<void> {
  * end at once.
  */
 export async function findToken(
-  db: Db,
+  context: Context,
   token: string,
 ): Promise<{ user: User; scope: Scope; token: string; ends?: Date } | undefined> {
   if (!token.startsWith(TOKEN_PREFIX) || !isSecret(token.slice(TOKEN_PREFIX.length)))
     return undefined;
-  const [found] = await db
+  const [found] = await context.database.db
     .select({
       ...IDENTITY_COLUMNS,
       scope: tokens.scope,
@@ -83,6 +87,6 @@ export async function findToken(
     .where(and(eq(tokens.hash, hashSecret(token)), isUnexpired));
   if (!found) return undefined;
   const { scope, id, expires, isDue, ...user } = found;
-  if (isDue) await recordUse(db, token);
+  if (isDue) await recordUse(context, token);
   return { user, scope, token: id, ends: expires ?? undefined };
 }

@@ -21,7 +21,7 @@ const MAX_COOKIES = 4;
 /** What tells who sent a request. */
 export type Authenticator = Pick<
   ApiContext,
-  'config' | 'database' | 'passwords' | 'oidc' | 'credentialCache'
+  'config' | 'database' | 'log' | 'passwords' | 'oidc' | 'credentialCache'
 >;
 
 /**
@@ -118,7 +118,7 @@ async function useAuthorization(
 }
 
 async function identify(
-  { database, oidc, passwords }: Authenticator,
+  { database, log, oidc, passwords }: Authenticator,
   { req, res, authorization }: Exchange & { authorization: string },
 ): Promise<Identity> {
   const basic = basicCredentials(authorization);
@@ -134,7 +134,7 @@ async function identify(
     const found = await findTokenUser(database.db, bearer, oidc);
     return { ...found, by: 'token', scope: 'write' };
   }
-  const token = bearer && (await findToken(database.db, bearer));
+  const token = bearer && (await findToken({ database, log }, bearer));
   if (token) return { ...token, by: 'token' };
   throw refusal(
     bearer

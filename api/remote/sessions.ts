@@ -16,6 +16,7 @@ import { SESSION_COLUMNS, type SessionRecord } from '../../shared/database/api-c
 import type { Tx } from '../../shared/database/connect.ts';
 import { prepareOnce } from '../../shared/database/prepare-once.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
+import { tryWrite } from '../../shared/database/try-write.ts';
 import { conflict, WindlassError } from '../../shared/errors/errors.ts';
 import { isId } from '../../shared/ids.ts';
 import { cancelJobsOf, SESSION_ENDED } from '../../shared/jobs/cancel.ts';
@@ -159,13 +160,13 @@ export async function lockSession(
   return row;
 }
 
-/** Records a use in `accessed`, at most once a minute. Ignores errors: the request itself succeeds without it. */
+/** Records a use in `accessed`, at most once a minute. The request itself succeeds without it. */
 export async function touchSession(
-  db: Tx,
+  { database, log }: Pick<ApiContext, 'database' | 'log'>,
   { sid, accessed }: Pick<SessionRecord, 'sid' | 'accessed'>,
 ): Promise<void> {
   if (Date.now() - accessed.getTime() < 60_000) return;
-  await db
+  const touch = database.db
     .update(sessions)
     .set({ accessed: sql`now()` })
     .where(
@@ -174,8 +175,8 @@ export async function touchSession(
         isNull(sessions.ended),
         sql`${sessions.accessed} < now() - interval '1 minute'`,
       ),
-    )
-    .catch(() => {});
+    );
+  await tryWrite(log, 'recording the use of a session', touch);
 }
 
 /**

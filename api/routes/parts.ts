@@ -165,7 +165,7 @@ export default routes('raw-body', (router, api) => {
     await refuseFull({ owner, project, uid, file, part }, length ?? 0);
     disableBodyTimeouts(res);
     const idleSeconds = api.config.UPLOAD_IDLE_TIMEOUT;
-    const stopKeeping = await keepUploadAlive(db, found.upload, idleSeconds);
+    const stopKeeping = await keepUploadAlive(api, found.upload, idleSeconds);
     try {
       const windowMs = api.config.LIMIT_BODY_SECONDS * 1_000;
       return await api.bodyStore.store(owner, length, async reservation => {
@@ -225,7 +225,7 @@ export default routes('raw-body', (router, api) => {
     let touch = async () => {};
     const job = await startRequestedJob(api, { req, res }, async tx => {
       const session = await lockSession(tx, sessionKey(api, res, sid));
-      touch = () => touchSession(db, session);
+      touch = () => touchSession(api, session);
       const found = await lockOwnUpload(tx, at);
       assertUploadOpen(found);
       await assertPartLimit(tx, found, { file, part });

@@ -139,7 +139,7 @@ export default routes('json-body', (router, api) => {
           if (cache) await assertCacheRoom(tx, cache, api.config);
           return { kind: 'video', payload, session: sid, project: cache?.project, name };
         });
-        if (session) await touchSession(api.database.db, session);
+        if (session) await touchSession(api, session);
         res
           .status(202)
           .location(`/api/remotes/${sid}/videos/${job.id}/status`)

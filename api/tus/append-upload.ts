@@ -53,10 +53,10 @@ export class UploadAppender {
     req: IncomingMessage,
     { key, offset, length, checksum, identify }: Append,
   ): Promise<number> {
-    const { config, database, bodyStore } = this.#api;
+    const { config, bodyStore } = this.#api;
     const announced = req.headers['content-length'];
     let end = offset;
-    const stopKeeping = await keepUploadAlive(database.db, key, config.UPLOAD_IDLE_TIMEOUT);
+    const stopKeeping = await keepUploadAlive(this.#api, key, config.UPLOAD_IDLE_TIMEOUT);
     const size = announced ? Number(announced) : undefined;
     const stored = bodyStore.store(key.owner, size, async reservation => {
       const sink = new AppendSink({

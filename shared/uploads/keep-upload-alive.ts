@@ -1,6 +1,13 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { Tx } from '../database/connect.ts';
+import type { Database } from '../database/connect.ts';
 import { uploads } from '../database/schema.ts';
+import { tryWrite } from '../database/try-write.ts';
+import type { Logger } from '../process/log.ts';
+
+interface Context {
+  database: Database;
+  log: Logger;
+}
 
 /** Seconds between two records of one transfer, unless uploads expire sooner. */
 const TOUCH_SECONDS = 60;
@@ -10,12 +17,12 @@ const TOUCH_SECONDS = 60;
  * that was last recorded, if the caller knows it.
  */
 export async function keepUploadAlive(
-  db: Tx,
+  context: Context,
   { uid, accessed }: { uid: string; accessed?: Date },
   idleSeconds: number,
 ): Promise<() => void> {
   const seconds = Math.min(TOUCH_SECONDS, idleSeconds / 4);
-  const touch = () => touchUpload(db, uid, seconds);
+  const touch = () => touchUpload(context, uid, seconds);
   const isRecent = accessed && Date.now() - accessed.getTime() <= seconds * 1_000;
   // Before the first of its parts the upload may be about to expire.
   if (!isRecent) await touch();
@@ -23,9 +30,13 @@ export async function keepUploadAlive(
   return () => clearInterval(timer);
 }
 
-/** Writes at most once in `seconds`, over all transfers. Ignores errors. */
-async function touchUpload(db: Tx, uid: string, seconds: number): Promise<void> {
-  await db
+/** Writes at most once in `seconds`, over all transfers. */
+async function touchUpload(
+  { database, log }: Context,
+  uid: string,
+  seconds: number,
+): Promise<void> {
+  const touch = database.db
     .update(uploads)
     .set({ accessed: sql`now()` })
     .where(
@@ -34,6 +45,6 @@ async function touchUpload(db: Tx, uid: string, seconds: number): Promise<void> 
         isNull(uploads.job),
         sql`${uploads.accessed} < now() - make_interval(secs => ${seconds})`,
       ),
-    )
-    .catch(() => {});
+    );
+  await tryWrite(log, 'recording that an upload goes on', touch);
 }

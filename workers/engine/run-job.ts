@@ -1,4 +1,5 @@
 import { failureLevel } from '../../shared/database/failure-level.ts';
+import { tryWrite } from '../../shared/database/try-write.ts';
 import { newId } from '../../shared/ids.ts';
 import type { JobKind } from '../../shared/jobs/catalog.ts';
 import type { QueueEntry } from '../../shared/jobs/queue.ts';
@@ -23,7 +24,8 @@ export async function runJob(
     return undefined;
   });
   if (!row) {
-    await deferNotUnderstood(worker.database.db, entry).catch(() => {});
+    const deferred = deferNotUnderstood(worker.database.db, entry);
+    await tryWrite(worker.log, 'deferring a job of a newer release', deferred);
     return false;
   }
   const ended = worker.claims.findEnd(row.id);

@@ -20,12 +20,8 @@ const REPORT_MS = 500;
 const copy: Handler<'copy'> = async context => {
   const { worker, payload } = context;
   const { upload, file, part } = payload;
-  const { config, database } = worker;
-  const stopKeeping = await keepUploadAlive(
-    database.db,
-    { uid: upload },
-    config.UPLOAD_IDLE_TIMEOUT,
-  );
+  const { config } = worker;
+  const stopKeeping = await keepUploadAlive(worker, { uid: upload }, config.UPLOAD_IDLE_TIMEOUT);
   try {
     const stored = await withSession(context, session => copyOnce(context, session));
     const { size, digest } = stored;

@@ -129,7 +129,7 @@ export async function startSessionJob<K extends SessionKind>(
     session = await lockSession(tx, own);
     return request as RequestedJob;
   });
-  if (session) await touchSession(api.database.db, session);
+  if (session) await touchSession(api, session);
   return job;
 }
 

@@ -24,7 +24,7 @@ export async function findVideo(api: ApiContext, { req, res }: Exchange): Promis
     : [];
   if (!found) throw await explainNoSession(db, key);
   requireAgent(found.session);
-  await touchSession(db, found.session);
+  await touchSession(api, found.session);
   if (!found.video)
     throw notFound(
       'this session has no such video.',
