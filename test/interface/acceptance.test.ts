@@ -4,28 +4,22 @@ import { describeForms } from '../harness/stacks/forms.ts';
 import { SECTIONS } from './cases/all.ts';
 import { LIMITED, LIMITS } from './cases/limited.ts';
 import type { Row } from './row.ts';
-import { readTarget } from './settings.ts';
 import { type Prefix, Tools } from './tools.ts';
-import { findWorld, startWorld, type World } from './world.ts';
+import { missingHost, startWorld, type World } from './world.ts';
 
-// The whole interface, row by row, on stacks of its own or on the service that WINDLASS_URL names.
-const target = readTarget();
+// The whole interface, row by row.
 const DOCUMENTED: Prefix = '/api';
 /** Every operation exists with and without the prefix, with the same answers. */
 const PREFIXES: Prefix[] = [DOCUMENTED, ''];
-if (target) {
-  describe(`the interface, at ${target.url}`, () =>
-    testSections(SECTIONS, () => findWorld(target), PREFIXES));
-} else {
-  describeForms(undefined, 'the interface', form => {
-    // The mounts of the routes are the same on both forms.
-    const prefixes = form.name === 'embedded' ? PREFIXES : [DOCUMENTED];
-    describe('as it is', () => testSections(SECTIONS, () => startWorld(form), prefixes));
-    describe('under limits', () => {
-      testSections({ launch: LIMITED }, () => startWorld(form, LIMITS), prefixes);
-    });
+
+describeForms(undefined, 'the interface', form => {
+  // The mounts of the routes are the same on both forms.
+  const prefixes = form.name === 'embedded' ? PREFIXES : [DOCUMENTED];
+  describe('as it is', () => testSections(SECTIONS, () => startWorld(form), prefixes));
+  describe('under limits', () => {
+    testSections({ launch: LIMITED }, () => startWorld(form, LIMITS), prefixes);
   });
-}
+});
 
 function testSections(
   sections: Record<string, Row[]>,
@@ -42,7 +36,7 @@ function testSections(
     describe(section, () => {
       for (const row of rows) {
         test(row.name, { timeout: 180_000 }, async context => {
-          const missing = world.lacks(row.needs);
+          const missing = row.needs === 'host' ? missingHost() : undefined;
           if (missing) skipTest(context, missing);
           const runs: Tools[] = [];
           for (const prefix of prefixes) runs.push(await run(row, new Tools(world, prefix)));

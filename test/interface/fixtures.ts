@@ -24,9 +24,6 @@ export interface Place {
 export class Fixtures {
   readonly #world: World;
   readonly #made = new Map<string, Promise<unknown>>();
-  readonly #projects: string[] = [];
-  readonly #users: string[] = [];
-  readonly #sessions: string[] = [];
 
   constructor(world: World) {
     this.#world = world;
@@ -50,11 +47,10 @@ export class Fixtures {
     return made;
   }
 
-  /** A user of their own; needs a server administrator. */
+  /** A user of their own. */
   async newUser(word = 'user', more: object = {}): Promise<Credentials> {
     const person = { username: this.#world.name(word), password: 'a long password' };
     await this.call('POST', '/users', { json: { ...person, ...more } });
-    this.#users.push(person.username);
     return person;
   }
 
@@ -64,9 +60,7 @@ export class Fixtures {
 
   async newProject(): Promise<string> {
     const json = { name: this.#world.name('project') };
-    const { id } = (await this.call('POST', '/projects', { json })).json<{ id: string }>();
-    this.#projects.push(id);
-    return id;
+    return (await this.call('POST', '/projects', { json })).json<{ id: string }>().id;
   }
 
   async newModel(pid: string): Promise<string> {
@@ -95,9 +89,7 @@ export class Fixtures {
   /** Opens a session that nobody else uses. */
   async newSession(agent = true): Promise<string> {
     const json = { ...this.#world.host, agent };
-    const { sid } = (await this.call('POST', '/remotes', { json })).json<{ sid: string }>();
-    this.#sessions.push(sid);
-    return sid;
+    return (await this.call('POST', '/remotes', { json })).json<{ sid: string }>().sid;
   }
 
   /** A session that lives for a while yet. */
@@ -257,16 +249,5 @@ export class Fixtures {
       await this.parse('file', '0123456789', 'blob');
       return `/models/${mid}/files/file`;
     });
-  }
-
-  /** What a service that goes on need not keep. */
-  async remove(): Promise<void> {
-    const paths = [
-      ...this.#sessions.map(sid => `/remotes/${sid}`),
-      ...this.#projects.map(pid => `/projects/${pid}`),
-      ...this.#users.map(name => `/users/${name}`),
-    ];
-    if (this.#world.own) return;
-    for (const path of paths) await this.call('DELETE', path).catch(() => {});
   }
 }

@@ -1,7 +1,7 @@
 import type { Tools } from './tools.ts';
 
-/** What a case needs that not every service under test has. */
-export type Need = 'host' | 'own' | 'administrator';
+/** What a case needs that not every machine has the programs for. */
+type Need = 'host';
 
 /** One promise of the interface. */
 export interface Row {
@@ -9,11 +9,11 @@ export interface Row {
   name: string;
   /** The operations that it is about, such as `GET /remotes/{sid}`; it must ask each of them. */
   of: string[];
-  needs: Need[];
+  needs?: Need;
   run(tools: Tools): Promise<void>;
 }
 
 /** `of`: operations, separated by commas. */
-export function row(name: string, of: string, run: Row['run'], ...needs: Need[]): Row {
+export function row(name: string, of: string, run: Row['run'], needs?: Need): Row {
   return { name, of: of.split(', '), needs, run };
 }

@@ -1,5 +1,4 @@
-import { type IncomingHttpHeaders, request as requestPlain } from 'node:http';
-import { request as requestTls } from 'node:https';
+import { type IncomingHttpHeaders, request } from 'node:http';
 
 export interface Credentials {
   username: string;
@@ -36,14 +35,13 @@ export function send(
   url: string,
   given: Options & { method: string; target: string },
 ): Promise<Answer> {
-  const { protocol, hostname, port } = new URL(url);
+  const { hostname, port } = new URL(url);
   const { method, target, as, headers = {} } = given;
   const body = given.json === undefined ? given.body : JSON.stringify(given.json);
-  const request = protocol === 'https:' ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
     const req = request(
       {
-        hostname: hostname.replace(/^\[|\]$/g, ''),
+        hostname,
         port,
         method,
         path: target,

@@ -37,7 +37,6 @@ export const ACCOUNTS: Row[] = [
       for (const method of ['GET', 'DELETE'])
         expectError(await ask(method, `/hosts/${name}`), 404, { code: 'not_found' });
     },
-    'administrator',
   ),
   row(
     "Remote sessions: a host's entry adds jump, another host here, which is kept while it is needed",
@@ -60,7 +59,6 @@ export const ACCOUNTS: Row[] = [
       expectError(await ask('DELETE', `/hosts/${gate}`), 409, { code: 'conflict' });
       for (const name of [node, gate]) expectAnswer(await ask('DELETE', `/hosts/${name}`), 204);
     },
-    'administrator',
   ),
   row(
     at('keys, or trust: "now", one of the two; agent is true, private false unless given'),
@@ -75,7 +73,6 @@ export const ACCOUNTS: Row[] = [
       expect(added).toMatchObject({ address: name, port: 22, agent: true, private: false });
       expectAnswer(await ask('DELETE', `/hosts/${name}`), 204);
     },
-    'administrator',
   ),
   row(
     at('keys may hold authorities, @cert-authority lines of known_hosts that fit the address'),
@@ -96,13 +93,12 @@ export const ACCOUNTS: Row[] = [
       expectError(await ask('PUT', path, { json: moved }), 400, { code: 'invalid_input' });
       expectAnswer(await ask('DELETE', path), 204);
     },
-    'administrator',
   ),
   row(
     at('POST /hosts/-/scan: the keys that a machine shows, before it is added'),
     'POST /hosts/-/scan',
     async ({ ask, world }) => {
-      const sshd = world.own?.sshd;
+      const sshd = world.sshd;
       const json = { address: sshd?.host, port: sshd?.port, private: true };
       const shown = await ask('POST', '/hosts/-/scan', { json });
       const { keys, fingerprints } = shown.json<Record<'keys' | 'fingerprints', string[]>>();
@@ -114,14 +110,13 @@ export const ACCOUNTS: Row[] = [
       });
     },
     'host',
-    'own',
   ),
   row(
     at('trust: "now": a worker connects once and keeps what it is shown'),
     'POST /hosts, DELETE /hosts/{name}',
     async ({ ask, world }) => {
       const name = world.name('trusted');
-      const sshd = world.own?.sshd;
+      const sshd = world.sshd;
       const where = { name, address: sshd?.host, port: sshd?.port, trust: 'now' };
       expectError(await ask('POST', '/hosts', { json: where }), 403, { code: 'host_not_allowed' });
       const added = await ask('POST', '/hosts', { json: { ...where, private: true } });
@@ -132,7 +127,6 @@ export const ACCOUNTS: Row[] = [
       expectAnswer(await ask('DELETE', `/hosts/${name}`), 204);
     },
     'host',
-    'own',
   ),
   row(
     at('every user sees of hosts the names and whether an agent; others may not change them'),
@@ -153,7 +147,6 @@ export const ACCOUNTS: Row[] = [
         expectError(await ask(method, path, { as, json }), 403, { code: 'forbidden' });
       await make.call('DELETE', `/hosts/${name}`);
     },
-    'administrator',
   ),
   row(
     at('POST /users 201; GET, PUT, DELETE /users/(username)'),
@@ -180,7 +173,6 @@ export const ACCOUNTS: Row[] = [
         expect.objectContaining({ action: 'user.delete', target: username, outcome: 'ok' }),
       );
     },
-    'administrator',
   ),
   row(
     at('anyone may change their own password, and nothing else of users'),
@@ -206,7 +198,6 @@ export const ACCOUNTS: Row[] = [
       ] as const)
         expectError(await ask(method, where, { as: next, json: body }), 403, { code: 'forbidden' });
     },
-    'administrator',
   ),
   row(
     at('POST /users/-/tokens 201 {id, token}; expires'),
@@ -252,7 +243,6 @@ export const ACCOUNTS: Row[] = [
       ])
         expectError(await ask('POST', '/users/-/tokens', { json }), 400, { code: 'invalid_input' });
     },
-    'administrator',
   ),
   row(
     at('POST /links 201 {url, expires}: GET of that path without other credentials'),

@@ -103,7 +103,6 @@ export const AUTHENTICATION: Row[] = [
       for (const path of ['/login/oidc?target=/a', '/login/oidc/callback?code=a&state=b'])
         expectError(await ask('GET', path, { as: null }), 404, { code: 'not_found' });
     },
-    'own',
   ),
   row('Everywhere: DELETE /logout 204', `DELETE /logout, ${ME}`, async tools => {
     const { headers } = await logIn(tools);
@@ -189,7 +188,6 @@ export const AUTHENTICATION: Row[] = [
         expectError(await ask('GET', path, { as: null }), 401, { code: 'unauthorized' });
       }
     },
-    'administrator',
   ),
   row(
     'Everywhere: browser writes by cookie need a same-origin Origin, else 403',

@@ -98,7 +98,6 @@ export const CONDITIONS: Row[] = [
       await holdTag(tools, `/users/${username}`);
       await make.call('DELETE', `/hosts/${name}`);
     },
-    'administrator',
   ),
   row(
     at('ETag and If-None-Match on a session and what it made'),
@@ -207,7 +206,6 @@ export const CONDITIONS: Row[] = [
       await holdIfMatch(tools, { method: 'PUT', path: user, json: { administrator: true } });
       await holdIfMatch(tools, { method: 'DELETE', path: user });
     },
-    'administrator',
   ),
   row(
     at('If-Match on DELETE of a session and of what it made'),

@@ -170,13 +170,12 @@ export const REMOTE_ENDPOINTS: Row[] = [
         what: 'the command to begin',
         timeoutMs: 30_000,
       });
-      await world.own?.sshd?.disconnect();
+      await world.sshd?.disconnect();
       const failed = await launched;
       expectError(failed, 500, { code: 'outcome_unknown' });
       expect(failed.headers['x-service-message']).toMatch(/^Outcome unknown/);
       await make.call('DELETE', `/remotes/${sid}`);
     },
     'host',
-    'own',
   ),
 ];

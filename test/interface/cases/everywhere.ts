@@ -21,7 +21,6 @@ export const EVERYWHERE: Row[] = [
         if (path !== '/') expectError(await ask('GET', `/api${path}`), 404, { code: 'not_found' });
       }
     },
-    'administrator',
   ),
   row(
     at('/api/openapi.json and /api/docs exist once, with it'),
@@ -165,7 +164,6 @@ export const EVERYWHERE: Row[] = [
       const refused = await ask('POST', '/uploads', { as, json });
       expectError(refused, 429, { code: 'too_many_requests' });
     },
-    'own',
   ),
   row(
     at('never a 500 for bad input: JSON is UTF-8, at most 100 deep, whole'),

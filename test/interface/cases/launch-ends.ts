@@ -52,8 +52,7 @@ export const LAUNCH_ENDS: Row[] = [
       const { headers, json, id } = await startLong(tools);
       await make.call('DELETE', `/jobs/${id}`);
       await ended(id);
-      if (!world.own) throw new Error('needs a service of its own');
-      const database = openStackDatabase(world.own.stack);
+      const database = openStackDatabase(world.stack);
       try {
         // How a job comes to each of these ends is held by other tests: here, what is answered then.
         for (const [code, status, title] of ENDS) {
@@ -70,7 +69,6 @@ export const LAUNCH_ENDS: Row[] = [
       }
     },
     'host',
-    'own',
   ),
   row(
     at('Idempotency-Key while the job runs: the same again is the same job, with another body 409'),

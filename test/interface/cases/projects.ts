@@ -174,7 +174,7 @@ export const PROJECTS: Row[] = [
       const id = world.name('line');
       await ask('POST', `/events/${id}?q=1`, { headers: { 'X-Request-Id': id } });
       await ask('POST', `/events/after-${id}`);
-      const lines = () => (world.own?.stack.log() ?? '').split('\n');
+      const lines = () => world.stack.log().split('\n');
       await expect.poll(() => lines().join(), { timeout: 20_000 }).toContain(`after-${id}`);
       const found = lines().filter(line => line.includes(`"${id}"`));
       expect(found).toHaveLength(1);
@@ -183,7 +183,6 @@ export const PROJECTS: Row[] = [
         event: { user: world.user.username, path: id, query: 'q=1' },
       });
     },
-    'own',
   ),
   row(
     at('the body of an event is read and dropped, within a size limit'),

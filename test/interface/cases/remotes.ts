@@ -86,7 +86,7 @@ export const REMOTES: Row[] = [
     ),
     'POST /remotes, GET /remotes/{sid}',
     async ({ ask, make, world }) => {
-      const sshd = world.own?.sshd;
+      const sshd = world.sshd;
       const hostname = world.name('plain');
       const json = {
         name: hostname,
@@ -112,7 +112,6 @@ export const REMOTES: Row[] = [
       await make.call('DELETE', `/remotes/${sid}`);
     },
     'host',
-    'own',
   ),
   row(
     at('500 Remote connection failed., with a hint'),
@@ -128,7 +127,6 @@ export const REMOTES: Row[] = [
       expect(answer.headers['x-service-hint']).toMatch(/./);
     },
     'host',
-    'own',
   ),
   row(
     at('500 Agent startup failed. where ~/.windlass cannot be written; with agent: false it goes'),
@@ -157,13 +155,12 @@ export const REMOTES: Row[] = [
       }
     },
     'host',
-    'own',
   ),
   row(
     at("409 when the host's key is not the pinned one, with both fingerprints"),
     'POST /remotes',
     async ({ ask, make, world }) => {
-      const sshd = world.own?.sshd;
+      const sshd = world.sshd;
       const hostname = world.name('changed');
       const { host: address, port } = sshd ?? {};
       const json = { name: hostname, address, port, keys: [HOST_KEY], private: true };
@@ -175,7 +172,6 @@ export const REMOTES: Row[] = [
       expect(new Set(detail.match(/SHA256:[\w+/]{43}/g)).size).toBe(2);
     },
     'host',
-    'own',
   ),
   row(
     at('GET /remotes (mine), GET /remotes/(sid); no secret ever'),
@@ -211,7 +207,6 @@ export const REMOTES: Row[] = [
     at('accessed is written at most once a minute'),
     'GET /remotes/{sid}, POST /remotes/launch',
     async ({ ask, make, world }) => {
-      if (!world.own) throw new Error('needs a service of its own');
       const sid = await make.newSession(false);
       const use = async () => {
         const json = { sid, command: 'true' };
@@ -220,7 +215,7 @@ export const REMOTES: Row[] = [
       };
       const first = await use();
       expect(await use()).toBe(first);
-      const database = openStackDatabase(world.own.stack);
+      const database = openStackDatabase(world.stack);
       try {
         await database`update sessions set accessed = accessed - interval '61 seconds'
           where sid = ${sid}`;
@@ -231,7 +226,6 @@ export const REMOTES: Row[] = [
       await make.call('DELETE', `/remotes/${sid}`);
     },
     'host',
-    'own',
   ),
   row(
     at('DELETE cancels its jobs; of an unknown one it is 404'),

@@ -91,6 +91,5 @@ export const TIMED_OUT: Row[] = [
         expectError(await ask('GET', gone), 404, GONE);
     },
     'host',
-    'own',
   ),
 ];

@@ -232,7 +232,6 @@ export const VIDEOS: Row[] = [
       await make.call('DELETE', `/projects/${id}`, { as });
     },
     'host',
-    'administrator',
   ),
   row(
     at('the same video under the same key changes nothing, another one replaces it'),
