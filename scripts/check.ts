@@ -1,4 +1,4 @@
-/** `npm run check`: checks lint, format, types, exports and shell scripts concurrently. Fails if one of them fails. */
+/** `npm run check`: checks lint, format, types, imports, exports and shell scripts concurrently. Fails if one of them fails. */
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const checks: Check[] = [
     command: process.execPath,
     args: ['node_modules/typescript/bin/tsc', '-p', project],
   })),
-  { name: 'exports', command: process.execPath, args: ['dist/scripts/unused-exports.js'] },
+  { name: 'modules', command: process.execPath, args: ['dist/scripts/check-modules.js'] },
 ];
 const shellcheck = findProgram('shellcheck');
 if (shellcheck === undefined) {

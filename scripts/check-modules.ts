@@ -1,20 +1,26 @@
-/** For `npm run check`: names what is exported for nobody, and fails if there is any. */
+/** For `npm run check`: names what is exported for nobody or imported against the rules, and fails if there is any. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findUnusedExports } from './find-unused-exports.ts';
+import { findWrongImports } from './find-wrong-imports.ts';
 
 // This file runs from dist/scripts.
 const root = fileURLToPath(new URL('../../', import.meta.url));
 /** What the programs of others import. */
 const PUBLISHED = 'clients/typescript/src/index.ts';
 
-const texts = listSources('.').map(path => [path, readFileSync(join(root, path), 'utf8')] as const);
-const unused = findUnusedExports(new Map(texts)).filter(
-  found => !found.startsWith(`${PUBLISHED}:`),
-);
-for (const found of unused) console.log(`${found} is exported, and no other file imports it`);
-process.exitCode = unused.length > 0 ? 1 : 0;
+const texts = new Map(listSources('.').map(path => [path, readFileSync(join(root, path), 'utf8')]));
+const problems = [
+  ...findUnusedExports(texts)
+    .filter(found => !found.startsWith(`${PUBLISHED}:`))
+    .map(found => `${found} is exported, and no other file imports it`),
+  ...findWrongImports(texts).map(
+    found => `${found} must not be imported there: see scripts/find-wrong-imports.ts`,
+  ),
+];
+for (const problem of problems) console.log(problem);
+process.exitCode = problems.length > 0 ? 1 : 0;
 
 function listSources(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {
