@@ -1,8 +1,4 @@
-import {
-  type Migration,
-  type Statement,
-  withoutComments,
-} from '../shared/database/migrations/migration-files.ts';
+import { type Migration, type Statement, withoutComments } from './migration-files.ts';
 
 /**
  * The forms of statements beside which programs of the previous release work, and which lock a large table for a moment

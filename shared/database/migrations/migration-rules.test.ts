@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  MIGRATIONS,
-  readMigrations,
-  readStatement,
-} from '../shared/database/migrations/migration-files.ts';
+import { MIGRATIONS, readMigrations, readStatement } from './migration-files.ts';
 import { findUnsafe } from './migration-rules.ts';
 
 const problems = (...statements: string[]) =>
