@@ -9,19 +9,22 @@ import { findWorkers, killSomeWorker, type RunningStack, withHost } from './faul
 import { expectCleanHost, expectForgotten } from './host-state.ts';
 import { drawLongFilm, expectWholeVideo, startVideo } from './long-videos.ts';
 import type { Random } from '../harness/random.ts';
-import { faultRuns, isFull, withSeed } from './settings.ts';
+import { isFull, withSeed } from './settings.ts';
+
+/** Of workers, while commands run. */
+const KILLS = isFull ? 20 : 3;
 
 /** Workers that die, or stand still, at any moment: a job goes on in another one, and nothing is done twice. */
 export function testKilledWorkers(service: () => RunningStack): void {
   test(
     'commands lose and repeat nothing while workers are killed at random',
     {
-      timeout: 60_000 + faultRuns * 60_000,
+      timeout: 60_000 + KILLS * 60_000,
     },
     () =>
       withHost(service(), host =>
         withSeed(async random => {
-          for (let left = faultRuns; left > 0; left -= 4) {
+          for (let left = KILLS; left > 0; left -= 4) {
             const counts = await launchCounts(service(), host.sid, { commands: 20, seconds: 6 });
             await killAtRandom(service(), {
               kills: Math.min(4, left),

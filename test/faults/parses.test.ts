@@ -33,7 +33,7 @@ import { type FormatFile, makeFormatFiles } from './table-files.ts';
 const PROTOCOLS = ['parts', 'tus'] as const;
 const VICTIMS = ['windlass-api', 'windlass-worker', 'postgres', 'store'] as const;
 /** The long form kills a hundred times during each format, the short one once. */
-const ROUNDS = Number(process.env.FAULT_RUNS || (isFull ? 100 : 1));
+const ROUNDS = isFull ? 100 : 1;
 const PARTS = 3;
 const DAY_MS = 86_400_000;
 

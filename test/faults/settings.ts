@@ -4,9 +4,6 @@ import { Random } from '../harness/random.ts';
 /** `npm run test:faults` runs every fault in full, `npm test` each a few times. */
 export const isFull = process.env.FAULTS === 'full';
 
-/** How many workers are killed in a chaos test. */
-export const faultRuns = Number(process.env.FAULT_RUNS || (isFull ? 20 : 3));
-
 /** What is drawn differs from run to run, and a failure names the seed. */
 export const seed = Number(process.env.FAULT_SEED || randomInt(1, 2 ** 31));
 
@@ -19,6 +16,7 @@ export async function withSeed(run: (random: Random) => Promise<void>): Promise<
     await run(new Random(seed));
   } catch (cause) {
     const message = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`With FAULT_SEED=${seed} FAULT_RUNS=${faultRuns}: ${message}`, { cause });
+    const form = isFull ? 'FAULTS=full ' : '';
+    throw new Error(`With ${form}FAULT_SEED=${seed}: ${message}`, { cause });
   }
 }
