@@ -13,9 +13,9 @@ type Place = Pick<Profile, 'url' | 'token'>;
  * The service that this user logged in to. WINDLASS_URL goes before what `windlass login` kept, and WINDLASS_TOKEN is sent to no
  * other service than that of WINDLASS_URL. Throws CommandError where that is unset: it may be of another than the one kept.
  */
-export async function findService(environment = process.env): Promise<Place> {
-  const kept = await readProfile(environment);
-  const { WINDLASS_URL, WINDLASS_TOKEN } = environment;
+export async function findService(): Promise<Place> {
+  const kept = await readProfile(process.env);
+  const { WINDLASS_URL, WINDLASS_TOKEN } = process.env;
   if (WINDLASS_TOKEN && !WINDLASS_URL)
     throw new CommandError(
       'WINDLASS_TOKEN is set without WINDLASS_URL, which says to whom it is sent.',

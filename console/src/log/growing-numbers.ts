@@ -20,10 +20,6 @@ export class GrowingNumbers {
     return this.#numbers[index] ?? 0;
   }
 
-  addToLast(more: number): void {
-    this.#numbers[this.#length - 1] = this.at(this.#length - 1) + more;
-  }
-
   /** The index of the last number that is not greater, of numbers that rise; -1 where all are. */
   lastNotAbove(number: number): number {
     let low = 0;

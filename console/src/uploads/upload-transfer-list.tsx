@@ -46,7 +46,7 @@ function UploadTransferItem({ transfer }: { transfer: UploadTransfer }) {
   const name = namesOf(aids);
   const isEnded = state === 'done' || upload !== undefined;
   const remove = () => removeUpload(transfer);
-  // What could not be read is not read by transfer it again.
+  // What could not be read is not read by sending it again.
   const canResume = state === 'paused' || (state === 'failed' && !upload);
   return (
     <li>
