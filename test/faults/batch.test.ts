@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest';
 import { type Job, openSession, readOutput, waitForEnd } from '../harness/hosts/remote.ts';
 import { startSlurm, type TestSlurm } from '../harness/hosts/slurm.ts';
+import type { Random } from '../harness/random.ts';
 import { describeUnless, missingPrograms } from '../harness/skip.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import {
@@ -14,7 +15,6 @@ import {
   startFaultStack,
   withHost,
 } from './fault-host.ts';
-import type { Random } from '../harness/random.ts';
 import { isFull, withSeed } from './settings.ts';
 import { quoteLog } from './suite.ts';
 

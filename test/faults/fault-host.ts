@@ -2,10 +2,10 @@ import type { Client } from '../../servers/api-client.ts';
 import { signalProcess } from '../../servers/processes.ts';
 import { addHost, connectClient, isEnded, type Job, openSession } from '../harness/hosts/remote.ts';
 import { startTestSshd, type TestSshd } from '../harness/hosts/sshd.ts';
+import type { Random } from '../harness/random.ts';
 import { startTcpProxy, type TcpProxy } from '../harness/servers/tcp-proxy.ts';
 import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { waitFor } from '../harness/wait-for.ts';
-import type { Random } from '../harness/random.ts';
 
 export type QueueKind = 'postgres' | 'redis';
 

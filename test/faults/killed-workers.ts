@@ -3,12 +3,12 @@ import { expect, test } from 'vitest';
 import { signalProcess } from '../../servers/processes.ts';
 import { pidOfWorker } from '../../shared/jobs/worker-id.ts';
 import type { Job } from '../harness/hosts/remote.ts';
+import type { Random } from '../harness/random.ts';
 import { waitFor } from '../harness/wait-for.ts';
 import { type Count, expectWhole, launchCounts, waitForOutput } from './counting-commands.ts';
 import { findWorkers, killSomeWorker, type RunningStack, withHost } from './fault-host.ts';
 import { expectCleanHost, expectForgotten } from './host-state.ts';
 import { drawLongFilm, expectWholeVideo, startVideo } from './long-videos.ts';
-import type { Random } from '../harness/random.ts';
 import { isFull, withSeed } from './settings.ts';
 
 /** Of workers, while commands run. */

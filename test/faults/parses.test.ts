@@ -22,11 +22,11 @@ import {
 import { openStackDatabase, stackDatabaseUrl } from '../harness/databases/database.ts';
 import { makeTempDir } from '../harness/files/temp-dir.ts';
 import { connectClient } from '../harness/hosts/remote.ts';
+import type { Random } from '../harness/random.ts';
 import { missingMinio, startMinio, type TestMinio } from '../harness/servers/minio.ts';
 import { describeUnless } from '../harness/skip.ts';
 import { type Stack, startStack } from '../harness/stacks/stack.ts';
 import { insist, isServing } from './insist.ts';
-import type { Random } from '../harness/random.ts';
 import { isFull, withSeed } from './settings.ts';
 import { type FormatFile, makeFormatFiles } from './table-files.ts';
 

@@ -14,9 +14,9 @@ import {
   type UploadRecord,
 } from '../harness/clients/uploads.ts';
 import { isEnded, type Job } from '../harness/hosts/remote.ts';
+import { Random } from '../harness/random.ts';
 import { pidsNamed, type RunningStack, startFaultStack } from './fault-host.ts';
 import { insist, isServing } from './insist.ts';
-import { Random } from '../harness/random.ts';
 import { isFull, withSeed } from './settings.ts';
 import { quoteLog } from './suite.ts';
 

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listContracts } from '../../shared/database/migrations/migration-rules.ts';
 import { Client } from '../../servers/api-client.ts';
 import { findFreePort } from '../../servers/free-port.ts';
 import { MIGRATIONS, readMigrations } from '../../shared/database/migrations/migration-files.ts';
+import { listContracts } from '../../shared/database/migrations/migration-rules.ts';
 import { generateSealKeys } from '../../shared/secrets/secrets.ts';
 import { expectProblem } from '../harness/clients/problem.ts';
 import {
