@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { ColumnStatistics } from '../../shared/database/schema.ts';
 import { formatDay, formatTime, formatTimestamp } from './encode-value.ts';
@@ -98,6 +99,14 @@ test('the order of filters does not matter, that of sort columns does', () => {
     viewId('object', { filter: parseFilter(filter, columns), sort: parseSort(sort, columns) });
   expect(view(['a:gt:1', 'a:lt:9'], 'a')).toBe(view(['a:lt:9', 'a:gt:1', 'a:lt:9'], 'a'));
   expect(view([], 'a,x')).not.toBe(view([], 'x,a'));
+});
+
+test('a view that an earlier release made of equal values is not read', () => {
+  const filter = parseFilter('x:eq:eq:0', columns);
+  const earlier = createHash('sha256')
+    .update(JSON.stringify(['object', [], filter]))
+    .digest('hex');
+  expect(viewId('object', { sort: [], filter })).not.toBe(earlier);
 });
 
 test('values are checked by the type of the column', () => {

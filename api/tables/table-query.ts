@@ -162,10 +162,14 @@ export function findColumn(
   return column;
 }
 
+/** Of what equals a value: views that older releases made lack rows with -0 or NaN. */
+const EQUALITY = 2;
+
 /** The id of a view: a hash of its source and definition. */
 export function viewId(source: string, { sort, filter, groups }: ViewDefinition): string {
+  const version = filter.some(({ op }) => op === 'eq') ? [EQUALITY] : [];
   return createHash('sha256')
-    .update(JSON.stringify([source, sort, filter, ...(groups ? [groups] : [])]))
+    .update(JSON.stringify([source, sort, filter, ...(groups ? [groups] : []), ...version]))
     .digest('hex');
 }
 

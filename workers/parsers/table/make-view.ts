@@ -53,11 +53,15 @@ async function readGroupRows(connection: DuckDBConnection, input: string): Promi
   return Number(first?.rows ?? 0);
 }
 
-/** A missing value passes only `null`; NaN is neither less nor greater than any number. */
+/** A missing value passes only `null`; NaN equals NaN, and is neither less nor greater than any number. */
 function condition({ column, op, value }: TableFilter, type: string): string {
   const subject = quoteName(column);
   if (op === 'null') return `${subject} IS ${value === 'true' ? '' : 'NOT '}NULL`;
-  const compared = `${subject} ${OPERATORS[op]} CAST(${quoteText(value)} AS ${type})`;
-  const isOrder = op !== 'eq' && op !== 'ne';
-  return type === 'DOUBLE' && isOrder ? `(${compared} AND NOT isnan(${subject}))` : compared;
+  const operand = `CAST(${quoteText(value)} AS ${type})`;
+  if (type !== 'DOUBLE') return `${subject} ${OPERATORS[op]} ${operand}`;
+  if (op === 'ne') return `${subject} <> ${operand}`;
+  if (op !== 'eq') return `(${subject} ${OPERATORS[op]} ${operand} AND NOT isnan(${subject}))`;
+  // For `=` DuckDB asks the bloom filters of a file, which tell -0 from 0 and one NaN from another.
+  if (value === 'NaN') return `isnan(${subject})`;
+  return `(${subject} >= ${operand} AND ${subject} <= ${operand})`;
 }
