@@ -94,6 +94,35 @@ describeStack(undefined, 'uploads', form => {
     await expectProblem(await finishUpload(client, id, [1]), 404, 'not_found');
   });
 
+  test('names of artifacts are kept, whatever the database writes before their characters', async () => {
+    const aids = [
+      'a\\b',
+      'a\\',
+      'a\\"b',
+      'a\\\\b',
+      '"',
+      '","',
+      'a,b',
+      '{a,b}',
+      '{}',
+      'NULL',
+      ' a ',
+      'é😀',
+    ];
+    const uid = await begin(...aids);
+    expect(await client.get(`/api/uploads/${uid}`)).toMatchObject({ aids });
+    await client.fetch(`/api/uploads/${uid}`, { method: 'DELETE' });
+    // One was read as the other, and took its place.
+    const pair = await begin('p\\q', 'pq');
+    for (const [fid, text] of ['with', 'without'].entries())
+      await putPart(client, partPath(pair, fid, 0), utf8(text));
+    const { job } = (await (await finishUpload(client, pair, [1, 1])).json()) as { job: string };
+    expect(await waitForEnd(client, job)).toMatchObject({ state: 'succeeded' });
+    const read = async (aid: string) =>
+      (await client.fetch(`/api/models/${mid}/files/${encodeURIComponent(aid)}`)).text();
+    expect([await read('p\\q'), await read('pq')]).toEqual(['with', 'without']);
+  });
+
   test('an upload that the previous release took with longer names in "types" is parsed', async () => {
     const names = Array.from({ length: 80 }, (_, n) => `c${n}`.padEnd(1_000, 'x'));
     const types = Object.fromEntries(names.map(name => [name, 'text']));

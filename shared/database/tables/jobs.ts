@@ -22,7 +22,7 @@ import {
 } from '../../jobs/job-conditions.ts';
 import type { JobState } from '../../jobs/job-states.ts';
 import type { BatchState } from '../../jobs/payloads/batch.ts';
-import { bytea, count, time } from './columns.ts';
+import { bytea, count, texts, time } from './columns.ts';
 
 /**
  * When bytes were stored: of each second, and after each write of the other stream, the first, as [ms since 1970, offset
@@ -298,7 +298,7 @@ export const workers = pgTable('workers', {
   /** It dispatches, and does the periodic work; null where an older release does not say. */
   upkeep: boolean(),
   /** Ids of the keys that it opens credentials with; null where it opens none. */
-  sealKeys: text().array(),
+  sealKeys: texts(),
   /** The worker's metrics in prom-client's JSON, for /metrics of the API. */
   metrics: jsonb().$type<unknown>(),
   started: time().notNull().defaultNow(),

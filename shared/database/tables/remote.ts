@@ -2,18 +2,18 @@ import { sql } from 'drizzle-orm';
 import { type AnyPgColumn, boolean, index, integer, pgTable, text } from 'drizzle-orm/pg-core';
 import type { EngineName } from '../../jobs/payloads/batch.ts';
 import type { Startup } from '../../ssh/startup-files.ts';
-import { bytea, time } from './columns.ts';
+import { bytea, texts, time } from './columns.ts';
 
 /** The allow-list of remote hosts; `keys` are its pins: see shared/ssh/pins.ts. */
 export const hosts = pgTable('hosts', {
   name: text().primaryKey(),
   address: text().notNull(),
   port: integer().notNull().default(22),
-  keys: text().array().notNull(),
+  keys: texts().notNull(),
   agent: boolean().notNull().default(false),
   private: boolean().notNull().default(false),
   /** Who may open sessions there; null: everyone. */
-  users: text().array(),
+  users: texts(),
   /** The entry of the host that this one is reached through; null: workers connect to it themselves. */
   jump: text().references((): AnyPgColumn => hosts.name),
   version: integer().notNull().default(1),
@@ -36,7 +36,7 @@ export const sessions = pgTable(
     /** The variables of all its commands, sealed; a trigger erases them with the credential: see migration 0029. */
     sealedEnv: bytea(),
     /** The names of these that are shown. */
-    envNames: text().array(),
+    envNames: texts(),
     /** When the account's start-up files are read: once a connection, or by each command. */
     startup: text().$type<Startup>().notNull().default('once'),
     /** Its login needed answers of its user: nobody else can repeat it. Such a session lives with its connection. */
@@ -50,7 +50,7 @@ export const sessions = pgTable(
     /** The account's shell, so that further connections need not ask the host. */
     shell: text(),
     /** The batch systems of its host; null: not known. */
-    engines: text().array().$type<EngineName[]>(),
+    engines: texts<EngineName>(),
     created: time().notNull().defaultNow(),
     accessed: time().notNull().defaultNow(),
     opened: time(),

@@ -11,7 +11,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import type { StoredError } from '../../errors/errors.ts';
 import type { JobState } from '../../jobs/job-states.ts';
-import { count, storedBy, time } from './columns.ts';
+import { count, storedBy, texts, time } from './columns.ts';
 import { ofModel } from './projects.ts';
 
 /** What stays of a parse when the record of its job is removed: columns of that, `finished` in ISO 8601. */
@@ -43,7 +43,7 @@ export const uploads = pgTable(
     model: ofModel(),
     parser: text().notNull(),
     parameters: jsonb().$type<unknown>().notNull(),
-    aids: text().array().notNull(),
+    aids: texts().notNull(),
     input: boolean().notNull(),
     /** Sum of its parts' sizes. */
     bytes: count(),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, jsonb, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
-import { bytea, time } from './columns.ts';
+import { bytea, texts, time } from './columns.ts';
 
 /** What a webhook may ask for: how a job ended. */
 export const END_STATES = ['succeeded', 'failed', 'cancelled'] as const;
@@ -13,8 +13,8 @@ export const webhooks = pgTable(
     owner: text().notNull(),
     url: text().notNull(),
     /** Null: all. */
-    kinds: text().array(),
-    states: text().array().$type<(typeof END_STATES)[number][]>(),
+    kinds: texts(),
+    states: texts<(typeof END_STATES)[number]>(),
     /** The key of the signatures, sealed for workers. */
     sealed: bytea().notNull(),
     created: time().notNull().defaultNow(),
