@@ -229,6 +229,94 @@ f.create_dataset('gzip', data=np.arange(2), chunks=(2,), compression='gzip', shu
     });
   });
 
+  test('of records the fields that can be columns are kept, and the others are named with their types', async () => {
+    const tail = `('h', 'f2'), ('hh', 'f2', (2,)), ('o', 'V3'), ('n', 'i4')`;
+    const made = await read(
+      build(`
+list, text = h5py.vlen_dtype('i4'), h5py.string_dtype()
+pair = lambda lo, hi: [('a', lo + 'i4'), ('v', hi + 'f4', (2,)), ('m', lo + 'i2', (2, 2)), ('s', [('x', lo + 'i2'), ('y', hi + 'f8')]), ('c', lo + 'c16'), ('b', '?', (2,)), ('z', 'S2', (2,)), ${tail}]
+one = lambda k: (k, [k + .5, -2.5], [[1, 2], [3, k]], (7, k / 4), 1 - 2j * k, [True, False], [b'p', b'q'], 0.5, [1, 2], b'abc', -k)
+for name, (lo, hi) in {'mixed': '<>', 'little': '<<', 'big': '>>'}.items():
+  kind = [field for field in pair(lo, hi) if name != 'big' or field[0] != 'b']
+  f[name] = np.array([tuple(value for value, field in zip(one(k), pair(lo, hi)) if field in kind) for k in [1, 9]], dtype=[(field[0], '>i4') if field[0] == 'n' and name == 'big' else field for field in kind])
+f['texts'] = np.array([(1, 'é', 2.5), (2, '', 3.5)], dtype=[('a', '<i4'), ('t', text), ('x', '<f8')])
+f['turned'] = np.array([('€', 2.5)], dtype=[('t', text), ('x', '>f8')])
+d = f.create_dataset('lists', (2,), dtype=[('l', list), ('r', h5py.ref_dtype), ('x', '<f8')]); d['x'] = [1, 2]
+f['enum'] = np.array([(1, 0)], dtype=[('a', '>i4'), ('e', h5py.enum_dtype({'RED': 0}, basetype='>i2'))])
+f['wide'] = np.array([([2**63, 5], np.zeros(2501), 1)], dtype=[('u', 'u8', (2,)), ('many', 'i1', (2501,)), ('n', 'i1')])
+f['none'] = np.zeros(2, dtype=[('h', 'f2')])
+f.create_dataset('chunks', data=np.array([(k, [k, -k]) for k in range(9000)], dtype=[('a', 'i8'), ('v', 'i2', (2,))]), chunks=(700,), compression='gzip')`),
+    );
+    const table = (rows: string[][], names: string[]) =>
+      Object.fromEntries(names.map((name, i) => [name, rows.map(row => row[i])]));
+    const names =
+      'a integer,v[0] number,v[1] number,m[0][0] integer,m[0][1] integer,m[1][0] integer,m[1][1] integer,s.x integer,s.y number,c.r number,c.i number,b[0] boolean,b[1] boolean,z[0] text,z[1] text,n integer'.split(
+        ',',
+      );
+    const row = (k: number) =>
+      [k, k + 0.5, -2.5, 1, 2, 3, k, 7, k / 4, 1, -2 * k, true, false, '"p"', '"q"', -k].map(
+        String,
+      );
+    const without = (list: string[]) => list.filter((_, i) => i !== 11 && i !== 12);
+    const { chunks, ...others } = made;
+    expect(
+      Object.fromEntries(Object.entries(others).map(([name, { json }]) => [name, json])),
+    ).toEqual({
+      mixed: table([row(1), row(9)], names),
+      little: table([row(1), row(9)], names),
+      big: table([without(row(1)), without(row(9))], without(names)),
+      texts: { 'a integer': ['1', '2'], 't text': ['"é"', '""'], 'x number': ['2.5', '3.5'] },
+      turned: { 't text': ['"€"'], 'x number': ['2.5'] },
+      lists: { 'x number': ['1', '2'] },
+      wide: { 'u[0] text': ['"9223372036854775808"'], 'u[1] integer': ['5'], 'n integer': ['1'] },
+    });
+    expect(chunks?.json?.['v[1] integer']).toEqual(
+      Array.from({ length: 9_000 }, (_, k) => `${0 - k}`),
+    );
+    const skipped = Object.values(made).flatMap(({ skipped }) => skipped?.problems ?? []);
+    const said = skipped.map(({ column, reason }) => `${column}: ${reason}`).sort();
+    const left = (field: string, type: string) =>
+      `the field ${field} is left out: its values are of a type that no column of a table is: ${type}`;
+    const same = ['big', 'little', 'mixed'].flatMap(name => [
+      `${name}: ${left('h', 'floats of 2 bytes')}`,
+      `${name}: ${left('hh', 'arrays of floats of 2 bytes')}`,
+      `${name}: ${left('o', 'opaque bytes')}`,
+    ]);
+    expect(said).toEqual(
+      [
+        ...same,
+        'enum: the dataset is left out: one of its fields is a big-endian enumeration',
+        `lists: ${left('l', 'lists of variable length')}`,
+        `lists: ${left('r', 'references')}`,
+        `none: ${left('h', 'floats of 2 bytes')}`,
+        `wide: ${left('many', 'arrays of more than 2,500 values')}`,
+      ].sort(),
+    );
+  });
+
+  test('a table of pandas keeps its values', async () => {
+    // As DataFrame.to_hdf(format='table') lays it out.
+    const made = await read(
+      build(`
+kind = [('index', '<i8'), ('values_block_0', '<f8', (2,)), ('values_block_1', 'S1', (1,))]
+f['df/table'] = np.array([(0, [1.5, 3], [b'x']), (1, [2, 4], [b'y'])], dtype=kind)`),
+    );
+    expect(made['df/table']?.json).toEqual({
+      'index integer': ['0', '1'],
+      'values_block_0[0] number': ['1.5', '2'],
+      'values_block_0[1] number': ['3', '4'],
+      'values_block_1[0] text': ['"x"', '"y"'],
+    });
+  });
+
+  test('a group that lies within itself is read once', async () => {
+    const made = await read(
+      build(`
+f['g/x'] = [1, 2]; f['g/loop'] = f['g']; f['g/up'] = f['/']; f['twice'] = f['g']`),
+    );
+    expect(Object.keys(made).sort()).toEqual(['g', 'twice']);
+  });
+
   test('numbers that do not use all bits of their bytes, or are not of IEEE 754, are left out and said', async () => {
     const made = await read(
       build(`
@@ -252,6 +340,7 @@ reduced(h5t.STD_I32LE, 20, 4).commit(f.id, b'type'); put('committed', h5t.open(f
 f['plain'] = i`),
     );
     expect(Object.entries(made).map(([name, { json }]) => [name, json])).toEqual([
+      ['record', { 's text': ['""', '""'], 'ok integer': ['0', '0'] }],
       ['', { 'plain integer': ['1', '-5', '100'] }],
     ]);
     const skipped = Object.values(made).flatMap(({ skipped }) => skipped?.problems ?? []);

@@ -7,7 +7,8 @@ const CONTINUATION = 16;
 const SHARED = 2;
 const COMMITTED = 2;
 /** Classes of datatypes there. */
-const [INTEGER, FLOAT, STRING, COMPOUND, ENUM] = [0, 1, 3, 6, 8];
+const [INTEGER, FLOAT, TIME, STRING, BITS, OPAQUE] = [0, 1, 2, 3, 4, 5];
+const [COMPOUND, REFERENCE, ENUM, VARIABLE, ARRAY] = [6, 7, 8, 9, 10];
 /** More than a header has; what damaged files say is not followed further. */
 const MAX_BLOCKS = 1_000;
 const MAX_BLOCK_BYTES = 1 << 20;
@@ -38,16 +39,16 @@ export class Datatypes {
   }
 
   /**
-   * Whether all numbers in an object's type are integers that use all their bits, or IEEE 754 floats; other types do
-   * not matter. False if the type is unknown.
+   * Whether all numbers in each member of a record, or in a type that is none, are integers that use all their bits, or
+   * IEEE 754 floats; other types do not matter. Shorter where the type is unknown from some member on.
    */
-  isPlain(reference: Buffer): boolean {
+  plainMembers(reference: Buffer): boolean[] {
     try {
       const message = this.#find(DATATYPE, numberAt(reference, 0, this.#offsetSize));
-      return message !== undefined && lengthOfPlain(message, 0) !== undefined;
+      return message ? measure(message, 0).plain : [];
     } catch (error) {
       // A header that says more than it has.
-      if (error instanceof RangeError) return false;
+      if (error instanceof RangeError) return [];
       throw error;
     }
   }
@@ -118,33 +119,69 @@ function* messagesOf(block: Buffer, isNew: boolean, hasOrder: boolean) {
 const numberAt = (bytes: Buffer, at: number, length: number): number =>
   length === 8 ? Number(bytes.readBigUInt64LE(at)) : bytes.readUIntLE(at, length);
 
-/** How long the message of a plain type is; undefined where a number in it is not plain. */
-function lengthOfPlain(message: Buffer, depth: number): number | undefined {
-  if (depth > MAX_DEPTH) return undefined;
+/** The message of a type. */
+interface Measured {
+  length: number;
+  /** Of each member of a record, otherwise of the type itself. */
+  plain: boolean[];
+}
+
+function measure(message: Buffer, depth: number): Measured {
+  const version = message.readUInt8(0) >> 4;
   const type = message.readUInt8(0) & 0xf;
   const size = message.readUInt32LE(4);
   const rest = message.subarray(8);
-  if (type === INTEGER)
-    return rest.readUInt16LE(0) === 0 && rest.readUInt16LE(2) === 8 * size ? 12 : undefined;
-  if (type === FLOAT) return isIeee(message) ? 20 : undefined;
-  if (type === COMPOUND) return lengthOfRecord(message, depth);
-  if (type === ENUM) return lengthOfEnumeration(message, depth);
-  // The end of a string matters within records; after a type that no column has nothing is read.
-  return type === STRING ? 8 : message.length;
+  const inner = (from: number): Measured => {
+    const { length, plain } = measure(message.subarray(from), depth + 1);
+    return { length: from + length, plain: [plain.every(Boolean)] };
+  };
+  if (depth > MAX_DEPTH) return unknown(message);
+  switch (type) {
+    case INTEGER:
+      return {
+        length: 12,
+        plain: [rest.readUInt16LE(0) === 0 && rest.readUInt16LE(2) === 8 * size],
+      };
+    case FLOAT:
+      return { length: 20, plain: [isIeee(message)] };
+    case TIME:
+      return { length: 10, plain: [true] };
+    case BITS:
+      return { length: 12, plain: [true] };
+    case OPAQUE:
+      // A description of its bytes.
+      return { length: 8 + message.readUInt8(1), plain: [true] };
+    case STRING:
+    case REFERENCE:
+      return { length: 8, plain: [true] };
+    case VARIABLE:
+      return inner(8);
+    case ARRAY:
+      // The oldest form has permutations beside the lengths.
+      return inner(8 + (version < 3 ? 4 + 8 * rest.readUInt8(0) : 1 + 4 * rest.readUInt8(0)));
+    case COMPOUND:
+      return measureRecord(message, depth);
+    case ENUM:
+      return measureEnumeration(message, depth);
+    default:
+      return unknown(message);
+  }
 }
 
+/** Where it ends is unknown, and so is what follows it. */
+const unknown = (message: Buffer): Measured => ({ length: message.length, plain: [false] });
+
 /** The type of its numbers, the names, the numbers. */
-function lengthOfEnumeration(message: Buffer, depth: number): number | undefined {
-  const base = lengthOfPlain(message.subarray(8), depth + 1);
-  if (base === undefined) return undefined;
+function measureEnumeration(message: Buffer, depth: number): Measured {
+  const { length, plain } = measure(message.subarray(8), depth + 1);
   const count = message.readUInt16LE(1);
-  let at = 8 + base;
+  let at = 8 + length;
   for (let i = 0; i < count; i++) {
     const name = lengthOfName(message, at);
-    if (name === undefined) return undefined;
+    if (name === undefined) return unknown(message);
     at += name;
   }
-  return at + count * message.readUInt32LE(4);
+  return { length: at + count * message.readUInt32LE(4), plain };
 }
 
 /** Older forms fill it up to a multiple of eight bytes. */
@@ -173,21 +210,22 @@ function isIeee(message: Buffer): boolean {
   return isCommon && found.join(' ') === layout;
 }
 
-function lengthOfRecord(message: Buffer, depth: number): number | undefined {
+function measureRecord(message: Buffer, depth: number): Measured {
   const version = message.readUInt8(0) >> 4;
   const count = message.readUInt16LE(1);
   const size = message.readUInt32LE(4);
   let offsetLength = 1;
   while (offsetLength < 4 && size >= 256 ** offsetLength) offsetLength++;
+  const plain: boolean[] = [];
   let at = 8;
   for (let i = 0; i < count; i++) {
     const name = lengthOfName(message, at);
-    if (name === undefined) return undefined;
+    if (name === undefined) return { length: message.length, plain: [...plain, false] };
     // The oldest form has dimensions beside the offset.
     at += name + (version === 1 ? 32 : version === 2 ? 4 : offsetLength);
-    const length = lengthOfPlain(message.subarray(at), depth + 1);
-    if (length === undefined) return undefined;
-    at += length;
+    const member = measure(message.subarray(at), depth + 1);
+    plain.push(member.plain.every(Boolean));
+    at += member.length;
   }
-  return at;
+  return { length: at, plain };
 }

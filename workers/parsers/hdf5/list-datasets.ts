@@ -24,7 +24,11 @@ const MAX_UNIT = 200;
 export function listDatasets(file: Hdf5File): Dataset[] {
   const found: Dataset[] = [];
   let objects = 0;
-  const visit = (group: string, depth: number) => {
+  const visit = (group: string, outer: string[] = []) => {
+    // A hard link leads back to a group that this one lies in.
+    const address = file.addressOf(`/${group}`);
+    if (outer.includes(address)) return;
+    const depth = outer.length;
     if (depth > MAX_DEPTH)
       throw new TableError({ reason: `there are more than ${MAX_DEPTH} groups in each other` });
     for (const name of file.names(`/${group}`)) {
@@ -35,7 +39,7 @@ export function listDatasets(file: Hdf5File): Dataset[] {
           hint: 'Split the file.',
         });
       const kind = file.kindOf(`/${path}`);
-      if (kind === 'group') visit(path, depth + 1);
+      if (kind === 'group') visit(path, [...outer, address]);
       if (kind !== 'dataset') continue;
       const metadata = file.describe(`/${path}`);
       const { shape } = metadata;
@@ -53,13 +57,15 @@ export function listDatasets(file: Hdf5File): Dataset[] {
       });
     }
   };
-  visit('', 0);
+  visit('');
   return found;
 }
 
-/** What a dataset is not kept for. */
-export const leftOut = (dataset: Dataset, why: string): TableProblem => ({
-  // Half a character could not be stored.
-  column: dataset.path.slice(1, 1_000).replace(/\p{Surrogate}/u, ''),
-  reason: `the dataset is left out: ${why}`,
+/** What a dataset, or a field of its records, is not kept for. */
+export const leftOut = (dataset: Dataset, why: string, field?: string): TableProblem => ({
+  column: cut(dataset.path.slice(1), 999),
+  reason: `the ${field === undefined ? 'dataset' : `field ${cut(field, 200)}`} is left out: ${why}`,
 });
+
+/** Half a character could not be stored. */
+const cut = (text: string, length: number) => text.slice(0, length).replace(/\p{Surrogate}/u, '');

@@ -80,8 +80,8 @@ function planArtifacts(file: Hdf5File, datasets: Dataset[]): Plan {
   const byGroup = new Map<string, Map<number, TableDataset[]>>();
   for (const dataset of datasets) {
     const { shape, metadata, name, group, path, filters } = dataset;
-    const fields = fieldsOf(metadata, name);
     const code = codeOf(metadata);
+    const { fields, unread } = fieldsOf(metadata, name, file.plainMembers(path));
     if (metadata.virtual_sources || file.hasOtherFiles(path))
       plan.problems.push(leftOut(dataset, 'its values are in other files'));
     else if (filters.length > 0)
@@ -91,26 +91,18 @@ function planArtifacts(file: Hdf5File, datasets: Dataset[]): Plan {
           `it has the filter ${filters.join(', ').slice(0, 100)}, which is not read here; gzip is`,
         ),
       );
-    else if (fields && !file.isPlain(path))
-      plan.problems.push(
-        leftOut(
-          dataset,
-          'its numbers are laid out in bits in an unusual way (precision, offset, VAX, …), which is not read here',
-        ),
-      );
-    else if (shape.length !== 1 && code && code in ARRAY_TYPES)
+    else if (fields.length > 0 && shape.length !== 1 && code && code in ARRAY_TYPES)
       plan.arrays.push({ dataset, descr: code as ArrayType });
-    else if (shape.length > 1)
+    else if (fields.length > 0 && shape.length > 1)
       plan.problems.push(leftOut(dataset, 'arrays hold numbers and booleans only'));
-    else if (!fields)
-      plan.problems.push(leftOut(dataset, 'its values are of a type that no column of a table is'));
-    else if (isRecord(metadata) || (shape.length === 0 && isText(metadata)))
-      plan.tables.push({
-        name: path.slice(1),
-        datasets: [{ dataset, fields }],
-        count: shape[0] ?? 1,
-      });
     else {
+      plan.problems.push(...unread.map(({ why, field }) => leftOut(dataset, why, field)));
+      if (fields.length === 0) continue;
+      if (isRecord(metadata) || (shape.length === 0 && isText(metadata))) {
+        const count = shape[0] ?? 1;
+        plan.tables.push({ name: path.slice(1), datasets: [{ dataset, fields }], count });
+        continue;
+      }
       const lengths = byGroup.get(group) ?? new Map<number, TableDataset[]>();
       byGroup.set(group, lengths);
       const length = shape[0] ?? 0;

@@ -29,13 +29,14 @@ export async function makeHdf5Table(
   request: FileRequest,
   { file, datasets, count, onProgress }: Tables,
 ): Promise<MadeFile> {
-  const columns = datasets.flatMap(one =>
-    one.fields.map(field => ({
+  const columns = datasets.flatMap(({ dataset, fields }) => {
+    const wide = findWide(file, dataset, fields);
+    return fields.map(field => ({
       name: field.name,
-      type: isWide(file, one.dataset, field) ? ('VARCHAR' as const) : field.type,
-      unit: one.dataset.unit,
-    })),
-  );
+      type: wide.has(field) ? ('VARCHAR' as const) : field.type,
+      unit: dataset.unit,
+    }));
+  });
   const step = rowsAtOnce(datasets, count);
   async function* pieces(): AsyncGenerator<CsvPiece> {
     for (let from = 0; from < count; from += step) {
@@ -73,11 +74,12 @@ function readCells(
   { from, length }: { from: number; length: number },
 ): (i: number) => string[] {
   const [first = [], number = []] = shape.length === 0 ? [[], []] : [[from], [length]];
-  const block = file.read(path, { metadata, from: first, count: number });
+  const textsAt = fields.flatMap(({ isVariable, at }) => (isVariable ? [at] : []));
+  const block = file.read(path, { metadata, from: first, count: number, textsAt });
   return i =>
     fields.map(field => {
       const row = from + i + 1;
-      const text = block.texts?.[i];
+      const text = block.texts.get(field.at)?.[i];
       return text
         ? field.write(text, 0, row)
         : field.write(block.bytes, i * metadata.size + field.at, row);
@@ -106,12 +108,18 @@ export function findBadText(
   return undefined;
 }
 
-/** Whether a column has unsigned integers beyond signed 64 bits; it then holds texts, as for CSV. */
-function isWide(file: Hdf5File, dataset: Dataset, { code, at }: HdfField): boolean {
-  if (!code?.endsWith('u8')) return false;
-  const read = integerReader('u8', code.startsWith('>'));
+/** The fields with unsigned integers beyond signed 64 bits; their columns hold texts, as for CSV. */
+function findWide(file: Hdf5File, dataset: Dataset, fields: HdfField[]): Set<HdfField> {
+  const found = new Set<HdfField>();
+  const candidates = fields.flatMap(field =>
+    field.code?.endsWith('u8')
+      ? [{ field, read: integerReader('u8', field.code.startsWith('>')) }]
+      : [],
+  );
+  if (candidates.length === 0) return found;
   for (const bytes of readBlocks(file, dataset))
-    for (let from = at; from < bytes.length; from += dataset.metadata.size)
-      if (BigInt(read(bytes, from)) >= 2n ** 63n) return true;
-  return false;
+    for (const { field, read } of candidates)
+      for (let at = field.at; at < bytes.length && !found.has(field); at += dataset.metadata.size)
+        if (BigInt(read(bytes, at)) >= 2n ** 63n) found.add(field);
+  return found;
 }

@@ -9,14 +9,19 @@ export interface Hdf5File {
   /** Undefined for links that lead elsewhere, and for what is neither. */
   kindOf(path: string): 'group' | 'dataset' | undefined;
   describe(path: string): Metadata;
-  /** Whether its numbers use all bits of their bytes, as integers or by IEEE 754; others would be misread. */
-  isPlain(path: string): boolean;
+  /** Tells groups apart that have several names. */
+  addressOf(path: string): string;
+  /**
+   * Of each member of a record, otherwise of the values: whether the numbers use all bits of their bytes, as integers or by
+   * IEEE 754. Others would be misread, and so would those beyond the end of the list.
+   */
+  plainMembers(path: string): boolean[];
   /** Whether the values of a dataset lie in files beside this one. */
   hasOtherFiles(path: string): boolean;
   /** The filters of a dataset, by name or number, that HDF5 does not include, such as lzf. */
   foreignFilters(path: string): string[];
-  /** A block of values, little-endian; `texts` of variable length instead of their bytes. */
-  read(path: string, block: Block): { bytes: Buffer; texts?: Buffer[] };
+  /** A block of values, little-endian; for each place of `textsAt` the texts of all values there. */
+  read(path: string, block: Block): { bytes: Buffer; texts: Map<number, Buffer[]> };
   /** A text attribute of a dataset. */
   attribute(path: string, name: string): string | undefined;
   close(): void;
@@ -27,12 +32,16 @@ export interface Block {
   /** The first index and the count of each dimension; of a single value both are empty. */
   from: number[];
   count: number[];
+  /** Where within a value the addresses of texts of variable length are. */
+  textsAt?: number[];
 }
 
 type H5Module = typeof Module;
 
 const PATH = '/file.h5';
 const POINTER = 4;
+/** HDF5's class of lists of variable length. */
+const VARIABLE = 9;
 
 /**
  * Opens a file in a virtual file system of its own, so that its links and external storage lead to no other file. It is
@@ -50,7 +59,7 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
   const datatypes = new Datatypes(fd);
   /** A reference to an object is the address of its header. */
   const referTo = (one: string) => Buffer.from(module.create_object_reference(file, one));
-  const read: Hdf5File['read'] = (dataset, { metadata, from, count }) =>
+  const read: Hdf5File['read'] = (dataset, { metadata, from, count, textsAt = [] }) =>
     attempt(() => {
       const length = count.reduce((product, one) => product * one, 1);
       const whole = count.length === 0;
@@ -62,8 +71,10 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
           : module.get_dataset_data(file, dataset, big(count), big(from), ones, BigInt(pointer));
         if (status < 0) throw damaged(`the values of ${dataset} cannot be read`);
         const bytes = copy(module, pointer, length * metadata.size);
-        if (!metadata.vlen) return { bytes };
-        const texts = readTexts(module, bytes);
+        const texts = new Map(
+          textsAt.map(at => [at, readTexts(module, bytes, { at, step: metadata.size })]),
+        );
+        if (!hasVariable(metadata)) return { bytes, texts };
         if (whole) module.reclaim_vlen_memory(file, dataset, '', BigInt(pointer));
         else module.reclaim_vlen_memory_count(file, dataset, '', BigInt(pointer), big(count));
         return { bytes, texts };
@@ -82,7 +93,8 @@ export async function openHdf5(path: string): Promise<Hdf5File> {
         return undefined;
       }),
     describe: one => attempt(() => module.get_dataset_metadata(file, one)),
-    isPlain: one => attempt(() => datatypes.isPlain(referTo(one))),
+    addressOf: one => attempt(() => referTo(one).toString('hex')),
+    plainMembers: one => attempt(() => datatypes.plainMembers(referTo(one))),
     hasOtherFiles: one => attempt(() => datatypes.hasOtherFiles(referTo(one))),
     foreignFilters: one =>
       attempt(() =>
@@ -158,11 +170,21 @@ function withMemory<T>(module: H5Module, bytes: number, use: (pointer: number) =
 const copy = (module: H5Module, pointer: number, length: number) =>
   Buffer.from(module.HEAPU8.slice(pointer, pointer + length).buffer);
 
+/** Whether reading such values takes memory beside their bytes, which has to be given back. */
+function hasVariable({ vlen, type, compound_type, array_type }: Metadata): boolean {
+  if (vlen || type === VARIABLE) return true;
+  return array_type ? hasVariable(array_type) : (compound_type?.members ?? []).some(hasVariable);
+}
+
 /** Texts of variable length, by their addresses; without an address it is empty. */
-function readTexts(module: H5Module, addresses: Buffer): Buffer[] {
+function readTexts(
+  module: H5Module,
+  values: Buffer,
+  { at: first, step }: { at: number; step: number },
+): Buffer[] {
   const texts: Buffer[] = [];
-  for (let at = 0; at < addresses.length; at += POINTER) {
-    const from = addresses.readUInt32LE(at);
+  for (let at = first; at < values.length; at += step) {
+    const from = values.readUInt32LE(at);
     const end = from === 0 ? 0 : module.HEAPU8.indexOf(0, from);
     texts.push(copy(module, from, Math.max(0, end - from)));
   }
@@ -182,7 +204,7 @@ function readAttribute(
     const status = module.get_attribute_data(file, path, name, BigInt(pointer));
     if (status < 0) throw damaged(`the attribute ${name} of ${path} cannot be read`);
     const bytes = copy(module, pointer, size);
-    const [text = bytes] = vlen ? readTexts(module, bytes) : [];
+    const [text = bytes] = vlen ? readTexts(module, bytes, { at: 0, step: POINTER }) : [];
     if (vlen) module.reclaim_vlen_memory(file, path, name, BigInt(pointer));
     return text.toString('utf8').replace(/\0.*$/s, '').trim();
   });
