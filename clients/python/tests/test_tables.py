@@ -181,6 +181,13 @@ def test_groups_are_a_frame(table: Table) -> None:
     assert found["min:day"].tolist() == [date.fromisoformat(day) for day in expected["day"].min()]
 
 
+def test_sums_past_64_bits_are_exact_beside_a_missing_one(client: Client, table: Table) -> None:
+    pytest.importorskip("pandas")
+    lines = f"k,n\na,{2**63 - 1}\na,2\nb,\n"
+    client.upload(io.BytesIO(lines.encode()), table.model, "sums", parser="csv")
+    assert client.table(table.model, "sums").groupby("k", "sum:n")["sum:n"].tolist() == [2**63 + 1, None]
+
+
 def test_a_histogram_is_a_frame(table: Table) -> None:
     pytest.importorskip("pandas")
     found = table.histogram("share", 2, where="count:lt:3000")

@@ -50,9 +50,12 @@ def _read_integers(values: Sequence[Any]) -> pandas.Series[Any]:
     import pandas
 
     found: List[Any] = [int(one) if isinstance(one, str) else one for one in values]
-    # A sum has any number of digits.
-    fits = all(one is None or (isinstance(one, int) and abs(one) < 2**63) for one in found)
-    return pandas.Series(found, dtype="Int64" if fits and None in found else "int64" if fits else None)
+    if any(isinstance(one, float) for one in found):
+        return pandas.Series(found, dtype="float64")
+    # A sum has any number of digits, which pandas would round beside a missing one.
+    if any(one is not None and abs(one) >= 2**63 for one in found):
+        return pandas.Series(found, dtype="object")
+    return pandas.Series(found, dtype="Int64" if None in found else "int64")
 
 
 def _read_timestamps(values: Sequence[Any]) -> pandas.Series[Any]:
