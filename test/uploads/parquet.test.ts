@@ -161,6 +161,23 @@ print('null')`).content;
         { row: 2, reason: expect.stringContaining('nanos') },
       ],
       [
+        "pa.array([0, 86400000000], pa.time64('us'))",
+        { row: 2, reason: expect.stringContaining('no time of day') },
+      ],
+      ["pa.array([-1], pa.time64('us'))", { row: 1, reason: expect.stringContaining('of day') }],
+      [
+        "pa.array([86400000], pa.time32('ms'))",
+        { row: 1, reason: expect.stringContaining('no time of day') },
+      ],
+      [
+        "pa.array([0, None, 86400000000000], pa.time64('ns'))",
+        { row: 3, reason: expect.stringContaining('no time of day') },
+      ],
+      [
+        "pa.array([2**63 - 8], pa.time64('us'))",
+        { row: 1, reason: expect.stringContaining('no time of day') },
+      ],
+      [
         "pa.array([1, 253402300800], pa.timestamp('s'))",
         { row: 2, reason: expect.stringContaining('9999') },
       ],

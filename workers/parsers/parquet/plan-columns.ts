@@ -95,7 +95,15 @@ function planOf(value: string, type: string): Omit<ColumnPlan, 'name'> | undefin
   if (type === 'DATE')
     return plan('DATE', { faults: [{ when: isOutside(value, 'DATE'), reason: OUT_OF_YEARS }] });
   if (type === 'TIME' || type === 'TIME_NS')
-    return plan('TIME', { faults: type === 'TIME_NS' ? [nanosecondsOf(value)] : [] });
+    return plan('TIME', {
+      faults: [
+        {
+          when: `CAST(${value} AS TIME) NOT BETWEEN TIME '00:00:00' AND TIME '23:59:59.999999'`,
+          reason: 'it is no time of day, from 00:00 to 23:59:59.999999',
+        },
+        ...(type === 'TIME_NS' ? [nanosecondsOf(value)] : []),
+      ],
+    });
   if (type === 'TIMESTAMP WITH TIME ZONE')
     return plan('TIMESTAMPTZ', {
       faults: [{ when: isOutside(value, 'TIMESTAMPTZ'), reason: OUT_OF_YEARS }],

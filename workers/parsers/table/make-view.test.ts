@@ -52,8 +52,10 @@ test.each(PATTERNS)(
         const output = join(scratch, `${op}${value}.parquet`);
         const filter: TableFilter[] = [{ column: 'x', op, value }];
         const resources = { scratch, memory: 1 << 30, threads: 1 } as const;
-        const request = { kind: 'view', input, output, columns: 1, sort: [], filter } as const;
-        const view = await makeView({ ...resources, ...request }, () => {});
+        const view = await makeView(
+          { ...resources, kind: 'view', input, output, columns: 1, sort: [], filter },
+          () => {},
+        );
         found[`${op}:${value}`] = view.rows;
       }
     expect(found).toEqual(wanted);
