@@ -26,7 +26,7 @@ const RESUMABLE = { 'Tus-Resumable': TUS_VERSION };
 const AT_OFFSET = {
   ...RESUMABLE,
   'Upload-Offset': 'Bytes that are stored.',
-  'Upload-Expires': 'When the upload is given up, if nothing more comes.',
+  'Upload-Expires': 'When the upload is given up, if nothing more comes. Absent once it is whole.',
 };
 const bytes = { type: OFFSET_STREAM, means: 'Bytes of the file.', schema: z.file() };
 

@@ -61,7 +61,7 @@ export class TusUploads {
     // Its last byte came, but a process died before it began to parse.
     if (upload.job === null && offset === tus.length && upload.parts > 0)
       await this.#finish(key, exchange).catch(throwAsLocked);
-    this.#setExpires(exchange.res, upload);
+    else if (upload.job === null) this.#setExpires(exchange.res, upload);
     return { offset, tus };
   }
 
@@ -88,7 +88,8 @@ export class TusUploads {
     const identify = () => identifyLateSender(this.#api, { req, res });
     const end = await this.#appender.append(req, { key, offset, length, checksum, identify });
     if (end === length) await this.#finish(key, { req, res });
-    this.#setExpires(res, upload);
+    // The bytes that came have put its end off.
+    else this.#setExpires(res, (await this.find(key)).upload);
     return end;
   }
 

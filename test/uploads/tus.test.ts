@@ -58,11 +58,26 @@ describeStack(undefined, 'uploads by tus 1.0', form => {
     expect(between.headers.get('Upload-Length')).toBe('300000');
     expect(between.headers.get('Upload-Metadata')).toContain('parser YmxvYg==');
     expect((await readUpload(client, uidOf(path))).state).toBe('open');
-    expect((await tus.patch(path, 100_000, bytes.subarray(100_000))).status).toBe(204);
+    const last = await tus.patch(path, 100_000, bytes.subarray(100_000));
+    expect([last.status, last.headers.get('Upload-Expires')]).toEqual([204, null]);
     await parsed(path);
     expect((await fileOf('file')).equals(bytes)).toBe(true);
-    expect(await tus.offset(path)).toBe(300_000);
+    const whole = await tus.head(path);
+    expect([whole.headers.get('Upload-Offset'), whole.headers.get('Upload-Expires')]).toEqual([
+      '300000',
+      null,
+    ]);
     await expectProblem(await tus.patch(path, 300_000, someBytes(1)), 409, 'conflict');
+  });
+
+  test('bytes put off when the upload expires', async () => {
+    const path = await begin(10, 'put off');
+    const sql = openStackDatabase(stack);
+    await sql`update uploads set accessed = now() - interval '50 seconds' where uid = ${uidOf(path)}`;
+    await sql.end();
+    const expiry = (answer: Response) => Date.parse(answer.headers.get('Upload-Expires') ?? '');
+    const before = expiry(await tus.head(path));
+    expect(expiry(await tus.patch(path, 0, someBytes(5)))).toBeGreaterThan(before + 40_000);
   });
 
   test('the first bytes may come with the request, and a file may be empty', async () => {
