@@ -37,6 +37,13 @@ export function wholeNumber(text: string): number {
   return Number(text);
 }
 
+/** At least one. */
+export function positiveNumber(text: string): number {
+  const number = wholeNumber(text);
+  if (number === 0) throw new InvalidArgumentError('It must be at least 1.');
+  return number;
+}
+
 export function decimalNumber(text: string): number {
   if (!/^\d{1,9}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('It must be a number.');
   return Number(text);

@@ -122,6 +122,10 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
       stdout: 'second,sky\n0,rain\n',
       stderr: 'windlass: 1 of 3,000 rows; --limit N for more\n',
     });
+    expect(await windlass(['rows', model, 'day', '--limit', '0'])).toMatchObject({
+      stdout: '',
+      stderr: expect.stringContaining('It must be at least 1.'),
+    });
     const drawn = await windlass(['rows', model, 'day']);
     expect(drawn.stdout.split('\n')).toHaveLength(102);
     expect(drawn.stderr).toBe('windlass: 100 of 3,000 rows; --limit N for more\n');
@@ -176,6 +180,11 @@ describeStack(missingPrograms('sshd'), 'the command line', form => {
     expect((await windlass(['upload', file])).stderr).toBe(
       'windlass: No model was given. Give --model ID.\n',
     );
+    expect(await windlass(['upload', file, file, '--model', model, '--aid', 'one'])).toMatchObject({
+      stdout: '',
+      stderr:
+        'windlass: The number of files is 2, and that of their names 1. Give --aid once for each file, or not at all.\n',
+    });
     expect((await windlass(['upload', join(line.home, 'none'), '--model', model])).stderr).toBe(
       `windlass: ${line.home}/none cannot be read: no such file or directory.\n`,
     );

@@ -25,6 +25,11 @@ const WORTH_RESUMING = 8 << 20;
 /** `windlass upload`: sends files in parts and waits until they are parsed. */
 export async function uploadFiles(paths: string[], options: UploadOptions): Promise<void> {
   const { model: mid, parser, aid: aids, resume, json } = options;
+  if (resume === undefined && aids && aids.length !== paths.length)
+    throw new CommandError(
+      `The number of files is ${paths.length}, and that of their names ${aids.length}.`,
+      { hint: 'Give --aid once for each file, or not at all.' },
+    );
   const windlass = await connect();
   const target =
     resume === undefined

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { collect, json, wholeNumber, withExample } from '../../options.ts';
+import { collect, json, positiveNumber, wholeNumber, withExample } from '../../options.ts';
 
 export function addDataCommands(program: Command): void {
   addProjects(program);
@@ -39,7 +39,7 @@ export function addDataCommands(program: Command): void {
       .option(
         '--limit <number>',
         'number of rows; without --csv and --json 100 by default',
-        wholeNumber,
+        positiveNumber,
       )
       .option('--csv', 'print CSV, whose lines end with LF')
       .addOption(json())
