@@ -10,7 +10,7 @@ const INTERRUPT_EVERY_MS = 50;
 
 /**
  * Writes a table while its file is still scanned, as if that were regular, as nearly all are. DuckDB leaves the scan a
- * processor part of the time: 200 MB of five columns take 7 % less. Those of 300 take as long, by one thread of DuckDB.
+ * processor part of the time: 200 MB of five columns take 2.4 s instead of 2.8, those of 300 as good as nothing less.
  */
 export class EarlyTable {
   /** The bytes that its row groups were made for. */
