@@ -113,6 +113,19 @@ test('lines of options in a command are refused, where no batch system reads the
   expect(batchRequest.safeParse({ command: "grep '#SBATCH' job.sh" }).success).toBe(true);
 });
 
+test('what is too long is looked at no further, and line ends take no time', () => {
+  for (const field of ['command', 'script']) {
+    const { error } = batchRequest.safeParse({ [field]: `#SBATCH\0${'\n'.repeat(2_000_000)}` });
+    expect(error?.issues.filter(({ path }) => path[0] === field)).toMatchObject([
+      { message: expect.stringContaining('long') },
+    ]);
+  }
+  const begun = performance.now();
+  expect(batchRequest.safeParse({ command: '\n'.repeat(100_000) }).success).toBe(true);
+  // Where each line end is followed to the last one this takes 46 s.
+  expect(performance.now() - begun).toBeLessThan(2_000);
+});
+
 test('a folder that is relative is refused with what one looks like', () => {
   const { error } = batchRequest.safeParse({ command: 'true', cwd: 'x' });
   expect(error?.message).toContain('or begin with ~/');

@@ -49,11 +49,11 @@ export const batchVersion = ({ cwd }: BatchRequest) =>
 export const batchRules = {
   command: commandText
     .refine(
-      line => !/^\s*#SBATCH/m.test(line),
+      line => !/^[ \t]*#SBATCH/m.test(line),
       'has #SBATCH lines, which only a `script` may have: begin it with #! and give it as one',
     )
     .optional(),
-  script: hostText()
+  script: hostText({ bytes: { most: SCRIPT_BYTES, problem: 'must be at most 1 MiB long' } })
     .min(1)
     .refine(
       value => !value.startsWith('\ufeff'),
@@ -63,7 +63,6 @@ export const batchRules = {
       value => /^\ufeff?#!/.test(value),
       'must begin with #! and its interpreter, such as #!/bin/bash',
     )
-    .refine(value => Buffer.byteLength(value) <= SCRIPT_BYTES, 'must be at most 1 MiB long')
     .refine(
       value => !value.includes('\r\n'),
       'must not have line ends of DOS (CR LF), which no shell takes: convert it by dos2unix',

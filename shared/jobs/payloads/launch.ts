@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { hostText } from './host-text.ts';
 
 /** The program's own words for one command line: execve's limit for one argument is 128 KiB. */
-export const commandText = hostText()
-  .min(1)
-  .refine(text => Buffer.byteLength(text) <= 131_000, 'must be at most 131,000 bytes long');
+export const commandText = hostText({
+  bytes: { most: 131_000, problem: 'must be at most 131,000 bytes long' },
+}).min(1);
 
 const VARIABLE_BYTES = 65_536;
 export const INPUT_BYTES = 1_048_576;
@@ -42,8 +42,8 @@ export const launchOptions = {
       'must be at most 64 KiB long',
     )
     .optional(),
-  stdin: hostText()
-    .refine(text => Buffer.byteLength(text) <= INPUT_BYTES, 'must be at most 1 MiB long')
-    .optional(),
+  stdin: hostText({
+    bytes: { most: INPUT_BYTES, problem: 'must be at most 1 MiB long' },
+  }).optional(),
   timeout: z.number().positive().max(31_536_000).optional(),
 };
