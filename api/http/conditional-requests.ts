@@ -40,18 +40,17 @@ export function sendRecord<Shape>(
 
 /**
  * If-Match of a write (RFC 9110, 13.1.1). Throws `precondition_failed` when the record has changed, which none of several tags
- * says. `select` takes from the given tags what the write depends on.
+ * says. `select` takes from a given tag what the write depends on.
  */
 export function checkIfMatch(
   req: Request,
   tag: string | readonly string[],
-  select = (tags: string) => tags,
+  select = (tag: string) => tag,
 ): void {
-  const header = req.get('If-Match');
-  const given = header && select(header);
   // A strong comparison: a weak tag never matches.
-  const strong = given?.replace(/W\/"[^"]*"/g, '');
-  if (strong === undefined || [tag].flat().some(each => matchesEntityTag(strong, each))) return;
+  const strong = req.get('If-Match')?.replace(/W\/"[^"]*"/g, '');
+  if (strong === undefined || [tag].flat().some(each => matchesEntityTag(strong, each, select)))
+    return;
   throw hasChanged();
 }
 
@@ -84,9 +83,8 @@ export function refuseIfMatch(req: Request, what: string): void {
  * If-None-Match of a write to a record that is there (RFC 9110, 13.1.2). Who sends `*` makes new ones only; nothing else
  * matches a record without a validator. `select` is that of checkIfMatch().
  */
-export function checkIfNoneMatch(req: Request, tag = '""', select = (tags: string) => tags): void {
-  const given = req.get('If-None-Match');
-  if (given === undefined || !matchesEntityTag(select(given), tag)) return;
+export function checkIfNoneMatch(req: Request, tag = '""', select = (tag: string) => tag): void {
+  if (!matchesEntityTag(req.get('If-None-Match'), tag, select)) return;
   throw new WindlassError('precondition_failed', {
     detail: 'there is such a record already.',
     hint: 'Choose another name, or leave If-None-Match out to replace it.',
@@ -105,16 +103,20 @@ export function refuseIfMatchTag(req: Request): void {
 
 /**
  * Whether a list of entity tags, or `*`, matches this one by weak comparison (RFC 9110, 8.8.3.2). A compressing proxy
- * may have changed the tag, as Apache appends `-gzip`.
+ * may have changed the tag, as Apache appends `-gzip`. `select` is that of checkIfMatch().
  */
-export function matchesEntityTag(header: string | undefined, tag: string): boolean {
+export function matchesEntityTag(
+  header: string | undefined,
+  tag: string,
+  select = (given: string) => given,
+): boolean {
   if (header === undefined) return false;
   if (header === tag) return true;
   return (
     header.trim() === '*' ||
     header.split(',').some(candidate => {
       const opaque = candidate.trim().replace(/^W\//, '');
-      return opaque === tag || opaque.replace(COMPRESSED, '"') === tag;
+      return [opaque, opaque.replace(COMPRESSED, '"')].some(given => select(given) === tag);
     })
   );
 }

@@ -29,7 +29,7 @@ export const accountTag = (row: Account, ...counted: number[]) =>
 
 /** If-Match and If-None-Match of a write. */
 export function checkUserVersion(req: Request, row: UserRecord): void {
-  const withoutCounted = (tags: string) => tags.replace(/(\.\d+)+"/g, '"');
+  const withoutCounted = (tag: string) => tag.replace(/^("[^".]*)(\.\d+)+"$/, '$1"');
   checkIfMatch(req, versionTag(row), withoutCounted);
   checkIfNoneMatch(req, versionTag(row), withoutCounted);
 }

@@ -257,4 +257,4 @@ function projectTag(
 }
 
 /** A write depends on the project alone. */
-const withoutCache = (tags: string) => tags.replace(/(?<="\d+)\+[^"]*(?=")/g, '');
+const withoutCache = (tag: string) => tag.replace(/^"(\d+)\+[^"]*"$/, '"$1"');
