@@ -9,7 +9,7 @@ const WITH_PROGRAMS = [
   'workers/batch/{slurm-status,submissions}.test.ts',
   'cli/{embedded-postgres,supervisor}/**/*.test.ts',
   'cli/data-dir/lock.test.ts',
-  'scripts/!(pages|make-docs).test.ts',
+  'scripts/!(pages|make-docs|linear-expressions).test.ts',
   'api/remote/threaded-key-parser.test.ts',
   'shared/storage/s3-store.test.ts',
   'docs/model/model.test.ts',

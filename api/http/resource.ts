@@ -90,7 +90,7 @@ export function comparePaths(a: string, b: string): number {
 export function matchesPath(pattern: string, path: string): boolean {
   const source = pattern
     .replace(/[.]/g, '\\$&')
-    .replace(/\{(.*?)\}/g, '(?:$1)?')
+    .replace(/\{([^{}]*)\}/g, '(?:$1)?')
     .replace(/:\w+/g, '[^/]+')
     .replace(/\*\w+/g, '.+');
   return new RegExp(`^${source}$`).test(path);

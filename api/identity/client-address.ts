@@ -11,7 +11,7 @@ export function clientAddress(req: Request): string {
 
 /** All invalid addresses become one, so that invented ones share a count. Node's URL parser replaces a library here. */
 export function normalizeAddress(text: string): string {
-  const address = text.replace(/%.*$/s, '');
+  const [address = ''] = text.split('%', 1);
   if (isIP(address) === 4) return address;
   if (isIP(address) !== 6) return 'unknown';
   const groups = expand(address);

@@ -20,7 +20,12 @@ export function formatTime(micros: bigint): string {
   const seconds = Number(micros / MICROS_PER_SECOND);
   const words = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
   const fraction = micros % MICROS_PER_SECOND;
-  const rest = fraction === 0n ? '' : `.${String(fraction).padStart(6, '0').replace(/0+$/, '')}`;
+  const rest =
+    fraction === 0n
+      ? ''
+      : `.${String(fraction)
+          .padStart(6, '0')
+          .replace(/(?<!0)0+$/, '')}`;
   return words.map(word => String(word).padStart(2, '0')).join(':') + rest;
 }
 

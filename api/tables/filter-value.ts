@@ -61,7 +61,7 @@ export function roundBound({
 /** A decimal as the next integer above or below it, exactly. */
 function roundDecimal(text: string, isUp: boolean): bigint {
   const [, sign, whole = '', fraction = '', exponent = '0'] =
-    /^([-+]?)(\d*)\.?(\d*)(?:e([-+]?\d+))?$/i.exec(text) ?? [];
+    /^([-+]?)(\d*)(?:\.(\d*))?(?:e([-+]?\d+))?$/i.exec(text) ?? [];
   const digits = BigInt(`${sign === '-' ? '-' : ''}${whole}${fraction}`);
   const shift = Number(exponent) - fraction.length;
   if (shift >= 0) return digits * 10n ** BigInt(shift);
@@ -79,7 +79,7 @@ function isInt64(value: string): boolean {
 }
 
 const isNumber = (value: string) =>
-  /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?$/i.test(value) && Number.isFinite(Number(value));
+  /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d{1,3})?$/i.test(value) && Number.isFinite(Number(value));
 
 function isDate(value: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(value)) return false;

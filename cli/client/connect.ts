@@ -86,5 +86,5 @@ export function normalizeUrl(given: string): string {
     throw new CommandError(`${given} is no address of a service.`, {
       hint: 'Give it as https://windlass.example.org.',
     });
-  return `${url.origin}${base.replace(/\/+$/, '')}`;
+  return `${url.origin}${base.replace(/(?<!\/)\/+$/, '')}`;
 }

@@ -45,7 +45,7 @@ async function resolveOnHost(session: Session, word: string): Promise<string> {
   if (word.startsWith('/')) return word;
   const [tilde = ''] = HOME.exec(word) ?? [];
   const [home = ''] = await listOnHost(session, [tilde || '~']);
-  return `${home.replace(/\/+$/, '')}/${word.slice(tilde.length)}`;
+  return `${home.replace(/(?<!\/)\/+$/, '')}/${word.slice(tilde.length)}`;
 }
 
 /**

@@ -21,7 +21,12 @@ const adviseLogin = (detail: string) =>
   detail.includes('password is wrong') ? undefined : 'Log in again: windlass login URL.';
 
 /** Makes one line of a text: a host or its batch system may have said several. */
-export const joinLines = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ');
+export const joinLines = (text: string): string =>
+  text
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .join(' ');
 
 /** One line for an error of a command; undefined where the fault is the program's own. */
 export function describe(error: unknown): string | undefined {

@@ -105,7 +105,8 @@ export function createScrubber(secrets: readonly string[]): (line: string) => st
 /** Any word follows "basic" in ordinary text: credentials are what decodes to printable text with a colon. */
 function hideCredentials(found: string, scheme: string, encoded: string): string {
   const text = encoded.length % 4 === 0 ? Buffer.from(encoded, 'base64').toString() : '';
-  return /^[^\p{Cc}\ufffd]*:[^\p{Cc}\ufffd]*$/u.test(text) ? `${scheme} ${CENSOR}` : found;
+  const isPrintable = !/[\p{Cc}\ufffd]/u.test(text);
+  return isPrintable && text.includes(':') ? `${scheme} ${CENSOR}` : found;
 }
 
 /** As it is, as JSON escapes it, and as a URL does. */

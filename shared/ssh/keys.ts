@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 /** The fingerprint `SHA256:…` that OpenSSH prints, of a host key in the wire format of RFC 4253. */
 export function fingerprint(key: Buffer): string {
-  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
+  return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=$/, '')}`;
 }
 
 /** The wire format of a key line such as `ssh-ed25519 AAAA… comment`. */

@@ -47,7 +47,7 @@ export function quotePath(path: string): string {
   if (!ESCAPED.test(path) || !isEscaped(path)) return quoteWord(path);
   const octal = (byte: number) => `\\${byte.toString(8).padStart(3, '0')}`;
   // sh cuts line feeds off the end of what a command prints.
-  const [end = ''] = /\n*$/.exec(path) ?? [];
+  const [end = ''] = /(?<!\n)\n+$/.exec(path) ?? [];
   const format = [...path.slice(0, path.length - end.length)].map(character => {
     if (ESCAPED.test(character)) return octal(character.charCodeAt(0) - 0xdc00);
     if (/^[\w./ -]$/.test(character)) return character;

@@ -52,4 +52,4 @@ export function readStatement(text: string): Statement {
 }
 
 /** A statement without the lines that are comments. */
-export const withoutComments = (text: string) => text.replace(/^\s*--.*$/gm, '').trim();
+export const withoutComments = (text: string) => text.replace(/^[ \t]*--.*$/gm, '').trim();

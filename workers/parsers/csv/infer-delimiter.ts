@@ -4,7 +4,7 @@ const DELIMITERS = [',', ';', '\t', '|'];
 /** Bytes and records that are looked at for values that are alike. */
 const BYTES = 100_000;
 const RECORDS = 100;
-const SPACED_NUMBER = /^[-+]?((\d+[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?|nan|inf(inity)?)$/i;
+const SPACED_NUMBER = /^[-+]?((\d+([.,]\d*)?|[.,]\d+)([eEdD][-+]?\d+)?|nan|inf(inity)?)$/i;
 const TAB_BESIDE_ANOTHER = /[,;|]\t|\t[,;|]/;
 /** A text such as Doe, Jane. */
 const TEXT_WITH_COMMAS = /^ *\p{L}(?:[^,]|, )*$/u;

@@ -187,7 +187,7 @@ function one(metadata: Metadata, name: string, at: number): HdfField | undefined
       while (end > 0 && value[end - 1] === 0) end--;
       const place = { row, column: name };
       const text = decode(value.subarray(0, end), place);
-      return quoteCell(strpad === SPACE_PADDED ? text.replace(/ +$/, '') : text, place);
+      return quoteCell(strpad === SPACE_PADDED ? text.replace(/(?<! ) +$/, '') : text, place);
     },
   };
 }

@@ -206,7 +206,8 @@ function readAttribute(
     const bytes = copy(module, pointer, size);
     const [text = bytes] = vlen ? readTexts(module, bytes, { at: 0, step: POINTER }) : [];
     if (vlen) module.reclaim_vlen_memory(file, path, name, BigInt(pointer));
-    return text.toString('utf8').replace(/\0.*$/s, '').trim();
+    const [before = ''] = text.toString('utf8').split('\0', 1);
+    return before.trim();
   });
 }
 

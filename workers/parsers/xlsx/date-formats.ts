@@ -47,7 +47,7 @@ export function dateFormatOf(code: string): DateFormat | undefined {
     .toLowerCase()
     .split(';');
   if (/\[(h+|m+|s+)\]/.test(first)) return undefined;
-  const bare = first.replace(/\[[^\]]*\]/g, '').replace(/general|am\/pm|a\/p/g, '');
+  const bare = first.replace(/\[[^[\]]*\]/g, '').replace(/general|am\/pm|a\/p/g, '');
   const hasTime = /[hs]/.test(bare);
   // An m beside an hour or a second is a minute.
   const hasDate = /[dy]/.test(bare) || (bare.includes('m') && !hasTime);

@@ -23,7 +23,7 @@ interface OpenCell {
 /** Excel's own limits. */
 const MAX_COLUMN = 16_384;
 const MAX_ROW = 1_048_576;
-const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/;
+const NUMBER = /^-?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/;
 
 /** The rows of a sheet that have a value, in their order. Throws TableError for cells that say no value exactly. */
 export async function* readSheet(sheet: Sheet, book: Workbook): AsyncGenerator<SheetRow> {
