@@ -195,6 +195,29 @@ describeStack(missingPrograms('sshd', 'script'), 'what the command line says', f
     }
   });
 
+  test('the doctor prints the words of a service so that they move no cursor', async () => {
+    const odd = createServer((req, res) => {
+      const isReadiness = req.url === '/readyz';
+      const answer = {
+        checks: { 'data\u001b[2J': '\u001b]0;x\u0007\n\u202eok' },
+        degraded: [],
+        workers: 1,
+      };
+      res.writeHead(isReadiness ? 503 : 200, { 'Content-Type': 'application/json' });
+      res.end(JSON.stringify(isReadiness ? answer : {}));
+    }).listen(0, '127.0.0.1');
+    await once(odd, 'listening');
+    const at = `http://127.0.0.1:${(odd.address() as AddressInfo).port}`;
+    try {
+      const env = { WINDLASS_URL: at, WINDLASS_TOKEN: 't' };
+      expect((await line.run(['doctor'], { env })).stdout).toContain(
+        '\nBAD  data\ufffd[2J: \ufffd]0;x\ufffd\ufffd\ufffdok\n',
+      );
+    } finally {
+      odd.close();
+    }
+  });
+
   test('the release is told, of both sides by doctor', async () => {
     for (const words of [['--version'], ['version']])
       expect(await line.run(words)).toEqual({ code: 0, stdout: `${RELEASE}\n`, stderr: '' });

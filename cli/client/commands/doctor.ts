@@ -3,6 +3,7 @@ import { WindlassError } from '../../../clients/typescript/src/error.ts';
 import type { Windlass } from '../../../clients/typescript/src/windlass.ts';
 import { RELEASE } from '../../../shared/process/release.ts';
 import { describeError } from '../../output/describe-error.ts';
+import { printable } from '../../output/printable.ts';
 import { write } from '../../output/write.ts';
 import { connectTo, findService } from '../connect.ts';
 import { listSessions } from '../find-session.ts';
@@ -22,7 +23,7 @@ export async function examine({ json }: { json?: boolean }): Promise<void> {
   let isWell = true;
   for await (const { what, problem } of examineService(windlass, service.url)) {
     if (problem !== undefined) isWell = false;
-    const line = problem === undefined ? `ok   ${what}` : `BAD  ${what}: ${problem}`;
+    const line = printable(problem === undefined ? `ok   ${what}` : `BAD  ${what}: ${problem}`);
     await write(process.stdout, json ? `${JSON.stringify({ what, problem })}\n` : `${line}\n`);
   }
   if (!isWell) process.exitCode = 1;
