@@ -8,7 +8,7 @@ import { isOpenById } from './job-conditions.ts';
 
 /** The detail of jobs that were cancelled for that. */
 export const SESSION_ENDED =
-  'its session ended, by DELETE /remotes/(sid) or with the access of its user.';
+  'its session ended, by DELETE /remotes/(sid), with the access of its user or for want of use.';
 
 /**
  * Cancels these jobs, and returns the ids of those that were open. Jobs that no worker ever claimed end at once;

@@ -1,6 +1,8 @@
 import { and, eq, isNotNull, isNull, notExists, or, type SQL, sql } from 'drizzle-orm';
 import { recordAudit } from '../../shared/audit/audit.ts';
 import { NAMED_SESSION, sessionTarget } from '../../shared/audit/session-target.ts';
+import { anyOf } from '../../shared/database/any-of.ts';
+import type { Tx } from '../../shared/database/connect.ts';
 import { jobs, leftoverRuns, sessions } from '../../shared/database/schema.ts';
 import { cancelJobs, publishCancelled } from '../../shared/jobs/cancel.ts';
 import { CLEAN_UP, isOpenByOwner } from '../../shared/jobs/job-conditions.ts';
@@ -28,21 +30,18 @@ export async function endIdleSessions(context: IdleContext): Promise<void> {
   const timeout = sql`make_interval(secs => ${context.config.SESSION_IDLE_TIMEOUT})`;
   const lastEnd = sql`(select max(${jobs.finished}) from ${jobs} where ${jobs.session} = ${sessions.sid})`;
   const ended = await context.database.db.transaction(async tx => {
-    const rows = await tx
-      .update(sessions)
-      .set({ ended: sql`now()` })
-      .where(
-        and(
-          isNotNull(sessions.opened),
-          isNull(sessions.ended),
-          // Its user is asked for a code, and has the time that the host gives.
-          isNotChallenged,
-          sql`${sessions.accessed} < now() - ${timeout}`,
-          sql`coalesce(${lastEnd}, ${sessions.accessed}) < now() - ${timeout}`,
-          notExists(openJobs(context)),
-        ),
-      )
-      .returning({ ...NAMED_SESSION, user: sessions.owner });
+    const rows = await endSessions(
+      tx,
+      and(
+        isNotNull(sessions.opened),
+        isNull(sessions.ended),
+        // Its user is asked for a code, and has the time that the host gives.
+        isNotChallenged,
+        sql`${sessions.accessed} < now() - ${timeout}`,
+        sql`coalesce(${lastEnd}, ${sessions.accessed}) < now() - ${timeout}`,
+        notExists(openJobs(context)),
+      ),
+    );
     for (const { user, ...session } of rows) {
       const target = sessionTarget(session);
       await recordAudit(tx, { ...NOWHERE, user, action: 'session.close', target });
@@ -54,18 +53,32 @@ export async function endIdleSessions(context: IdleContext): Promise<void> {
 
 /** Ends sessions that were never opened: their `connect` job failed or was lost. */
 export async function endUnopenedSessions(context: WorkerContext): Promise<void> {
-  await context.database.db
+  const isUnopened = and(
+    isNull(sessions.opened),
+    isNull(sessions.ended),
+    notExists(openJobs(context)),
+    isNotChallenged,
+    sql`${sessions.created} < now() - interval '1 minute'`,
+  );
+  await context.database.db.transaction(tx => endSessions(tx, isUnopened));
+}
+
+/**
+ * Ends the sessions of which this holds. It is looked at again under their locks: a statement that waited for one would see
+ * the row as it became meanwhile, but no job that was started there. What somebody has locked is left to the next call.
+ */
+async function endSessions(tx: Tx, which: SQL | undefined) {
+  const found = await tx
+    .select({ sid: sessions.sid })
+    .from(sessions)
+    .where(which)
+    .for('update', { skipLocked: true });
+  if (found.length === 0) return [];
+  return tx
     .update(sessions)
     .set({ ended: sql`now()` })
-    .where(
-      and(
-        isNull(sessions.opened),
-        isNull(sessions.ended),
-        notExists(openJobs(context)),
-        isNotChallenged,
-        sql`${sessions.created} < now() - interval '1 minute'`,
-      ),
-    );
+    .where(and(sql`${sessions.sid} = ${anyOf(found.map(({ sid }) => sid))}`, which))
+    .returning({ ...NAMED_SESSION, user: sessions.owner });
 }
 
 const wasEnded = sql`${sessions.ended} is not null and ${sessions.endReason} is null`;
