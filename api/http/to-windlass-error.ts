@@ -70,6 +70,11 @@ function fromBodyParser(error: unknown): WindlassError | undefined {
         `is nested more than ${limit} deep`,
         `Send a flatter value. LIMIT_JSON_DEPTH (${limit}) sets the limit.`,
       );
+    case 'body.too_many_members':
+      return wrongBody(
+        `has more than ${limit} members`,
+        `Send smaller objects. LIMIT_JSON_MEMBERS (${limit}) sets the limit.`,
+      );
     case 'charset.unsupported':
       return new WindlassError('unsupported_media_type', { hint: 'Send JSON in UTF-8.' });
     case 'encoding.unsupported':

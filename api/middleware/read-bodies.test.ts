@@ -9,7 +9,12 @@ import { RequestMemory } from '../http/request-memory.ts';
 import { readBodies } from './read-bodies.ts';
 
 /** Four such bodies are what one user may have in memory. */
-const config = { LIMIT_BODY_BYTES: 8 << 20, LIMIT_JSON_DEPTH: 9, LIMIT_LIST_ITEMS: 9 };
+const config = {
+  LIMIT_BODY_BYTES: 8 << 20,
+  LIMIT_JSON_DEPTH: 9,
+  LIMIT_JSON_MEMBERS: 9,
+  LIMIT_LIST_ITEMS: 9,
+};
 const asked: { req: Request; res: Response }[] = [];
 const app = express();
 app.use((req, res, next) => {

@@ -8,7 +8,10 @@ import { invalidInput } from '../http/validate.ts';
 import { enforceBodyLimit, entityTooLarge } from './enforce-body-limit.ts';
 import { countMembers, measureJson } from './measure-json.ts';
 
-type Limits = Pick<Config, 'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_LIST_ITEMS'>;
+type Limits = Pick<
+  Config,
+  'LIMIT_BODY_BYTES' | 'LIMIT_JSON_DEPTH' | 'LIMIT_JSON_MEMBERS' | 'LIMIT_LIST_ITEMS'
+>;
 
 /** The limit on a body from somebody of whom nobody knows yet who it is. */
 export const STRANGERS_BYTES = 16 << 10;
@@ -20,6 +23,7 @@ export const STRANGERS_BYTES = 16 << 10;
  */
 export function readJson(limits: Limits, memory?: RequestMemory): RequestHandler {
   const depth = limits.LIMIT_JSON_DEPTH;
+  const mostMembers = limits.LIMIT_JSON_MEMBERS;
   const most = memory ? Number.POSITIVE_INFINITY : STRANGERS_BYTES;
   const limit = Math.min(limits.LIMIT_BODY_BYTES, most);
   const nameSetting = (error: unknown) =>
@@ -41,6 +45,11 @@ export function readJson(limits: Limits, memory?: RequestMemory): RequestHandler
       // Later code may walk the value recursively.
       if (text.depth > depth)
         throw Object.assign(refusal('body.too_deep', 'nested too deep'), { limit: depth });
+      // A schema looks at each, which takes ten times as long as to parse it.
+      if (text.members > mostMembers)
+        throw Object.assign(refusal('body.too_many_members', 'too many members'), {
+          limit: mostMembers,
+        });
       members.set(req, text.members);
     },
   });

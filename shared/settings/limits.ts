@@ -107,6 +107,12 @@ export const LIMITS = {
     default: '100',
     meaning: 'nesting depth of arrays and objects in a JSON body',
   },
+  LIMIT_JSON_MEMBERS: {
+    schema: whole(1),
+    default: '20000',
+    meaning:
+      'members of all objects of a JSON body together; does not apply inside values and bookmarks',
+  },
   LIMIT_LIST_ITEMS: {
     schema: whole(1),
     default: '100000',

@@ -35,6 +35,7 @@ const LIMITS = {
   LIMIT_VALUE_BYTES: '8192',
   LIMIT_PART_BYTES: '50000',
   LIMIT_JSON_DEPTH: '10',
+  LIMIT_JSON_MEMBERS: '40',
   LIMIT_LIST_ITEMS: '20',
   LIMIT_NAME_LENGTH: '24',
   LIMIT_KEY_LENGTH: '24',
@@ -127,7 +128,7 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
     expect((await client.fetch('/api/projects', { headers })).status).toBe(200);
   });
 
-  test('depth, names, keys and lists: 400, with the field', async () => {
+  test('depth, members, names, keys and lists: 400, with the field', async () => {
     const WRONG: [number, string] = [400, 'invalid_input'];
     const { pid, mid } = await makeModel(client);
     const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
@@ -140,6 +141,18 @@ describeStack(missingPrograms('sshd', 'ffmpeg'), 'limits', form => {
     expect(
       (await send('PUT', `/api/models/${mid}/parameters/a`, { value: nested(9) })).status,
     ).toBe(200);
+
+    const names = Array.from({ length: 39 }, (_unused, n) => `N${n}`);
+    const env = Object.fromEntries(names.map(name => [name, '']));
+    const launch = (more: object) =>
+      send('POST', '/api/remotes/launch', { sid, env, command: 'true', ...more });
+    await expectLimit(await launch({}), WRONG, 'LIMIT_JSON_MEMBERS');
+    await expectLimit(await launch({ env: {}, ...env }), WRONG, 'LIMIT_JSON_MEMBERS');
+    delete env.N0;
+    delete env.N1;
+    expect((await launch({})).status).toBe(200);
+    const value = Object.fromEntries(names.map((name, n) => [name, { n }]));
+    expect((await send('PUT', `/api/models/${mid}/parameters/b`, { value })).status).toBe(200);
 
     const video = { 'content-type': 'video/mp4', images, project: pid };
     const readers = Array.from({ length: 21 }, () => ({ user: 'x' }));
