@@ -42,6 +42,9 @@ const HAS_ENDED = 'num_nonnulls(finished) = 1';
 /** No worker understands it, when that was last looked at: nothing else lets a job wait for so long. See set-aside.ts. */
 const IS_SET_ASIDE = `not_before > now() + interval '5 minutes' and not_before <= now() + interval '1 hour'`;
 
+/** Beyond any pause, that of set-aside.ts being the longest: the clock was set back since. Somebody may hold a job for good. */
+const IS_PAUSED_TOO_FAR = `not_before > now() + interval '61 minutes' and not_before < 'infinity'`;
+
 export const isOpenById = sql.raw(NOT_ENDED);
 export const isOpenByOwner = sql.raw(IS_OPEN);
 export const hasEnded = sql.raw(HAS_ENDED);
@@ -50,6 +53,7 @@ export const hasSlot = sql.raw(HAS_SLOT);
 export const isNotLeased = sql.raw(NOT_LEASED);
 export const leavesUnremoved = sql.raw(LEAVES_UNREMOVED);
 export const isSetAside = sql.raw(IS_SET_ASIDE);
+export const isPausedTooFar = sql.raw(IS_PAUSED_TOO_FAR);
 
 /** How long an ended session keeps its sealed credential, with which its runs and batch jobs are removed from their host. */
 export const CLEAN_UP = sql.raw(`interval '10 minutes'`);

@@ -15,6 +15,7 @@ import {
   removeExpiredIdempotencyKeys,
   removeExpiredLogins,
 } from '../../workers/upkeep/expired-rows.ts';
+import { endFarPauses } from '../../workers/upkeep/far-pauses.ts';
 import {
   cancelJobsOfEndedSessions,
   cancelJobsOfSessionsEndedBefore,
@@ -237,4 +238,24 @@ test('what has expired is removed in batches, around rows that somebody has lock
   });
   await removeBoth();
   expect(await left()).toEqual({ keys: 0, logins: 0 });
+});
+
+test('what waits for longer than any pause is due, and what waits for less not even read', async () => {
+  const { sql: execute } = database;
+  await execute`delete from jobs`;
+  // As the clock of before had them: it was set back by two hours.
+  await execute`
+    insert into jobs (id, kind, queue, owner, payload, not_before, unreachable_since)
+    select id, 'command', 'remote', 'ada', '{}', now() + wait, away from (values
+      ('released', interval '2 hours', null), ('away', interval '2 hours 4 seconds', now()),
+      ('aside', interval '1 hour', null), ('paused', interval '1 minute', now()),
+      ('held', 'infinity', null)) each (id, wait, away)`;
+  await execute`
+    insert into jobs (id, kind, queue, owner, payload, not_before)
+    select 'x' || n, 'command', 'remote', 'bob', '{}', now() + interval '4 s' from generate_series(1, ${MANY}) n`;
+  await execute`analyze jobs`;
+  expect(await rowsRead('jobs', () => endFarPauses({ database }))).toBeLessThan(FEW);
+  const due =
+    await execute`select id from jobs where owner = 'ada' and not_before <= now() order by id`;
+  expect(due.map(({ id }) => id)).toEqual(['away', 'released']);
 });

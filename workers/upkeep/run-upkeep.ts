@@ -12,6 +12,7 @@ import {
   removeSegmentsOfEndedVideos,
 } from './expired-rows.ts';
 import { removeExpiredStreamedOutput } from './expired-streamed-output.ts';
+import { endFarPauses } from './far-pauses.ts';
 import { warnOfFullDisk } from './free-space.ts';
 import { endIdleUploads } from './idle-uploads.ts';
 import { removeOldJobs } from './job-retention.ts';
@@ -86,6 +87,7 @@ function listSteps(context: WorkerContext): UpkeepStep[] {
     { name: 'segments of videos', every: 300_000, run: () => removeSegmentsOfEndedVideos(context) },
     { name: 'frames of videos', every: 300_000, run: () => removeFramesOfEndedVideos(context) },
     { name: 'streamed output', every: 300_000, run: () => removeExpiredStreamedOutput(context) },
+    { name: 'pauses', every: 20_000, run: () => endFarPauses(context) },
     { name: 'removed users', every: 20_000, run: () => forgetStorageOfRemoved(context) },
     { name: 'views', every: 300_000, run: () => evictUnusedViews(context) },
   ];
