@@ -50,7 +50,7 @@ async function writeOnce(context: JobContext<'write-file'>, session: RemoteSessi
     cleanupSignal,
     mayBeNamed,
     expected,
-    ...nameTemporaries(job, tries),
+    ...nameTemporaries({ ...job, object }, tries),
     // Another worker may have taken the job over, and have been told of its end.
     confirm: () => recordIntent(context),
   });

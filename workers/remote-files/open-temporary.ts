@@ -34,7 +34,7 @@ export async function openTemporary(channel: Sftp, place: Place): Promise<Buffer
   for (let tries = 1; ; tries++) {
     try {
       await prepareDirectory(channel, place);
-      // Another account that may write to the directory can foresee the name of a later try: no link is followed.
+      // Only a new one: others who may write there may have put a link, or a file that they can read.
       return await request<Buffer>(done => sftp.open(temporary, 'wx', attributes, done));
     } catch (error) {
       if (statusOf(error) !== STATUS.noSuchFile) throw error;

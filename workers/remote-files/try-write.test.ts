@@ -1,4 +1,12 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { AgentHarness } from '../../test/harness/hosts/agent-harness.ts';
@@ -37,14 +45,24 @@ test.each([
 
 test('a disk with room is not full, also below directories that are missing', async () => {
   const host = harness.makeHost('/bin/sh');
-  const path = join(host.account.home, "it's");
-  writeFileSync(path, 'a');
-  const before = readdirSync(host.account.home);
+  const { home } = host.account;
+  const before = readdirSync(home);
   expect(await tryIn(host, "it's")).toBe(undefined);
-  // It may be another account's link to a file.
-  expect(readFileSync(path, 'utf8')).toBe('a');
   expect(await tryIn(host, 'no/folder/x')).toBe(undefined);
-  expect(readdirSync(host.account.home)).toEqual(before);
+  expect(readdirSync(home)).toEqual(before);
+});
+
+test('what others put there is not written to', async () => {
+  const host = harness.makeHost('/bin/sh');
+  const { home } = host.account;
+  const victim = join(home, 'thesis.txt');
+  writeFileSync(victim, 'mine');
+  for (const plant of [linkSync, symlinkSync]) {
+    for (const name of ['file', 'file-room']) plant(victim, join(home, name));
+    expect(await tryIn(host, 'file')).toMatch(/exist/i);
+    expect(readFileSync(victim, 'utf8')).toBe('mine');
+    for (const name of ['file', 'file-room']) rmSync(join(home, name));
+  }
 });
 
 test('a name that the host does not take is told of', async () => {

@@ -11,9 +11,8 @@ const FULL = /^No space left on device$|^(?:Disk )?[Qq]uota exceeded$/;
 export const meansFull = (words: string | undefined) => words !== undefined && FULL.test(words);
 
 /**
- * Looks for the file and writes 64 KiB to a new one beside the temporary one by the host's shell, and returns the host's
- * words if it refuses: SFTP says only "failure", and the free space reported by a host ignores quotas. Nothing is written
- * to a file that is there, which another account may have put in the way.
+ * Looks for the file and writes 64 KiB beside the temporary one by the host's shell, and returns the host's words if it
+ * refuses: SFTP says only "failure", and the free space reported by a host ignores quotas.
  */
 export async function tryWrite(
   host: RemoteExec,
@@ -23,7 +22,10 @@ export async function tryWrite(
   return causeIn((await askHost(host, script(names), signal)).toString('latin1'));
 }
 
-/** A missing directory could not be made: then it tries the nearest existing one, and leaves nothing there. */
+/**
+ * Where a missing directory could not be made, it tries the nearest existing one. It makes a file of its own (`set -C`), since
+ * who may write there may have put a link in place of any other; nothing of it stays, also where nobody hears the answer.
+ */
 const script = ({
   path,
   temporary,
@@ -35,8 +37,14 @@ e=$(ls -d ${quoteWord(path)} 2>&1 >/dev/null)
 case $e in '' | *': No such file or directory') ;; *) printf '%s\n' "$e"; exit ;; esac
 d=${quoteWord(posix.dirname(temporary))}
 while [ ! -d "$d" ]; do d=$(dirname "$d"); done
-f="$d"/${quoteWord(posix.basename(temporary))}.$$
-set -C
-{ dd if=/dev/zero bs=65536 count=1 >"$f"; } 2>&1
-rm -f "$f"
+f="$d"/${quoteWord(`${posix.basename(temporary)}-room`)}
+e=$(
+  exec 2>&1
+  umask 077
+  set -C
+  exec 3>"$f" || exit
+  dd if=/dev/zero bs=65536 count=1 >&3
+  rm -f "$f"
+)
+printf '%s\n' "$e"
 `;

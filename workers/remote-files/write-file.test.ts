@@ -1,5 +1,7 @@
 import {
+  chmodSync,
   existsSync,
+  linkSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -195,6 +197,31 @@ describeUnless(missingPrograms('sshd'), 'a write that is tried again', () => {
     expect(await write(path, 'b', { exclusive: false })).toEqual({ created: true });
     expect(readFileSync(path, 'utf8')).toBe('b');
     expect(readdirSync(sshd.home).filter(name => name.startsWith('.windlass-job'))).toEqual([]);
+  });
+
+  test('writes to nothing that others put where its temporary file is to be', async () => {
+    const place = makeTempDir('planted');
+    const victim = join(place.path, 'thesis.txt');
+    const temporary = join(place.path, '.windlass-planted');
+    try {
+      for (const plant of [
+        () => symlinkSync(victim, temporary),
+        () => linkSync(victim, temporary),
+        () => symlinkSync(join(place.path, 'elsewhere'), temporary),
+      ]) {
+        writeFileSync(victim, 'mine');
+        chmodSync(victim, 0o666);
+        plant();
+        const planted = { temporary: 'planted', stale: [], mode: 0o600 };
+        const written = write(join(place.path, 'new'), 'secret', planted);
+        await expect(written).rejects.toMatchObject({ code: 'invalid_input' });
+        expect(readFileSync(victim, 'utf8')).toBe('mine');
+        expect(statSync(victim).mode & 0o777).toBe(0o666);
+        expect(readdirSync(place.path)).toEqual(['thesis.txt']);
+      }
+    } finally {
+      place.remove();
+    }
   });
 
   test('removes its temporary file where the server answers no write', async () => {

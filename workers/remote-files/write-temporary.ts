@@ -45,7 +45,7 @@ export async function writeTemporary(
   await Promise.all(under);
   if (failed) throw failed;
   if (written !== size) throw new Error(`of ${size} bytes ${written} came`);
-  const kept = present && (await keepGroup(channel, { path, handle, present }));
+  const kept = present && (await keepGroup(channel, { handle, present }));
   const permissions = mode ?? kept;
   if (permissions !== undefined) await act(done => sftp.fchmod(handle, permissions & 0o7777, done));
   await act(done => sftp.ext_openssh_fsync(handle, done)).catch(ignoreUnsupported);
@@ -61,9 +61,9 @@ const RIGHTS_OF_GROUP = 0o2070;
 /** Gives the temporary file the group of the one it replaces. The mode of that, without what was not for others. */
 async function keepGroup(
   { sftp, request, act }: Sftp,
-  { path, handle, present }: { path: string; handle: Buffer; present: ssh2.Stats },
+  { handle, present }: { handle: Buffer; present: ssh2.Stats },
 ): Promise<number> {
-  const { uid, gid } = await request<ssh2.Stats>(done => sftp.stat(path, done));
+  const { uid, gid } = await request<ssh2.Stats>(done => sftp.fstat(handle, done));
   const mode = uid === present.uid ? present.mode : present.mode & ~RIGHTS_OF_OWNER;
   if (gid === present.gid) return mode;
   return act(done => sftp.fchown(handle, uid, present.gid, done)).then(
