@@ -19,6 +19,8 @@ interface Change {
   /** By what it was asked for, where that is a link which must still lead there. Default: `path`. */
   given?: string;
   state: string | undefined;
+  /** The function of sh that prints it. Default: STATE. */
+  reader?: string;
   /** One line of sh, which replaces or removes the file "$f". */
   command: string;
   signal: AbortSignal;
@@ -31,7 +33,7 @@ interface Change {
  */
 export async function changeUnchanged(
   host: RemoteExec,
-  { path, given = path, state, command, signal }: Change,
+  { path, given = path, state, reader = STATE, command, signal }: Change,
 ): Promise<string | undefined> {
   const isExpected = state === undefined ? '[ -e "$f" ]' : `[ "$*" = ${quoteWord(state)} ]`;
   // Who removed the link meanwhile has made the change of this state.
@@ -39,7 +41,7 @@ export async function changeUnchanged(
   const program = `LC_ALL=C; export LC_ALL
 set -f
 f=${quoteWord(path)}
-${STATE}
+${reader}
 set -- $(state)
 if ${isExpected}${isSame}; then ${orWords(command)}; else echo other; fi`;
   const said = (await askHost(host, program, signal)).toString('latin1');

@@ -1,5 +1,12 @@
-import { readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  appendFileSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openRemoteSession, writeText } from '../../test/harness/hosts/remote-files.ts';
 import { startTestSshd, type TestSshd } from '../../test/harness/hosts/sshd.ts';
@@ -70,6 +77,36 @@ describeUnless(missingPrograms('sshd'), 'a file that is changed while its job is
     const late = { path, expected: await seen(await readTag()), signal };
     await removeRemoteFile(session, { ...late, confirm: async () => {} });
     expect(readdirSync(sshd.home)).not.toContain('file');
+  });
+
+  test("stays where another one took its place before a removal came, whose job is another worker's", async () => {
+    const link = join(sshd.home, 'removed');
+    for (const [removed, place] of [
+      [path, (text: string) => writeFileSync(path, text)],
+      [link, (text: string) => symlinkSync(text, link)],
+    ] as const) {
+      place('first');
+      let tries = 0;
+      const confirmOnce = async () => {
+        if (tries++ > 0) throw new Error('lease lost');
+        rmSync(removed);
+        place('other');
+      };
+      const late = removeRemoteFile(session, { path: removed, confirm: confirmOnce, signal });
+      await expect(late).rejects.toThrow('lease lost');
+      expect(readdirSync(sshd.home)).toContain(basename(removed));
+      rmSync(removed);
+    }
+  });
+
+  test('is removed without a condition though it changes all the time', async () => {
+    writeFileSync(path, 'first');
+    const grow = async () => appendFileSync(path, 'more');
+    await removeRemoteFile(session, { path, confirm: grow, signal });
+    expect(readdirSync(sshd.home)).not.toContain('file');
+    writeFileSync(path, 'first');
+    const gone = removeRemoteFile(session, { path, confirm: async () => rmSync(path), signal });
+    await expect(gone).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('is not replaced through a link that leads there no more', async () => {

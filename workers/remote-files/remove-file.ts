@@ -1,10 +1,13 @@
 import type ssh2 from 'ssh2';
-import { invalid, WindlassError } from '../../shared/errors/errors.ts';
+import { conflict, invalid, WindlassError } from '../../shared/errors/errors.ts';
+import type { RemoteExec } from '../host-agent/exec-channel.ts';
 import { quoteWord } from '../host-agent/shell-quote.ts';
 import { askHost } from '../ssh/ask-host.ts';
 import type { RemoteSession } from '../ssh/remote-session.ts';
 import { changeUnchanged, type Expected } from './change-unchanged.ts';
-import { orWords, refusalIn } from './host-refusal.ts';
+import { OWN_IDENTITY, OWN_STATE } from './file-script.ts';
+import { causeIn } from './host-refusal.ts';
+import { meansOther } from './require-state.ts';
 import { realPath } from './sftp-paths.ts';
 import {
   isDirectory,
@@ -25,6 +28,11 @@ interface RemoveFileOptions {
   signal: AbortSignal;
 }
 
+/** So often a file may be another one at the moment of its removal, and so often it may have been written to. */
+const MAX_TRIES = 10;
+const MAX_CHANGES = 3;
+const REMOVE = 'rm -f "$f"';
+
 /**
  * Removes a file or link on the session's host. Throws `not_found`, `forbidden`, `invalid_input` (a directory),
  * `precondition_failed`, `conflict`, `remote_connection_failed`, or the signal's reason.
@@ -33,45 +41,78 @@ export async function removeRemoteFile(
   session: RemoteSession,
   options: RemoveFileOptions,
 ): Promise<void> {
-  const { path, expected, signal } = options;
+  const { path, expected, confirm, signal } = options;
   try {
-    const real = await withSftp(session, signal, channel => begin(channel, options));
-    if (!expected) return;
+    if (!expected) return await removeSeen(session, options);
+    await withSftp(session, signal, channel => requireFile(channel, path));
+    await confirm();
+    const real = await withSftp(session, signal, channel => realPath(channel, path));
     const { state, alone } = expected;
-    const command = 'rm -f "$f"';
-    const words = await alone(real, () =>
-      changeUnchanged(session, { path, state, command, signal }),
-    );
-    if (words !== undefined) throw toRefusal(words, path, 'removed');
+    const remove = () => changeUnchanged(session, { path, state, command: REMOVE, signal });
+    throwRefusal(path, await alone(real, remove));
   } catch (error) {
-    if (isUnexplained(error)) await removeByShell(session, options);
-    else throw toRemoveError(error, path);
+    throw isUnexplained(error)
+      ? await explain(session, error, options)
+      : toRemoveError(error, path);
   }
 }
 
-/** Removes the file unless that depends on its state. Returns realPath(). */
-async function begin(
-  channel: Sftp,
-  { path, expected, confirm }: RemoveFileOptions,
-): Promise<string> {
-  const { sftp, request, act } = channel;
-  const found = await request<ssh2.Stats>(done => sftp.lstat(path, done));
-  if (isDirectory(found)) throw namesDirectory(path);
-  await confirm();
-  if (expected) return realPath(channel, path);
-  await act(done => sftp.unlink(path, done));
-  return path;
-}
-
-/** Says why, or removes the file after all. */
-async function removeByShell(
+/**
+ * Removes what each try sees there, and nothing else: what is sent may come late over a lost connection, after another
+ * try has removed the file and somebody has written it anew. One that is written to all the time is known by its inode.
+ */
+async function removeSeen(
   session: RemoteSession,
   { path, confirm, signal }: RemoveFileOptions,
 ): Promise<void> {
-  await confirm();
-  const program = `LC_ALL=C; export LC_ALL; ${orWords(`rm -f ${quoteWord(path)}`)}`;
-  const words = refusalIn((await askHost(session, program, signal)).toString('latin1'));
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    const reader = tries > MAX_CHANGES ? OWN_IDENTITY : OWN_STATE;
+    await withSftp(session, signal, channel => requireFile(channel, path));
+    const state = await readState(session, { path, reader, signal });
+    // It is gone since.
+    if (state === '') continue;
+    await confirm();
+    const seen = { path, state, reader, command: REMOVE, signal };
+    try {
+      return throwRefusal(path, await changeUnchanged(session, seen));
+    } catch (error) {
+      if (!meansOther(error)) throw error;
+    }
+  }
+  throw conflict(`other changes of ${path} go on all the time.`, 'Try again when they have ended.');
+}
+
+async function requireFile({ sftp, request }: Sftp, path: string): Promise<void> {
+  const found = await request<ssh2.Stats>(done => sftp.lstat(path, done));
+  if (isDirectory(found)) throw namesDirectory(path);
+}
+
+async function readState(
+  host: RemoteExec,
+  { path, reader, signal }: { path: string; reader: string; signal: AbortSignal },
+): Promise<string> {
+  const program = `LC_ALL=C; export LC_ALL
+set -f
+f=${quoteWord(path)}
+${reader}
+set -- $(state)
+printf '%s' "$*"`;
+  return (await askHost(host, program, signal)).toString('latin1');
+}
+
+function throwRefusal(path: string, words: string | undefined): void {
   if (words !== undefined) throw toRefusal(words, path, 'removed');
+}
+
+/** Asks the host for the cause. */
+async function explain(
+  session: RemoteSession,
+  cause: unknown,
+  { path, signal }: RemoveFileOptions,
+): Promise<unknown> {
+  const program = `LC_ALL=C; export LC_ALL; ls -d ${quoteWord(path)} 2>&1 >/dev/null`;
+  const words = causeIn((await askHost(session, program, signal)).toString('latin1'));
+  return words === undefined ? toRemoveError(cause, path) : toRefusal(words, path, 'removed');
 }
 
 /** What a status of the host means for a removal. */

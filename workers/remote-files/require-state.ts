@@ -30,6 +30,10 @@ export const isOther = (path: string) =>
     hint: 'Read it again and repeat the change, or leave out If-Match.',
   });
 
+/** Whether this is isOther()'s error, or another one of a condition that does not hold. */
+export const meansOther = (error: unknown) =>
+  error instanceof WindlassError && error.code === 'precondition_failed';
+
 /** Undefined where there is no such file. */
 async function readFound(session: RemoteSession, path: string, signal: AbortSignal) {
   try {

@@ -8,6 +8,7 @@ import { changeUnchanged, type Expected } from './change-unchanged.ts';
 import { holds, isWritten } from './compare-file.ts';
 import { giveName } from './give-name.ts';
 import { openTemporary, prepareDirectory } from './open-temporary.ts';
+import { meansOther } from './require-state.ts';
 import { findPlace, pathIn, realPath, remove, removeDirectories } from './sftp-paths.ts';
 import { isRegularFile, isUnexplained, type Sftp, statusOf, withSftp } from './sftp-requests.ts';
 import { tryWrite } from './try-write.ts';
@@ -121,15 +122,12 @@ async function write(channel: Sftp, options: WriteFileOptions, remains: Remains)
     if (isUnexplained(error)) throw error;
     await clear(channel, remains).catch(() => {});
     // What an earlier try sent may come late.
-    if (isTaken(error) && mayBeNamed && (await holds(channel, path, options)))
+    if (meansOther(error) && mayBeNamed && (await holds(channel, path, options)))
       return { ...written, created: exclusive };
     throw error;
   }
   return written;
 }
-
-const isTaken = (error: unknown) =>
-  error instanceof WindlassError && error.code === 'precondition_failed';
 
 /** Gives the temporary file its name while the file that it replaces is as expected: as late as can be. */
 async function replaceExpected(
@@ -148,7 +146,7 @@ async function replaceExpected(
   } catch (error) {
     if (signal.aborted) throw error;
     await undo(session, remains, options).catch(() => {});
-    if (isTaken(error) && mayBeNamed && (await isWritten(session, { ...options, path }))) return;
+    if (meansOther(error) && mayBeNamed && (await isWritten(session, { ...options, path }))) return;
     throw error;
   }
 }
