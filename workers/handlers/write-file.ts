@@ -1,11 +1,15 @@
 import { pipeline } from 'node:stream';
+import { WindlassError } from '../../shared/errors/errors.ts';
 import { scheduleDeletion } from '../../shared/storage/pending-deletions.ts';
 import { PartMeter } from '../../shared/uploads/part-meter.ts';
 import type { Handler, JobContext } from '../context.ts';
+import { wasCancelled } from '../engine/job-signals.ts';
+import { ReleaseJob } from '../engine/release-job.ts';
 import { isWritten } from '../remote-files/compare-file.ts';
 import { expectState } from '../remote-files/expect-state.ts';
 import { nameTemporaries } from '../remote-files/name-temporaries.ts';
 import { recordIntent } from '../remote-files/record-intent.ts';
+import { removeTemporaries } from '../remote-files/remove-temporaries.ts';
 import { toWriteError } from '../remote-files/write-errors.ts';
 import { writeRemoteFile } from '../remote-files/write-file.ts';
 import { withSession } from '../ssh/reconnect.ts';
@@ -15,12 +19,39 @@ import type { RemoteSession } from '../ssh/remote-session.ts';
 const writeFile: Handler<'write-file'> = async context => {
   const { worker, payload } = context;
   let tries = 0;
-  const result = await withSession(context, session => writeOnce(context, session, tries++));
+  const result = await withSession(context, session => writeOnce(context, session, tries++)).catch(
+    async (error: unknown) => {
+      if (wasCancelled(context) && context.job.runAt) await removeLeft(context);
+      throw error;
+    },
+  );
   // Not to be promoted, which a cancel would refuse: the file is there.
   return { result, after: () => scheduleDeletion(worker.database.db, [payload.object]) };
 };
 
 export default writeFile;
+
+/**
+ * Before a cancelled write ends, a rename that may come late over a lost connection is to find no temporary file: it would
+ * replace what is written next. Throws ReleaseJob while the host is away, and `cancelled` where it stays away.
+ */
+async function removeLeft(context: JobContext<'write-file'>): Promise<void> {
+  const { job, payload, log, cleanupSignal: signal } = context;
+  const { path, object } = payload;
+  // As the next attempt would.
+  const { stale: ends } = nameTemporaries({ id: job.id, epoch: job.epoch + 1, object }, 0);
+  try {
+    await withSession(context, session => removeTemporaries(session, { path, ends, signal }), {
+      signal: () => signal,
+    });
+  } catch (error) {
+    if (error instanceof ReleaseJob) throw error;
+    log.info({ err: error }, 'the temporary file of a cancelled write could not be removed');
+    throw new WindlassError('cancelled', {
+      detail: `Cancelled, but the host could not be asked to forget it: ${path} may still be written.`,
+    });
+  }
+}
 
 async function writeOnce(context: JobContext<'write-file'>, session: RemoteSession, tries: number) {
   const { worker, job, payload, signal, cleanupSignal } = context;

@@ -8,8 +8,9 @@ import { changeUnchanged, type Expected } from './change-unchanged.ts';
 import { holds, isWritten } from './compare-file.ts';
 import { giveName } from './give-name.ts';
 import { openTemporary, prepareDirectory } from './open-temporary.ts';
+import { beside } from './remove-temporaries.ts';
 import { meansOther } from './require-state.ts';
-import { findPlace, pathIn, realPath, remove, removeDirectories } from './sftp-paths.ts';
+import { findPlace, realPath, remove, removeDirectories } from './sftp-paths.ts';
 import { isRegularFile, isUnexplained, type Sftp, statusOf, withSftp } from './sftp-requests.ts';
 import { tryWrite } from './try-write.ts';
 import { isThere, noRegularFile, toRefusal, toWriteError } from './write-errors.ts';
@@ -165,8 +166,6 @@ async function explain(
   });
   return words === undefined ? toWriteError(cause, path) : toRefusal(words, path, 'written');
 }
-
-const beside = (directory: string, end: string) => pathIn(directory, `.windlass-${end}`);
 
 /**
  * Over a channel of its own, for a write whose channel was closed: its job was cancelled, which waits for no hanging disk,

@@ -1,0 +1,25 @@
+import type { RemoteSession } from '../ssh/remote-session.ts';
+import { findPlace, pathIn, remove } from './sftp-paths.ts';
+import { withSftp } from './sftp-requests.ts';
+
+interface Temporaries {
+  /** Of the file that was to be written. */
+  path: string;
+  /** What their names end with: see nameTemporaries(). */
+  ends: string[];
+  signal: AbortSignal;
+}
+
+/** The path of a temporary file. */
+export const beside = (directory: string, end: string) => pathIn(directory, `.windlass-${end}`);
+
+/** Removes the temporary files of a write: a rename that comes late then finds none. */
+export async function removeTemporaries(
+  session: RemoteSession,
+  { path, ends, signal }: Temporaries,
+): Promise<void> {
+  await withSftp(session, signal, async channel => {
+    const { directory } = await findPlace(channel, path);
+    await Promise.all(ends.map(end => remove(channel, beside(directory, end))));
+  });
+}
